@@ -48,31 +48,38 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
                      u64 rank, u64 ranks, const u64* windows, u64* rounds) {
     after_predecessors();
     __shared__ T total[1];
-    if (pq) {
-        if (threadIdx.x == 0) total[0] = pq[0];
-        __syncthreads();
-    } else {
-        // Whatever the state says: who leaves a round out would be a round behind.
-        sums_of_all<1>(rank, ranks, windows, rounds, total);
-    }
-    const Step step = step_along(total[0], state);
-    const bool running = state[STATUS] == R(RUNNING);
-    if (!running || step.fault != RUNNING) {
+    // Asked for before there is anything to wait for.
+    const R known[SLOTS] = {state[STATUS], state[RR], state[CURVATURE], state[RHO], state[ALPHA], state[THRESHOLD]};
+    const u64 next = windows ? rounds[0] + 1 : 0;
+    Step step;
+    const auto along = [&](R& alpha) {
+        if (pq) {
+            if (threadIdx.x == 0) total[0] = pq[0];
+            __syncthreads();
+        } else {
+            // Whatever the state says: who leaves a round out would be a round behind.
+            sums_of_all<1>(rank, ranks, windows, rounds, total);
+        }
+        step = step_along(total[0], known);
+        alpha = step.alpha;
+        return known[STATUS] == R(RUNNING) && step.fault == RUNNING;
+    };
+    Sums mine = {};
+    const bool steps = d ? descend<true>(n, d, q, r, mine, along) : descend<false>(n, d, q, r, mine, along);
+    if (!steps) {
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             state[ALPHA] = 0;
-            if (running) refuse(state, step);
+            if (known[STATUS] == R(RUNNING)) refuse(state, step);
         }
         return;
     }
-    const Sums mine = d ? descend<true>(n, step.alpha, d, q, r) : descend<false>(n, step.alpha, d, q, r);
     launch_sum<SUM_THREADS>(mine, partials, finished, [=](Sums all) {
         state[CURVATURE] = step.curvature;
         state[ALPHA] = step.alpha;
         if (windows && !general) {
-            const u64 round = rounds[0] + 1;
-            put_sum(windows, rank, ranks, round, 0, from_real<T>(all.rr));
-            put_sum(windows, rank, ranks, round, 1, from_real<T>(all.rz));
-            rounds[0] = round;
+            put_sum(windows, rank, ranks, next, 0, from_real<T>(all.rr));
+            put_sum(windows, rank, ranks, next, 1, from_real<T>(all.rz));
+            rounds[0] = next;
         } else {
             sums[0] = from_real<T>(all.rr);
             if (!general) sums[1] = from_real<T>(all.rz);
@@ -114,28 +121,24 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                       const u64* windows, u64* rounds, u64 room, const u64* starts, const u32* marks, const u32* numbers, const u32* places,
                       u64 first) {
     after_predecessors();
-    __shared__ R alpha, old_rho;
     __shared__ T totals[2];
-    if (threadIdx.x == 0) {
-        alpha = state[ALPHA];
-        old_rho = state[RHO];
-    }
-    __syncthreads();
-    const u64 block = (blockIdx.x + first) % gridDim.x;
     // alpha does not change before all blocks have come to the end, so all of them take a step or none.
-    if (alpha != 0) {
+    const R alpha = state[ALPHA], old_rho = state[RHO];
+    const u64 block = (blockIdx.x + first) % gridDim.x;
+    const auto scalars = [&](R& along, R& beta) {
+        if (alpha == 0) return false;
         if (sums) {
             if (threadIdx.x < 2) totals[threadIdx.x] = sums[threadIdx.x];
             __syncthreads();
         } else {
             sums_of_all<2>(rank, ranks, windows, rounds, totals);
         }
-        if (finite(real_part(totals[0]))) {
-            const R beta = turn(real_part(totals[1]), old_rho);
-            if (d) advance<true>(block, n, alpha, beta, d, z, p, x);
-            else advance<false>(block, n, alpha, beta, d, z, p, x);
-        }
-    }
+        along = alpha;
+        beta = turn(real_part(totals[1]), old_rho);
+        return finite(real_part(totals[0]));
+    };
+    if (d) advance<true>(block, n, d, z, p, x, scalars);
+    else advance<false>(block, n, d, z, p, x, scalars);
     // Also where the recurrence has ended: the products that are queued behind wait for it.
     if (marks) send_pieces(block, p, n, rank, ranks, windows, rounds, room, starts, marks, numbers, places);
     if (alpha != 0 && threadIdx.x == 0) {

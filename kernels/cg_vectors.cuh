@@ -7,21 +7,31 @@
 #include "cg_step.cuh"
 #include "lanes16.cuh"
 
-template <bool WEIGHTED> DEVICE Sums descend(u64 n, R alpha, const D* d, const T* q, T* r) {
+// r -= alpha q, with what this block has of r.r and r.z. `step(alpha)` says the step and whether there is one; all threads
+// call it once, when their first loads are on their way.
+template <bool WEIGHTED, typename F> DEVICE bool descend(u64 n, const D* d, const T* q, T* r, Sums& total, F step) {
     const u64 tile = u64(SUM_THREADS) * SUM_UNROLL * VEC;
     const bool aligned = aligned16(q) && aligned16(r) && (!WEIGHTED || aligned16(d));
-    Sums sum[SUM_UNROLL] = {};
-    for (u64 start = blockIdx.x * tile; start < n; start += gridDim.x * tile) {
+    T a[SUM_UNROLL][VEC], b[SUM_UNROLL][VEC];
+    D w[SUM_UNROLL][VEC];
+    const auto load = [&](u64 start) {
         const bool wide = aligned && start + tile <= n;
         const u64 first = start + threadIdx.x * VEC;
-        T a[SUM_UNROLL][VEC], b[SUM_UNROLL][VEC];
-        D w[SUM_UNROLL][VEC];
 #pragma unroll
         for (int u = 0; u < SUM_UNROLL; u++) {
             get(wide, r, first + u * SUM_THREADS * VEC, n, a[u]);
             get(wide, q, first + u * SUM_THREADS * VEC, n, b[u]);
             if (WEIGHTED) get(wide, d, first + u * SUM_THREADS * VEC, n, w[u]);
         }
+    };
+    u64 start = blockIdx.x * tile;
+    load(start);
+    R alpha;
+    if (!step(alpha)) return false;
+    Sums sum[SUM_UNROLL] = {};
+    while (start < n) {
+        const bool wide = aligned && start + tile <= n;
+        const u64 first = start + threadIdx.x * VEC;
 #pragma unroll
         for (int u = 0; u < SUM_UNROLL; u++) {
 #pragma unroll
@@ -32,19 +42,24 @@ template <bool WEIGHTED> DEVICE Sums descend(u64 n, R alpha, const D* d, const T
             }
             put(wide, r, first + u * SUM_THREADS * VEC, n, a[u]);
         }
+        start += gridDim.x * tile;
+        if (start < n) load(start);
     }
 #pragma unroll
     for (int u = 1; u < SUM_UNROLL; u++) sum[0] = sum[0] + sum[u];
-    return sum[0];
+    total = sum[0];
+    return true;
 }
 
-// By the block of that number among the launch's.
-template <bool WEIGHTED> DEVICE void advance(u64 block, u64 n, R alpha, R beta, const D* d, const T* z, T* p, T* x) {
+// x += alpha p, p = z + beta p, by the block of that number among the launch's. `scalars(alpha, beta)` says both and
+// whether there is a step; all threads call it once, when their first loads are on their way.
+template <bool WEIGHTED, typename F>
+DEVICE void advance(u64 block, u64 n, const D* d, const T* z, T* p, T* x, F scalars) {
     const u64 stride = u64(gridDim.x) * THREADS * VEC;
     const bool aligned = aligned16(z) && aligned16(p) && aligned16(x) && (!WEIGHTED || aligned16(d));
-    for (u64 first = (block * THREADS + threadIdx.x) * VEC; first < n; first += stride * UNROLL) {
-        T a[UNROLL][VEC], b[UNROLL][VEC], c[UNROLL][VEC];
-        D w[UNROLL][VEC];
+    T a[UNROLL][VEC], b[UNROLL][VEC], c[UNROLL][VEC];
+    D w[UNROLL][VEC];
+    const auto load = [&](u64 first) {
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             const u64 i = first + u * stride;
@@ -55,6 +70,12 @@ template <bool WEIGHTED> DEVICE void advance(u64 block, u64 n, R alpha, R beta, 
             get(wide, x, i, n, c[u]);
             if (WEIGHTED) get(wide, d, i, n, w[u]);
         }
+    };
+    u64 first = (block * THREADS + threadIdx.x) * VEC;
+    load(first);
+    R alpha, beta;
+    if (!scalars(alpha, beta)) return;
+    while (first < n) {
 #pragma unroll
         for (int u = 0; u < UNROLL; u++) {
             const u64 i = first + u * stride;
@@ -69,5 +90,7 @@ template <bool WEIGHTED> DEVICE void advance(u64 block, u64 n, R alpha, R beta, 
             put(wide, x, i, n, c[u]);
             put(wide, p, i, n, b[u]);
         }
+        first += stride * UNROLL;
+        if (first < n) load(first);
     }
 }

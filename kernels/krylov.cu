@@ -27,7 +27,13 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
         }
         return;
     }
-    Sums sums = d ? descend<true>(n, step.alpha, d, q, r) : descend<false>(n, step.alpha, d, q, r);
+    const auto alpha = [&](R& to) {
+        to = step.alpha;
+        return true;
+    };
+    Sums sums = {};
+    if (d) descend<true>(n, d, q, r, sums, alpha);
+    else descend<false>(n, d, q, r, sums, alpha);
     launch_sum<SUM_THREADS>(sums, partials, finished, [=](Sums all) { settle(state, rz, step, all); });
 }
 
@@ -44,8 +50,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (alpha == 0) return;
     const R rho = real_part(rz[0]);
     const R beta = turn(rho, old_rho);
-    if (d) advance<true>(blockIdx.x, n, alpha, beta, d, z, p, x);
-    else advance<false>(blockIdx.x, n, alpha, beta, d, z, p, x);
+    const auto scalars = [&](R& a, R& b) {
+        a = alpha;
+        b = beta;
+        return true;
+    };
+    if (d) advance<true>(blockIdx.x, n, d, z, p, x, scalars);
+    else advance<false>(blockIdx.x, n, d, z, p, x, scalars);
     if (threadIdx.x == 0) {
         // This block has read the scalars. The last one to come here changes them.
         __threadfence();

@@ -12,19 +12,37 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                const I* offsets, const u32* columns, const T* values, T alpha, const T* x, T* y, T* xy,
                u64 publish) {
     after_predecessors();
-    const u64 round = state[1] + 1, own = windows[rank];
+    const u64 round = state[1] + 1, own = windows[rank], next = state[0] + 1;
+    const u64 stride = u64(gridDim.x) * THREADS;
+    T share = T(), value = T(), of_x = T(), old = T();
+    u64 k = u64(blockIdx.x) * THREADS + threadIdx.x, row = 0, at = 0, end = 0, column = 0;
+    const auto entry = [&] {
+        column = columns[at];
+        value = values[at];
+    };
+    const auto load = [&] {
+        row = rows[k];
+        at = offsets[k];
+        end = offsets[k + 1];
+        old = y[row];
+        if (x) of_x = x[row];
+        if (at < end) entry();
+    };
+    // All but the halo is asked for before anybody is waited for.
+    if (k < count) load();
     const bool all = all_came(own, ranks, round, state);
-    T share = T();
-    for (u64 k = u64(blockIdx.x) * THREADS + threadIdx.x; k < count; k += u64(gridDim.x) * THREADS) {
+    while (k < count) {
         T sum = all ? T() : no_number<T>();
-        for (u64 at = offsets[k]; at < offsets[k + 1]; at++) {
-            const u64 e = columns[at], from = part_of(starts, ranks, e);
-            sum = fused(values[at], fresh(halo_place(own, ranks, room, round, from) + (e - starts[from])), sum);
+        while (at < end) {
+            const u64 from = part_of(starts, ranks, column);
+            sum = fused(value, fresh(halo_place(own, ranks, room, round, from) + (column - starts[from])), sum);
+            if (++at < end) entry();
         }
-        const u64 row = rows[k];
         sum = alpha * sum;
-        y[row] = y[row] + sum;
-        if (x) share = fused(conj(x[row]), sum, share);
+        y[row] = old + sum;
+        share = fused(conj(of_x), sum, share);
+        k += stride;
+        if (k < count) load();
     }
     launch_sum<THREADS>(share, reinterpret_cast<T*>(state + PARTIALS), received(state), [=](T sum) {
         state[1] = round;
@@ -32,7 +50,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const T whole = xy[0] + sum;
         xy[0] = whole;
         if (publish) {
-            const u64 next = state[0] + 1;
             put_sum(windows, rank, ranks, next, 0, whole);
             state[0] = next;
         }

@@ -1,16 +1,17 @@
 //! Values on their way from recorded work to the host, without stopping the device.
 //!
-//! A ring in pinned host memory that the device can write. A kernel copies the message and then its number; the host
-//! reads the number until the one it waits for appears:
+//! A ring in pinned host memory that the device can write. A kernel writes the message in words of eight bytes, each
+//! with the number of the message beside four bytes of it; the host reads them until all have the number that it waits
+//! for:
 //!
 //! ```text
-//! slot     0                1                2 ...
-//!          number | payload number | payload number | payload      host memory, seen by the device
+//! slot     0                              1                 2 ...
+//!          number 4 bytes | number 4 bytes | ...                   host memory, seen by the device
 //! counter  messages posted so far                                  device memory, counted by the kernel
 //! ```
 //!
-//! The kernel sets the number to zero before it touches the payload, and the host looks at the number again after it
-//! has read, so a message that was overwritten is an error and never a mixture.
+//! A word is written and read whole, so that no fence stands between payload and number, and a message that was
+//! overwritten is an error and never a mixture.
 
 use super::launch::kernels;
 use super::shape::Shape;
@@ -24,13 +25,12 @@ use cudarc::driver::sys;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 kernels! {
-    "memory.cu", types();
-    /// Copies `words` of four bytes and then `bytes` single ones from `message` into slot `counter % slots` of `ring`,
-    /// numbers it, and counts. One block.
-    fn post(ring: u64, slot_bytes: u32, slots: u32, message: u64, words: u32, bytes: u32, counter: &Slice<u64>);
+    "post.cu", types();
+    /// Copies `bytes` from `message` into slot `counter % slots` of `ring`, numbers them, and counts. One warp.
+    fn post(ring: u64, slot_words: u32, slots: u32, message: u64, bytes: u32, counter: &Slice<u64>);
 }
 
 /// Messages that fit: more than any caller leaves unread.
@@ -42,10 +42,10 @@ const LOOKS: u32 = 4096;
 /// A ring of messages of type `T`. See the module's text.
 pub struct Mailbox<T: Element> {
     cuda: Cuda,
-    /// Pinned memory: `SLOTS` times a number and the payload.
-    ring: *mut u8,
+    /// Pinned memory: `SLOTS` times as many words.
+    ring: *mut u64,
     on_device: u64,
-    slot_bytes: usize,
+    slot_words: usize,
     len: usize,
     counter: slice::Vec<u64>,
     taken: Mutex<u64>,
@@ -66,9 +66,8 @@ impl<T: Element> fmt::Debug for Mailbox<T> {
 impl<T: Element> Mailbox<T> {
     pub(super) fn new(cuda: Cuda, len: usize) -> Result<Self> {
         use super::driver::call;
-        let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(8 + 15));
-        let slot_bytes = match bytes.map(|bytes| bytes & !15) {
-            Some(bytes) if bytes <= 1 << 20 => bytes,
+        let slot_words = match len.checked_mul(size_of::<T>()) {
+            Some(bytes) if bytes <= 1 << 20 => bytes.div_ceil(4),
             _ => {
                 return Err(Error::InvalidArgument(format!(
                     "a mailbox for messages of {len} elements: too long"
@@ -80,14 +79,15 @@ impl<T: Element> Mailbox<T> {
         // SAFETY: flag 2: mapped into the device's address space; each call writes one pointer. The memory is not
         // initialised by the driver, so it is zeroed over its whole length before anyone reads it.
         unsafe {
-            call!(&cuda.0.name, cuMemHostAlloc(&raw mut ring, slot_bytes * SLOTS, 2))?;
-            std::ptr::write_bytes(ring.cast::<u8>(), 0, slot_bytes * SLOTS);
+            let bytes = 8 * slot_words.max(1) * SLOTS;
+            call!(&cuda.0.name, cuMemHostAlloc(&raw mut ring, bytes, 2))?;
+            std::ptr::write_bytes(ring.cast::<u8>(), 0, bytes);
         }
         let mut mailbox = Mailbox {
             cuda,
             ring: ring.cast(),
             on_device: 0,
-            slot_bytes,
+            slot_words,
             len,
             counter,
             taken: Mutex::new(0),
@@ -101,25 +101,26 @@ impl<T: Element> Mailbox<T> {
 
     /// Copies the message with this number, if it has come.
     fn look(&self, number: u64, message: &mut [T]) -> Result<bool> {
-        let slot = ((number - 1) % SLOTS as u64) as usize * self.slot_bytes;
-        // SAFETY: the slot lies inside of the ring and is aligned to sixteen bytes; the device writes the number whole.
-        let (sequence, payload) =
-            unsafe { (AtomicU64::from_ptr(self.ring.add(slot).cast()), self.ring.add(slot + 8)) };
-        let seen = sequence.load(Ordering::Acquire);
-        if seen < number {
-            return Ok(false);
-        }
-        for (i, element) in message.iter_mut().enumerate() {
-            // SAFETY: inside of the slot, eight bytes behind its aligned start; every bit pattern that the device
-            // copies was an element there. Volatile: the device may be writing if the message was overwritten, which
-            // the check below finds.
-            *element = unsafe { payload.cast::<T>().add(i).read_volatile() };
-        }
-        fence(Ordering::Acquire);
-        if seen != number || sequence.load(Ordering::Relaxed) != number {
-            return Err(Error::InvalidArgument(format!(
-                "message {number} of a mailbox was overwritten: read it before posting {SLOTS} more"
-            )));
+        let slot = ((number - 1) % SLOTS as u64) as usize * self.slot_words;
+        let bytes = size_of_val(message);
+        let to = message.as_mut_ptr().cast::<u8>();
+        for i in 0..self.slot_words {
+            // SAFETY: inside of the ring, which is aligned to a page; the device writes words whole.
+            let word = unsafe { AtomicU64::from_ptr(self.ring.add(slot + i)) }.load(Ordering::Acquire);
+            match ((word >> 32) as u32).wrapping_sub(number as u32).cast_signed() {
+                0 => {}
+                ..0 => return Ok(false),
+                1.. => {
+                    return Err(Error::InvalidArgument(format!(
+                        "message {number} of a mailbox was overwritten: read it before posting {SLOTS} more"
+                    )));
+                }
+            }
+            let part = (word as u32).to_le_bytes();
+            let count = (bytes - 4 * i).min(4);
+            // SAFETY: `count` bytes of the message from byte 4 i on; whatever bits the device copies were those of an
+            // element there, and a message that is read in part is not told of.
+            unsafe { to.add(4 * i).copy_from_nonoverlapping(part.as_ptr(), count) };
         }
         Ok(true)
     }
@@ -139,11 +140,9 @@ impl<T: Element> Trait<T> for Mailbox<T> {
 
     fn post(&self, backend: &Cuda, value: &Slice<T>) -> Result<()> {
         Error::check_dimension("length of a mailbox's message", self.len, value.len())?;
-        let (bytes, slot) = (value.bytes() as u32, self.slot_bytes as u32);
-        let words = if value.address().is_multiple_of(4) { bytes / 4 } else { 0 };
+        let (bytes, words) = (value.bytes() as u32, self.slot_words as u32);
         let shape = Shape::new(1, 32);
-        let rest = bytes - 4 * words;
-        post(*backend, shape, self.on_device, slot, SLOTS as u32, value.address(), words, rest, &self.counter)
+        post(*backend, shape, self.on_device, words, SLOTS as u32, value.address(), bytes, &self.counter)
     }
 
     fn next(&self, backend: &Cuda, wait: bool, message: &mut [T]) -> Result<bool> {

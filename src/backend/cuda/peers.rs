@@ -170,7 +170,7 @@ impl Windows {
             opened.push(Opened { cuda, address });
             addresses.push(address);
         }
-        let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8 + 2 * tuning::PEERS_BLOCKS)?);
+        let (addresses, state) = (cuda.upload(addresses)?, cuda.zeros(8 + 2 * tuning::ROWS_BLOCKS)?);
         Ok(Self { cuda, rank, own, _opened: opened, addresses, state })
     }
 
@@ -251,7 +251,7 @@ impl Windows {
         let HaloProduct { rows, matrix, alpha, y, dot, publish } = halo;
         let (x, xy) = dot.unzip();
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
-        let shape = tuning::peers(rows.len());
+        let shape = tuning::peers_rows(rows.len());
         with_offsets!(matrix.offsets, offsets => kernel::peers_rows(
             self.cuda, shape, rank, ranks, &self.addresses, &mut self.state, room, starts, rows.len() as u64, rows, offsets,
             matrix.indices, matrix.values, alpha, x, y, xy, u64::from(publish),

@@ -21,7 +21,12 @@ const NUMBERS: [&str; 8] = ["u8", "u32", "u64", "i32", "f32", "f64", "c32", "c64
 /// Units of every kernel file: all types that solvers use, and of the primitives' many combinations enough to have
 /// every line compiled.
 pub fn catalogue() -> Vec<Unit> {
-    let mut units = vec![Unit::new("length_order.cu"), Unit::new("memory.cu"), Unit::new("pack.cu")];
+    let mut units = vec![
+        Unit::new("length_order.cu"),
+        Unit::new("memory.cu"),
+        Unit::new("pack.cu"),
+        Unit::new("post.cu"),
+    ];
     for scalar in SCALARS {
         units.push(Unit::new("vector.cu").with("SCALAR", scalar));
         units.push(Unit::new("vector_block.cu").with("SCALAR", scalar));

@@ -67,6 +67,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "peers.cu",
     "peers_rows.cu",
     "permute.cu",
+    "post.cu",
     "reduce.cu",
     "reduce_by_key.cu",
     "row_shape.cu",

@@ -54,7 +54,7 @@ pub(super) use compressed::{
 pub(super) use compressed_grid::{
     CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid, marks_pay,
 };
-pub(super) use peers::{PART_RANKS, PEERS_BLOCKS, PEERS_MOST, peers};
+pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows};
 pub(super) use sources::{
     ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
@@ -89,7 +89,7 @@ const DENSE_WARPS: [u32; 2] = [4, 2];
 /// The constants that a unit is compiled with, as macros.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
-        "memory.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "memory.cu" | "post.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
         "vector_block.cu" => {
             vec![("THREADS", ELEMENTWISE_THREADS), ("SUM_THREADS", SUM_THREADS), ("SUM_UNROLL", SUM_UNROLL)]
         }

@@ -10,11 +10,19 @@ const PATIENCE: u32 = 60;
 /// Ranks whose words fit the shared memory of a step of conjugate gradients (`MOST_RANKS`).
 pub(in crate::backend::cuda) const PART_RANKS: usize = 32;
 /// Blocks at most: few, since what limits is the way between GPUs.
-pub(in crate::backend::cuda) const PEERS_BLOCKS: usize = 64;
+const PEERS_BLOCKS: usize = 64;
 
 /// The constants of a unit of these kernels.
 pub(super) fn constants() -> Vec<(&'static str, u32)> {
     vec![("THREADS", THREADS), ("MOST", PEERS_MOST as u32), ("PATIENCE", PATIENCE)]
+}
+
+/// Blocks of the rows that need a halo, at most: as many as are resident.
+pub(in crate::backend::cuda) const ROWS_BLOCKS: usize = 512;
+
+/// A thread for each of so many rows that need a halo: what they read lies in this GPU's own memory.
+pub(in crate::backend::cuda) fn peers_rows(rows: usize) -> Shape {
+    Shape::new(rows.div_ceil(THREADS as usize).clamp(1, ROWS_BLOCKS) as u32, THREADS)
 }
 
 /// Blocks that send or receive so many entries.

@@ -99,6 +99,7 @@ pub(super) fn starts_early(source: &str) -> bool {
             | "pair_scalars.cu"
             | "pair_update.cu"
             | "peers_rows.cu"
+            | "post.cu"
             | "scalars.cu"
             | "sell.cu"
             | "compressed.cu"
