@@ -159,7 +159,8 @@ fn every_kernel_is_launched_and_right() {
     }
     let launched = b.launched_kernels();
     launched.iter().for_each(|(file, kernel)| println!("LAUNCHED {file} {kernel}"));
-    let missing: Vec<_> = all.difference(&launched).collect();
+    let without = peers::without();
+    let missing: Vec<_> = all.difference(&launched).filter(|kernel| !without.contains(kernel)).collect();
     assert!(failed.is_empty(), "wrong: {failed:?}");
     assert!(only.is_some() || missing.is_empty(), "launched by nothing here: {missing:?}");
 }

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use num_complex::Complex;
-use residua::backend::cuda::{PeerWindow, PeerWindows};
+use residua::backend::cuda::{Nccl, PeerWindow, PeerWindows, unique_id};
 use residua::backend::{CgSlot, HaloProduct, Inverse, KrylovSteps, PartDirection, PartResidual};
 use residua::{Backend, Csr, Cuda, Host, Real, Scalar};
 
@@ -169,4 +169,19 @@ pub fn one_rank(b: &Cuda) {
     windows.send(&starts, None, &none).unwrap();
     windows.receive(&starts, &mut none).unwrap();
     b.synchronize().unwrap();
+    // The sum by NCCL, where there is one.
+    match unique_id() {
+        Ok(name) => {
+            let mut nccl = Nccl::join(*b, &name, 0, 1).unwrap();
+            let mut sums = b.upload(vec![1.5, -2.0, 0.25]).unwrap();
+            nccl.all_sum(&mut sums).unwrap();
+            assert_eq!(b.download(&sums).unwrap(), [1.5, -2.0, 0.25]);
+        }
+        Err(error) => println!("SKIPPED peers_add: {error}"),
+    }
+}
+
+/// Kernels that nothing here can launch.
+pub fn without() -> Vec<(&'static str, &'static str)> {
+    if unique_id().is_ok() { Vec::new() } else { vec![("peers.cu", "peers_add")] }
 }

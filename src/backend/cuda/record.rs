@@ -70,6 +70,8 @@ impl Replay for Recording<'_> {
         }
         self.cuda.0.bind()?;
         self.cuda.0.note_replay();
+        // Another thread may be between the two launches of a product, and the recording may have such products too.
+        let _pieces = self.cuda.0.workspaces.pieces(0)?;
         // SAFETY: graph and stream are valid; everything that the graph refers to is kept or borrowed by `self`, and
         // freed behind this launch on the same stream.
         unsafe { call!(&self.cuda.0.name, cuGraphLaunch(self.graph.0, self.cuda.0.main_stream())) }
