@@ -88,13 +88,59 @@ pub(crate) fn balanced(counts: impl Iterator<Item = usize>, parts: usize) -> Vec
 
 /// The columns of some rows that these do not own, ascending: what they need of x beside their own.
 pub(crate) fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u32> {
+    halo_beyond(a, rows, rows)
+}
+
+/// The columns of some rows that are not among `own`, ascending.
+pub(crate) fn halo_beyond<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>, own: &Range<usize>) -> Vec<u32> {
     let mut halo: Vec<u32> = Vec::new();
     for row in rows.clone() {
-        halo.extend(a.row(row).0.iter().filter(|&&column| !rows.contains(&(column as usize))));
+        halo.extend(a.row(row).0.iter().filter(|&&column| !own.contains(&(column as usize))));
     }
     halo.sort_unstable();
     halo.dedup();
     halo
+}
+
+/// What some rows have beside a part's own columns.
+#[derive(Debug)]
+pub(crate) struct Edge<T: Scalar> {
+    /// The rows that have any, ascending.
+    pub(crate) rows: Vec<u32>,
+    /// Their other entries, in columns that are numbered as in the whole.
+    pub(crate) a: Csr<T>,
+}
+
+impl<T: Scalar> Edge<T> {
+    /// The rows of a matrix with the columns that are not among `own`.
+    pub(crate) fn of(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Self> {
+        let others =
+            columns_of(a, rows, a.columns(), |column| (!own.contains(&(column as usize))).then_some(column))?;
+        let (a, rows) = without_empty_rows(others)?;
+        Ok(Self { rows, a })
+    }
+}
+
+/// The entries of some rows in a part's own columns, these numbered from 0 on.
+pub(crate) fn own_columns<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Csr<T>> {
+    columns_of(a, rows, own.len(), |column| {
+        own.contains(&(column as usize)).then(|| column - own.start as u32)
+    })
+}
+
+/// Which of this part's unknowns each part asks for, where `halo` (ascending) is what this one asks others for.
+pub(crate) fn asked_for<B: VectorOps, C: Communicator<B>>(
+    communicator: &C,
+    halo: &[u32],
+    parts: &[Range<usize>],
+) -> Result<Vec<Vec<u32>>> {
+    let of_owner = |rows: &Range<usize>| {
+        let theirs = halo.iter().filter(|&&column| rows.contains(&(column as usize)));
+        theirs.flat_map(|column| column.to_le_bytes()).collect()
+    };
+    let wanted = communicator.deliver(parts.iter().map(of_owner).collect())?;
+    let numbers = |bytes: Vec<u8>| bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    Ok(wanted.into_iter().map(numbers).collect())
 }
 
 /// How many entries of x each part needs of others.
@@ -124,11 +170,13 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
     ) -> Result<Self> {
         let part = communicator.part();
-        let asked = |other: usize| {
+        check_square(a, rows, communicator.parts())?;
+        let asked = (0..rows.len()).map(|other| {
             let halo = halo_of(a, &rows[other]);
-            Ok(halo.into_iter().filter(|&column| rows[part].contains(&(column as usize))).collect())
-        };
-        Self::asked(backend, communicator, (a, rows), asked, store)
+            halo.into_iter().filter(|&column| rows[part].contains(&(column as usize))).collect()
+        });
+        let asked = asked.collect();
+        Self::split(backend, communicator, (a, &rows[part]), (rows, asked), store)
     }
 
     /// As [`Spread::stored`], where each part has its own rows of `a` alone, the others being empty.
@@ -142,73 +190,86 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         rows: &[Range<usize>],
         store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
     ) -> Result<Self> {
-        let halo = halo_of(a, rows.get(communicator.part()).unwrap_or(&(0..0)));
-        let of_owner = |rows: &Range<usize>| {
-            let theirs = halo.iter().filter(|&&column| rows.contains(&(column as usize)));
-            theirs.flat_map(|column| column.to_le_bytes()).collect()
-        };
-        let wanted = communicator.deliver(rows.iter().map(of_owner).collect())?;
-        let asked = |other: usize| {
-            Ok(wanted[other].as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
-        };
-        Self::asked(backend, communicator, (a, rows), asked, store)
+        check_square(a, rows, communicator.parts())?;
+        let own = &rows[communicator.part()];
+        let asked = asked_for(&communicator, &halo_of(a, own), rows)?;
+        Self::split(backend, communicator, (a, own), (rows, asked), store)
     }
 
-    /// `asked_by(part)` says which of this part's columns another one needs, ascending.
-    fn asked(
+    /// Any rows that this part has of a matrix whose columns are spread as `columns` says: `local` has nothing else,
+    /// with columns numbered as in the whole.
+    ///
+    /// # Errors
+    /// As [`Spread::stored`].
+    pub(crate) fn local(
         backend: &B,
         communicator: C,
-        (a, rows): (&Csr<T, Host>, &[Range<usize>]),
-        asked_by: impl Fn(usize) -> Result<Vec<u32>>,
+        local: &Csr<T, Host>,
+        columns: &[Range<usize>],
+    ) -> Result<Self> {
+        let rows = 0..local.rows();
+        let asked =
+            asked_for(&communicator, &halo_beyond(local, &rows, &columns[communicator.part()]), columns)?;
+        Self::split(backend, communicator, (local, &rows), (columns, asked), |own| Ok(Box::new(own)))
+    }
+
+    fn split(
+        backend: &B,
+        communicator: C,
+        (a, rows): (&Csr<T, Host>, &Range<usize>),
+        (columns, asked): (&[Range<usize>], Vec<Vec<u32>>),
         store: impl FnOnce(Csr<T, B>) -> Result<Box<dyn LinearOperator<T, B>>>,
     ) -> Result<Self> {
-        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        Error::check_dimension("parts", communicator.parts(), rows.len())?;
-        let mut end = 0;
-        for rows in rows {
-            Error::check_dimension("first row of a part", end, rows.start)?;
-            end = rows.end.max(rows.start);
-        }
-        Error::check_dimension("rows of all parts", a.rows(), end)?;
-        let part = communicator.part();
-        let owner = |column: usize| rows.partition_point(|rows| rows.end <= column);
-        let mut plan = ExchangePlan { send: vec![0; rows.len()], receive: vec![0; rows.len()] };
+        let mine = &columns[communicator.part()];
+        let own = store(own_columns(a, rows, mine)?.into_backend(backend)?)?;
+        Self::joined(backend, communicator, own, &Edge::of(a, rows, mine)?, (columns, asked))
+    }
+
+    /// Of the columns that this part owns, and the others. `asked` has, for each part, which of this part's columns it
+    /// asks for, ascending ([`asked_for`]).
+    pub(crate) fn joined(
+        backend: &B,
+        communicator: C,
+        own: Box<dyn LinearOperator<T, B>>,
+        edge: &Edge<T>,
+        (columns, asked_by): (&[Range<usize>], Vec<Vec<u32>>),
+    ) -> Result<Self> {
+        Error::check_dimension("parts", communicator.parts(), columns.len())?;
+        let mine = &columns[communicator.part()];
+        let owner = |column: usize| columns.partition_point(|columns| columns.end <= column);
+        let mut plan = ExchangePlan { send: vec![0; columns.len()], receive: vec![0; columns.len()] };
         // Its columns ascend, so that one part's follow the other's.
-        let halo = halo_of(a, &rows[part]);
+        let halo = halo_beyond(&edge.a, &(0..edge.a.rows()), mine);
         halo.iter().for_each(|&column| plan.receive[owner(column as usize)] += 1);
         let mut asked = Vec::new();
-        for other in (0..rows.len()).filter(|&other| other != part) {
-            let mine = asked_by(other)?;
-            plan.send[other] = mine.len();
-            asked.extend(mine.into_iter().map(|column| column - rows[part].start as u32));
+        for (other, theirs) in
+            asked_by.into_iter().enumerate().filter(|&(other, _)| other != communicator.part())
+        {
+            plan.send[other] = theirs.len();
+            asked.extend(theirs.into_iter().map(|column| column - mine.start as u32));
         }
-        let own = columns_of(a, &rows[part], rows[part].len(), |column| {
-            rows[part].contains(&(column as usize)).then(|| column - rows[part].start as u32)
-        })?;
-        let others = columns_of(a, &rows[part], halo.len(), |column| {
+        let others = columns_of(&edge.a, &(0..edge.a.rows()), halo.len(), |column| {
             halo.binary_search(&column).ok().map(|place| place as u32)
         })?;
-        let (others, boundary) = without_empty_rows(&others)?;
         let buffers = Buffers {
             send: backend.zeros(asked.len())?,
             halo: backend.zeros(halo.len())?,
-            boundary: backend.zeros(boundary.len())?,
+            boundary: backend.zeros(edge.rows.len())?,
         };
         let mut places: Vec<u32> = (0..asked.len() as u32).collect();
         places.sort_by_key(|&place| asked[place as usize]);
-        let starts = (0..=rows[part].len())
+        let starts = (0..=mine.len())
             .map(|row| places.partition_point(|&place| (asked[place as usize] as usize) < row))
             .collect();
-        let back =
-            Csr::from_parts(rows[part].len(), asked.len(), starts, places, vec![T::one(); asked.len()])?;
+        let back = Csr::from_parts(mine.len(), asked.len(), starts, places, vec![T::one(); asked.len()])?;
         let reversed = ExchangePlan { send: plan.receive.clone(), receive: plan.send.clone() };
         communicator.prepare_exchange::<T>(backend, &plan)?;
         communicator.prepare_exchange::<T>(backend, &reversed)?;
-        let sends = communicator.prepare_sends::<T>(backend, &asked, rows[part].len())?;
+        let sends = communicator.prepare_sends::<T>(backend, &asked, mine.len())?;
         Ok(Self {
-            own: store(own.into_backend(backend)?)?,
+            own,
             others: others.into_backend(backend)?,
-            boundary: backend.upload(boundary)?,
+            boundary: backend.upload(edge.rows.clone())?,
             back: back.into_backend(backend)?,
             communicator,
             plan,
@@ -218,6 +279,18 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             buffers: Mutex::new(buffers),
         })
     }
+}
+
+/// Refuses rows of parts that are not all rows of a square matrix, one part's behind the other's.
+fn check_square<T: Scalar>(a: &Csr<T>, rows: &[Range<usize>], parts: usize) -> Result<()> {
+    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    Error::check_dimension("parts", parts, rows.len())?;
+    let mut end = 0;
+    for rows in rows {
+        Error::check_dimension("first row of a part", end, rows.start)?;
+        end = rows.end.max(rows.start);
+    }
+    Error::check_dimension("rows of all parts", a.rows(), end)
 }
 
 impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
@@ -254,7 +327,7 @@ fn columns_of<T: Scalar>(
 }
 
 /// The rows that have entries, and their numbers.
-fn without_empty_rows<T: Scalar>(a: &Csr<T, Host>) -> Result<(Csr<T, Host>, Vec<u32>)> {
+fn without_empty_rows<T: Scalar>(a: Csr<T, Host>) -> Result<(Csr<T, Host>, Vec<u32>)> {
     let full: Vec<u32> = (0..a.rows() as u32).filter(|&row| !a.row(row as usize).0.is_empty()).collect();
     let mut offsets = vec![0];
     for &row in &full {

@@ -2,13 +2,13 @@
 //! answer as on one, and the same bits on every part and in every run.
 
 use residua::backend::{Communicator, ExchangePlan, Parts, Space};
-use residua::generate::Random;
+use residua::generate::{self, Random};
 use residua::krylov::{
     BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual, Method,
     MinimalResidual, Outcome, Report, SolveOptions,
 };
 use residua::precondition::{Identity, Jacobi, Preconditioner};
-use residua::solver::{self, PreconditionerChoice, Solver};
+use residua::solver::{self, PreconditionerChoice, SolveReport, Solver};
 use residua::spread::{Spread, even_parts};
 use residua::{Csr, Host, Result, Scalar, Triplets, assemble};
 use std::ops::ControlFlow;
@@ -261,4 +261,63 @@ fn a_part_that_ends_early_ends_the_others() {
     drop(second);
     let error = first.all_sum(&Host, &mut [1.0_f64]).unwrap_err();
     assert!(error.to_string().contains("part 1 of 2 has ended"), "{error}");
+}
+
+/// The solve of a system on so many parts: x, the iterations, and what is said of the preconditioner.
+fn on_parts(a: &Csr<f64>, b: &[f64], parts: usize, wishes: &solver::Builder) -> (Vec<f64>, usize, String) {
+    let solved: Vec<(Vec<u32>, Vec<f64>, SolveReport)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = Parts::new(parts)
+            .into_iter()
+            .map(|part| {
+                scope.spawn(move || {
+                    let mut solver = wishes.build_spread(&Host, part, a)?;
+                    let mut x = vec![0.0; solver.numbers().len()];
+                    let report = solver.solve_into(&solver.own_part(b), &mut x)?;
+                    Ok((solver.numbers().to_vec(), x, report))
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Result<_>>().unwrap()
+    });
+    let mut x = vec![0.0; a.rows()];
+    for (numbers, own, report) in &solved {
+        assert!(report.outcome.is_converged(), "{parts} parts: {report:?}");
+        assert_eq!(report.residual_norm.to_bits(), solved[0].2.residual_norm.to_bits());
+        numbers.iter().zip(own).for_each(|(&number, &value)| x[number as usize] = value);
+    }
+    let told = solved[0].2.trail.decisions.iter().find(|decision| decision.subject == "preconditioner");
+    (x, solved[0].2.iterations, told.map_or(String::new(), |told| told.why.clone()))
+}
+
+fn multigrid_takes_the_iterations_of_one_part(name: &str, a: &Csr<f64>, how: &str, method: solver::Method) {
+    let mut random = Random::new(7);
+    let b: Vec<f64> = (0..a.rows()).map(|_| random.unit() - 0.5).collect();
+    let wishes = Solver::<f64>::builder().method(method).preconditioner(how.parse().unwrap());
+    let alone = wishes.clone().device(solver::Device::Cpu).build(a.clone()).unwrap().solve(&b).unwrap();
+    let one = alone.report.iterations;
+    for parts in [1, 2, 3, 4] {
+        let (x, iterations, told) = on_parts(a, &b, parts, &wishes);
+        assert!(told.contains("of all parts together"), "{name}, {parts} parts: {told}");
+        let most = one + (one / 5).max(2);
+        assert!(iterations <= most, "{name}, {parts} parts: {iterations} iterations, {one} alone; {told}");
+        let mut r = b.clone();
+        a.product(&Host, -1.0, &x, 1.0, &mut r).unwrap();
+        let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        assert!(norm(&r) <= 1.01e-8 * norm(&b), "{name}, {parts} parts: {:e}", norm(&r) / norm(&b));
+        assert_eq!(on_parts(a, &b, parts, &wishes).0, x, "{name}, {parts} parts: other bits");
+    }
+}
+
+#[test]
+fn multigrid_of_aggregates() {
+    let cases = [
+        ("grid", generate::poisson2d(150, 130).unwrap()),
+        ("jumps", generate::jumping([26, 25, 24], 1e3, 5, 3).unwrap()),
+        ("elements", generate::wathen(60, 50, 2).unwrap()),
+    ];
+    for (name, a) in cases {
+        multigrid_takes_the_iterations_of_one_part(name, &a, "amg:boxes=no", solver::Method::Cg);
+    }
+    let a = generate::convection_diffusion([24, 22, 20], 1e-1).unwrap();
+    multigrid_takes_the_iterations_of_one_part("convection", &a, "amg:boxes=no", solver::Method::Gmres);
 }

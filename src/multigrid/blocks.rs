@@ -1,6 +1,8 @@
 //! Small blocks of strongly coupled unknowns, and their inverses.
 
-use crate::backend::{Backend, CoarseningSteps, Conversions, CsrPattern, NO_GROUP, Offsets, offsets_of};
+use crate::backend::{
+    Backend, CoarseningSteps, Conversions, CsrPattern, Host, NO_GROUP, Offsets, offsets_of,
+};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::scalar::Scalar;
@@ -23,7 +25,7 @@ const MANY: f64 = 0.05;
 /// What the smoothing of a matrix is scaled by, before it is known whether blocks pay.
 pub(super) struct Scales<T: Scalar, B: Backend> {
     /// 1 / sqrt(a_ii), 0 where that is not positive.
-    of_diagonal: B::Vec<f64>,
+    pub(super) of_diagonal: B::Vec<f64>,
     /// Reciprocals of the sums of the magnitudes of rows, in units in which A's diagonal is one: no eigenvalue of this
     /// diagonal matrix times A exceeds 1.
     pub(super) of_sums: B::Vec<T::Real>,
@@ -109,6 +111,18 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         self.inverses.storage_bytes()
             + B::len(&self.members) * size_of::<u32>()
             + self.starts.as_ref().bytes()
+    }
+}
+
+impl<T: Scalar> Blocks<T, Host> {
+    /// The same in the memory of a backend.
+    pub(super) fn into_backend<B: Backend>(self, backend: &B) -> Result<Blocks<T, B>> {
+        let starts = match self.starts {
+            Offsets::Narrow(starts) => Offsets::Narrow(backend.upload(starts)?),
+            Offsets::Wide(starts) => Offsets::Wide(backend.upload(starts)?),
+        };
+        let members = backend.upload(self.members)?;
+        Ok(Blocks { inverses: self.inverses.into_backend(backend)?, starts, members })
     }
 }
 

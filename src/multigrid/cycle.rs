@@ -2,11 +2,13 @@
 
 use super::MultigridBackend;
 use super::smoother::{Smoother, residual};
-use crate::backend::Grid;
+use crate::backend::{Grid, Op};
 use crate::error::Result;
-use crate::matrix::{Csr, Dia, SparseMatrix};
+use crate::matrix::{Csr, Dia};
+use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
-use std::ops::Deref;
+use std::fmt;
+use std::ops::{Deref, Range};
 
 /// Chebyshev's iteration of two steps for a preconditioned matrix whose eigenvalues are between this and 1: what solves
 /// a level where the prolongation is not smoothed. Iterations were the same from 0.1 to 0.3 on grids of two and three
@@ -15,15 +17,36 @@ use std::ops::Deref;
 const LOWEST: f64 = 0.2;
 
 /// The matrix of a level, in the format that suits it.
-pub(super) type LevelMatrix<T, B> = dyn SparseMatrix<T, B>;
+pub(super) type LevelMatrix<T, B> = dyn LinearOperator<T, B>;
 
 /// It as it is kept.
-#[derive(Debug)]
 pub(super) enum Stored<T: Scalar, B: MultigridBackend> {
     /// In compressed rows, which take new values.
     Rows(Csr<T, B>),
     /// By the diagonals of a grid.
     Diagonals(Dia<T, B>),
+    /// This part's rows of a matrix that is spread over several parts.
+    Spread(Box<LevelMatrix<T, B>>),
+}
+
+impl<T: Scalar, B: MultigridBackend> Stored<T, B> {
+    pub(super) fn storage_bytes(&self) -> usize {
+        match self {
+            Self::Rows(a) => a.storage_bytes(),
+            Self::Diagonals(a) => a.storage_bytes(),
+            Self::Spread(a) => a.bytes(),
+        }
+    }
+}
+
+impl<T: Scalar, B: MultigridBackend> fmt::Debug for Stored<T, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(a) => a.fmt(f),
+            Self::Diagonals(a) => a.fmt(f),
+            Self::Spread(a) => write!(f, "{} spread rows", a.rows()),
+        }
+    }
 }
 
 impl<T: Scalar, B: MultigridBackend> Deref for Stored<T, B> {
@@ -33,6 +56,7 @@ impl<T: Scalar, B: MultigridBackend> Deref for Stored<T, B> {
         match self {
             Self::Rows(a) => a,
             Self::Diagonals(a) => a,
+            Self::Spread(a) => &**a,
         }
     }
 }
@@ -48,12 +72,19 @@ pub(super) struct Level<T: Scalar, B: MultigridBackend> {
 }
 
 /// The way between a level and the next.
-#[derive(Debug)]
 pub(super) enum Transfer<T: Scalar, B: MultigridBackend> {
     /// P, and its conjugate transpose.
     Matrices { prolongation: Csr<T, B>, restriction: Csr<T, B> },
+    /// The same, spread over several parts.
+    Spread { prolongation: Box<LevelMatrix<T, B>>, restriction: Box<LevelMatrix<T, B>> },
     /// Each box of 2 x 2 x 2 points of this grid is a point of the next.
     Boxes(Grid),
+}
+
+impl<T: Scalar, B: MultigridBackend> fmt::Debug for Transfer<T, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Transfer to {} unknowns", self.coarse_rows())
+    }
 }
 
 impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
@@ -61,6 +92,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
     fn coarse_rows(&self) -> usize {
         match self {
             Self::Matrices { restriction, .. } => restriction.rows(),
+            Self::Spread { restriction, .. } => restriction.rows(),
             Self::Boxes(grid) => grid.coarser().points(),
         }
     }
@@ -71,6 +103,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
             Self::Matrices { restriction, .. } => {
                 restriction.product(backend, T::one(), fine, T::zero(), coarse)
             }
+            Self::Spread { restriction, .. } => restriction.apply(backend, fine, coarse),
             Self::Boxes(grid) => backend.grid_restrict(*grid, fine, coarse),
         }
     }
@@ -81,6 +114,9 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
             Self::Matrices { prolongation, .. } => {
                 prolongation.product(backend, T::one(), coarse, T::one(), fine)
             }
+            Self::Spread { prolongation, .. } => {
+                prolongation.product_op(backend, Op::None, T::one(), coarse, T::one(), fine)
+            }
             Self::Boxes(grid) => backend.grid_prolong(*grid, coarse, fine),
         }
     }
@@ -90,6 +126,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
             Self::Matrices { prolongation, restriction } => {
                 prolongation.storage_bytes() + restriction.storage_bytes()
             }
+            Self::Spread { prolongation, restriction } => prolongation.bytes() + restriction.bytes(),
             Self::Boxes(_) => 0,
         }
     }
@@ -102,6 +139,40 @@ pub(super) enum Coarsest<T: Scalar, B: MultigridBackend> {
     Inverse(Csr<T, B>),
     /// Smoothing alone: it is large, and could not be made smaller.
     Smoothed(Stored<T, B>, Smoother<T, B>),
+    /// A cycle of every part for the whole, which all parts have.
+    Gathered(Box<Gathered<T, B>>),
+}
+
+/// A level of spread vectors below which all parts have all levels in whole: what little work is left there takes less
+/// time than meetings would.
+#[derive(Debug)]
+pub(super) struct Gathered<T: Scalar, B: MultigridBackend> {
+    /// The whole vector from the part that this one owns.
+    pub(super) whole: Stored<T, B>,
+    pub(super) cycle: Cycle<T, B>,
+    /// The unknowns of this part.
+    pub(super) own: Range<usize>,
+    /// Whether the level is solved by two cycles.
+    pub(super) twice: bool,
+}
+
+impl<T: Scalar, B: MultigridBackend> Gathered<T, B> {
+    /// Scalars that it works in.
+    fn work_len(&self) -> usize {
+        (2 + 2 * usize::from(self.twice)) * self.cycle.rows() + self.cycle.work_len()
+    }
+
+    fn solve(&self, backend: &B, b: &B::Slice<T>, x: &mut B::Slice<T>, work: &mut B::Slice<T>) -> Result<()> {
+        let n = self.cycle.rows();
+        let (all_b, work) = B::split_mut(work, n);
+        let (all_x, work) = B::split_mut(work, n);
+        self.whole.apply(backend, b, all_b)?;
+        match self.cycle.levels.first().filter(|_| self.twice) {
+            None => self.cycle.apply(backend, all_b, all_x, work)?,
+            Some(first) => self.cycle.descend_twice(backend, (0, &*first.a), all_b, all_x, work)?,
+        }
+        backend.copy(B::part(all_x, self.own.clone()), x)
+    }
 }
 
 impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
@@ -109,6 +180,15 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
         match self {
             Self::Inverse(inverse) => inverse.rows(),
             Self::Smoothed(a, _) => a.rows(),
+            Self::Gathered(gathered) => gathered.own.len(),
+        }
+    }
+
+    /// Scalars that it works in beside its vectors.
+    fn work_len(&self) -> usize {
+        match self {
+            Self::Gathered(gathered) => gathered.work_len(),
+            _ => 0,
         }
     }
 }
@@ -136,7 +216,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         let below = self.levels.iter().skip(1).map(|level| 4 * level.a.rows()).sum::<usize>();
         let twice = self.levels.iter().filter(|level| level.twice);
         let twice = twice.map(|level| 2 * level.transfer.coarse_rows()).sum::<usize>();
-        2 * self.rows() + below + twice + 4 * self.coarsest.rows()
+        2 * self.rows() + below + twice + 4 * self.coarsest.rows() + self.coarsest.work_len()
     }
 
     /// x = M^-1 b. `work` has [`Cycle::work_len`] scalars at least.
@@ -165,6 +245,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
             return match &self.coarsest {
                 Coarsest::Inverse(inverse) => inverse.product(backend, T::one(), b, T::zero(), x),
                 Coarsest::Smoothed(a, smoother) => smoother.smooth_from_zero(backend, &**a, b, x, (other, t)),
+                Coarsest::Gathered(gathered) => gathered.solve(backend, b, x, work),
             };
         };
         let Level { a, smoother, transfer, twice } = level;
@@ -218,6 +299,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         let coarsest = match &self.coarsest {
             Coarsest::Inverse(inverse) => inverse.storage_bytes(),
             Coarsest::Smoothed(a, smoother) => a.storage_bytes() + smoother.storage_bytes(),
+            Coarsest::Gathered(gathered) => gathered.whole.storage_bytes() + gathered.cycle.storage_bytes(),
         };
         levels.sum::<usize>() + coarsest
     }
@@ -230,6 +312,12 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
             times *= 1 + usize::from(level.twice);
         }
         sum + times
+            * match &self.coarsest {
+                Coarsest::Gathered(gathered) => {
+                    2 + (1 + usize::from(gathered.twice)) * gathered.cycle.steps()
+                }
+                _ => 1,
+            }
     }
 
     /// Compulsory bytes of a cycle: matrices as often as they are multiplied by, and the vectors of each step once.
@@ -245,6 +333,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
             * match &self.coarsest {
                 Coarsest::Inverse(inverse) => inverse.storage_bytes(),
                 Coarsest::Smoothed(a, smoother) => smoother.products() * a.storage_bytes(),
+                Coarsest::Gathered(gathered) => (1 + usize::from(gathered.twice)) * gathered.cycle.bytes(),
             }
     }
 }

@@ -27,6 +27,7 @@
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `modes` | near-null vectors of elasticity |
 //! | `cycle` | the way through the levels, on any backend |
+//! | `spread` | levels whose rows are spread over several parts |
 
 use crate::backend::{CoarseningSteps, Conversions, GridSteps, PreconditionSteps, Products};
 use crate::error::{Error, Result};
@@ -45,6 +46,7 @@ mod modes;
 mod options;
 mod setup;
 mod smoother;
+mod spread;
 mod strength;
 mod tentative;
 
@@ -94,6 +96,8 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     kept: Option<Kept<T, B>>,
     options: MultigridOptions,
     facts: MultigridFacts,
+    /// Rows of this part, where the matrix is spread over several.
+    own: Option<usize>,
 }
 
 /// In which precision a cycle runs.
@@ -188,6 +192,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                 kept: None,
                 options,
                 facts,
+                own: None,
             }));
         }
         let found = grid::hierarchy(backend, a, &options)?;
@@ -197,6 +202,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             kept: None,
             options,
             facts,
+            own: None,
         }))
     }
 
@@ -211,12 +217,17 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         } else {
             AnyCycle::Full(moved(backend, levels, (coarsest, inverse), &options, Ok, Ok)?)
         };
-        Ok(Self { cycle, plans, kept: None, options, facts })
+        Ok(Self { cycle, plans, kept: None, options, facts, own: None })
     }
 
     /// The levels, finest first.
     pub fn facts(&self) -> &MultigridFacts {
         &self.facts
+    }
+
+    /// Entries of the vectors that it is applied to.
+    fn len(&self) -> usize {
+        self.own.unwrap_or(self.facts.levels[0].rows)
     }
 
     /// Bytes of all matrices of the cycle, and of what is kept for new values.
@@ -338,7 +349,7 @@ fn smoother<T: Scalar, B: MultigridBackend>(
 
 impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     fn rows(&self) -> Option<usize> {
-        Some(self.facts.levels[0].rows)
+        Some(self.len())
     }
 
     fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
@@ -368,7 +379,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         r: &B::Slice<T>,
         z: &mut B::Slice<T>,
     ) -> Result<()> {
-        let n = self.facts.levels[0].rows;
+        let n = self.len();
         Error::check_dimension("length of r", n, B::len(r))?;
         Error::check_dimension("length of z", n, B::len(z))?;
         match &self.cycle {
@@ -387,6 +398,9 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     /// second time on which couplings count as strong and where all products have entries too, so that numbers alone
     /// are computed. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        if self.own.is_some() {
+            return Err(Error::Unsupported("new values of multigrid on several parts".into()));
+        }
         let finest = self.facts.levels[0];
         Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
@@ -429,7 +443,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     }
 
     fn bytes(&self) -> usize {
-        let vectors = self.facts.levels[0].rows * (2 * size_of::<T>() + 2 * size_of::<T::Narrow>());
+        let vectors = self.len() * (2 * size_of::<T>() + 2 * size_of::<T::Narrow>());
         match &self.cycle {
             AnyCycle::Full(cycle) => cycle.bytes(),
             AnyCycle::Narrow(cycle) => cycle.bytes() + vectors,

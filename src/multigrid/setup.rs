@@ -10,10 +10,10 @@ use crate::matrix::{Csr, multiply};
 use crate::scalar::Scalar;
 
 /// More levels than any matrix has where aggregates have more than two nodes.
-const MOST_LEVELS: usize = 25;
+pub(super) const MOST_LEVELS: usize = 25;
 
 /// Aggregates that are more than this part of the nodes gain nothing.
-const STAGNATION: f64 = 0.85;
+pub(super) const STAGNATION: f64 = 0.85;
 
 /// What smoothing the prolongation is damped by: 4/3 over the bound of the largest eigenvalue, 1 (Vanek, Mandel and
 /// Brezina, Computing 56, 1996).
@@ -94,9 +94,17 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
 
     /// Rows and entries of each level.
     pub(super) fn facts(&self) -> Vec<LevelFacts> {
-        let all = self.levels.iter().map(|level| &level.a).chain([&self.coarsest]);
-        all.map(|a| LevelFacts { rows: a.rows(), entries: a.nonzeros() }).collect()
+        facts(&self.levels, &self.coarsest)
     }
+}
+
+/// Rows and entries of levels and the coarsest matrix.
+pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
+    levels: &[Built<T, B>],
+    coarsest: &Csr<T, B>,
+) -> Vec<LevelFacts> {
+    let all = levels.iter().map(|level| &level.a).chain([coarsest]);
+    all.map(|a| LevelFacts { rows: a.rows(), entries: a.nonzeros() }).collect()
 }
 
 /// P^H.

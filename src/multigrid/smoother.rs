@@ -3,7 +3,7 @@
 use super::MultigridBackend;
 use super::blocks::{Blocks, Scales};
 use super::cycle::LevelMatrix;
-use crate::backend::{Backend, ChebyshevStep};
+use crate::backend::{Backend, ChebyshevStep, Op};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
@@ -147,7 +147,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
             Scaling::Diagonal(d) => {
                 let by = ChebyshevStep { keep, momentum, step, d: Some(&**d), r: b, last };
                 let Some(now) = now else { return backend.chebyshev_step(by, None) };
-                a.product(backend, T::one(), now, T::zero(), t)?;
+                a.apply(backend, now, t)?;
                 backend.chebyshev_step(by, Some((now, t)))
             }
             Scaling::Blocks(Blocks { inverses, .. }) => {
@@ -191,5 +191,5 @@ pub(super) fn residual<T: Scalar, B: MultigridBackend>(
     t: &mut B::Slice<T>,
 ) -> Result<()> {
     backend.copy(b, t)?;
-    a.product(backend, -T::one(), x, T::one(), t)
+    a.product_op(backend, Op::None, -T::one(), x, T::one(), t)
 }

@@ -39,7 +39,7 @@ pub(super) fn refuse<T: Scalar>(wishes: &Builder, a: &Csr<T, Host>, parts: usize
         return without(format!("format {}", wishes.format));
     }
     if wishes.near_null.is_some() {
-        return without("multigrid, which near-null vectors are for,".into());
+        return without("multigrid of near-null vectors".into());
     }
     match wishes.preconditioner {
         name @ Name::ChebyshevSingle(_) => without(format!("preconditioner {name}")),
@@ -102,6 +102,11 @@ pub(super) fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
             .for_each(|(norm, word)| *norm = norm.hypot(f64::from_le_bytes(*word)));
     }
     Ok(norms)
+}
+
+/// Some rows of a matrix, with its columns.
+pub(super) fn local_rows<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Result<Csr<T>> {
+    a.window(&Host, rows.clone())
 }
 
 /// What a part has made, once all parts have made theirs: where one could not, all of them end here.

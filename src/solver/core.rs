@@ -63,6 +63,29 @@ impl<T: Scalar, B: SolverBackend> Norm<T, B> {
 /// not suit the matrix, and the next method goes on.
 const CONTRACTED: (usize, f64) = (10, 0.5);
 
+/// A trial of multigrid of our choice, which is given up where it does not contract.
+pub(super) struct Trial {
+    is_one: bool,
+    begun_with: f64,
+    pub(super) futile: bool,
+}
+
+impl Trial {
+    pub(super) fn of(is_one: bool) -> Self {
+        Self { is_one, begun_with: f64::INFINITY, futile: false }
+    }
+
+    /// Whether it is to be given up with this iteration.
+    pub(super) fn is_futile(&mut self, iteration: usize, norm: f64) -> bool {
+        if iteration == 0 {
+            self.begun_with = norm;
+        }
+        let stands = iteration == CONTRACTED.0 && norm > CONTRACTED.1 * self.begun_with;
+        self.futile |= self.is_one && stands;
+        self.is_one && stands
+    }
+}
+
 /// ||r|| / (||A|| ||x|| + ||b||), where the norm of A is known and all is finite.
 pub(super) fn backward_error(
     report: &Report,
@@ -231,13 +254,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
             let levels =
                 matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) && plan.share.is_some();
-            let (mut begun_with, mut futile) = (f64::INFINITY, false);
+            let mut trial = Trial::of(levels && !is_last);
             let mut report = ready.solve(task, &mut |iteration, norm| {
-                if iteration == 0 {
-                    begun_with = norm;
-                }
-                if levels && !is_last && iteration == CONTRACTED.0 && norm > CONTRACTED.1 * begun_with {
-                    futile = true;
+                if trial.is_futile(iteration, norm) {
                     return ControlFlow::Break(());
                 }
                 if iteration > 0 || total.is_none() {
@@ -250,7 +269,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.seconds.iterating += ready.iterating().as_secs_f64();
             let remark = ready.remark();
             self.verdict = ready.verdict();
-            if futile && report.outcome == Outcome::Interrupted {
+            if trial.futile && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::Stagnated;
             }
             report.outcome = watch.reason(report.outcome);

@@ -3,13 +3,14 @@
 use super::SolverBackend;
 use super::names::{Method, MultigridChoice};
 use super::near_null::NearNull;
-use crate::backend::OrderingPrice;
+use crate::backend::{Communicator, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::multigrid::{Multigrid, MultigridOptions};
 use crate::precondition::{BlockJacobi, Narrowed, Preconditioner};
 use crate::scalar::{Scalar, Widen};
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A hierarchy, and what is told of it.
@@ -52,6 +53,30 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         let Some(m) = made(backend, a, &options, grids_only, near_null)? else { return Ok(None) };
         let told = told(&m, unknowns);
         Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), near_null: kept, told }))
+    }
+
+    /// Of the rows that each part has, with columns numbered as in the whole: one hierarchy of all parts where each
+    /// node has one unknown, else one of each part's own rows and columns, and nothing is told of it. `own` is the block
+    /// of these.
+    pub(super) fn spread<C: Communicator<B>>(
+        space: &Space<B, C>,
+        (rows, own): (&Csr<T>, &Csr<T, B>),
+        parts: &[Range<usize>],
+        (choice, method): (MultigridChoice, Method),
+    ) -> Result<Self> {
+        let unknowns = match choice.unknowns {
+            0 => unknowns_a_node::<T, T, B>(space.backend(), own)?,
+            named => named,
+        };
+        if space.count(unknowns > 1)? > 0 {
+            let alone = Self::new(space.backend(), own, (choice, method), false, None)?;
+            let none = || Error::Unsupported("multigrid of each part".into());
+            return Ok(Self { told: String::new(), ..alone.ok_or_else(none)? });
+        }
+        let options = choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres));
+        let m = Multigrid::spread(space, rows, parts, &options)?;
+        let told = format!("{}, of all parts together", told(&m, 1));
+        Ok(Self { m: Box::new(m), near_null: None, told })
     }
 
     pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {

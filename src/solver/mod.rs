@@ -23,7 +23,7 @@
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners that are set up |
-//! | `spread`, `agreed`, `lone` | unknowns spread over several parts; what they find out together; one part alone |
+//! | `spread`, `parted`, `agreed`, `lone` | unknowns spread over several parts; their stages; what they find out together; one part alone |
 //! | `rows` | the same of rows that each process of a group gives |
 //! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
 //! | `alone` | preconditioners by themselves |
@@ -53,6 +53,7 @@ mod mesh;
 mod names;
 mod near_null;
 mod nullspace;
+mod parted;
 mod plan;
 mod preconditioner;
 mod refined;

@@ -25,7 +25,7 @@ const SCALED: &str = "scaled columns: a solution, but not that of least norm";
 const LAST: &str = "a factorisation, where iterations do not serve";
 const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
 const FILL: &str = "an incomplete factorisation with fill";
-const LEVELS: &str = "conjugate gradients have not come far: multigrid takes few iterations";
+pub(super) const LEVELS: &str = "conjugate gradients have not come far: multigrid takes few iterations";
 
 impl<B: SolverBackend> Planner<'_, B> {
     /// The first method with its preconditioner, and those behind it.

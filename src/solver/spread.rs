@@ -4,33 +4,26 @@
 //! is chosen and in which order it is tried, as `plan` and `core` have it for whole vectors. All parts come to the same
 //! decisions, since all that they decide by is the matrix, which each has in whole, and sums over all parts.
 
-use super::agreed::{of_all, ordered, refuse, shares, together, weights};
-use super::budgets::{PATIENCE, SHARE};
+use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
-use super::core::{backward_error, is_fault};
-use super::diagonal::Diagonal;
+use super::core::{Trial, backward_error, is_fault};
 use super::forecast::expected_products;
-use super::iterated::RESTART;
 use super::lone::{self, Lone};
-use super::names::{Method, Precision, PreconditionerChoice as Name};
-use super::plan::{AS_ASKED, AUTO, GENERAL, SPD, timed};
+use super::names::Precision;
+use super::parted::{Stage, Task};
+use super::plan::{AUTO, timed};
 use super::preconditioner::Setup;
-use super::report::{Decision, Seconds, SolveReport, StageReport, Trail};
-use super::sequence::{HERMITIAN, LEAST, SHORT};
+use super::report::{Decision, Seconds, SolveReport, Trail};
 use super::symmetry;
 use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
-use crate::krylov::{
-    self, BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual,
-    MinimalResidual, Outcome, Report, SolveOptions,
-};
+use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::operator::LinearOperator;
-use crate::precondition::{Chebyshev, Identity};
-use crate::scalar::{Real, Scalar, Symmetry};
+use crate::scalar::{Real, Symmetry};
 use crate::spread::{Spread, balanced_parts};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -52,33 +45,28 @@ pub struct Share {
 /// Solves A x = b together with the other parts of a communicator ([`Builder::build_spread`]). All parts call the same
 /// functions in the same order.
 pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
-    space: Space<B, C>,
-    options: SolveOptions,
+    pub(super) space: Space<B, C>,
+    pub(super) options: SolveOptions,
     time_limit: Option<Duration>,
     /// None where part 0 solves alone.
-    operator: Option<Arc<Spread<T, B, C>>>,
+    pub(super) operator: Option<Arc<Spread<T, B, C>>>,
     lone: Option<Lone<T>>,
-    stages: Vec<Stage<T, B>>,
+    pub(super) stages: Vec<Stage<T, B>>,
+    /// This part's rows, where a stage is yet to be set up from them.
+    pub(super) rows: Option<Csr<T>>,
     /// Numbers of this part's unknowns in the caller's order.
     numbers: Vec<u32>,
-    parts: Vec<Range<usize>>,
+    pub(super) parts: Vec<Range<usize>>,
     order: Option<Permutation>,
     shares: Vec<Share>,
     symmetry: Symmetry,
     /// A diagonal entry that no positive definite matrix has.
-    curvature: Option<f64>,
+    pub(super) curvature: Option<f64>,
     norm: Option<f64>,
     seconds: Seconds,
-    trail: Trail,
+    pub(super) trail: Trail,
     history: Vec<f64>,
     device: Arc<str>,
-}
-
-/// A method with its preconditioner.
-struct Stage<T: Scalar, B: SolverBackend> {
-    method: Method,
-    setup: Setup<T, B>,
-    share: Option<f64>,
 }
 
 impl<T: Solvable, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSolver<T, B, C> {
@@ -90,9 +78,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSol
 impl Builder {
     /// A solver for a square matrix whose rows are spread over the parts of a communicator. For now each part has the
     /// whole matrix, and keeps its own rows of it; parts are contiguous in the order that is chosen, about as many
-    /// stored entries each. What spread vectors have not yet is refused: factorisations, multigrid, two precisions,
-    /// formats other than CSR. Preconditioners are those of each part's own rows and columns, but for the diagonal,
-    /// which is the same, and polynomials, which are those of the whole matrix.
+    /// stored entries each. What spread vectors have not yet is refused: factorisations, two precisions, formats other
+    /// than CSR. Preconditioners are those of each part's own rows and columns, but for the diagonal, polynomials and
+    /// multigrid, which are those of the whole matrix (multigrid where each node has one unknown).
     ///
     /// # Errors
     /// As [`Builder::build`], where there are more parts than rows, and where another part has failed.
@@ -159,6 +147,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 operator: None,
                 lone: Some(lone),
                 stages: Vec::new(),
+                rows: None,
                 numbers: rows[part].clone().map(|row| row as u32).collect(),
                 shares: rows.iter().map(share).collect(),
                 parts: rows,
@@ -227,6 +216,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             operator: Some(operator),
             lone: None,
             stages: Vec::new(),
+            rows: None,
             numbers,
             parts: ranges,
             order,
@@ -242,91 +232,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         };
         let start = Instant::now();
         let Some(rows) = rows else { unreachable!("the rows of this part were stored") };
-        let columns = match given {
-            Some(ranges) => Some(weights::<T, B, C>(&solver.space, (a, ranges))?),
-            None => None,
-        };
-        solver.list(wishes, (a, &rows), columns, found.hermitian)?;
+        solver.list(wishes, (a, &rows), given.is_some(), found.hermitian)?;
         solver.seconds.setup = start.elapsed().as_secs_f64();
         Ok(solver)
-    }
-
-    /// Sets up what is to be tried.
-    fn list(
-        &mut self,
-        wishes: &Builder,
-        (a, own): (&Csr<T, Host>, &Csr<T, B>),
-        columns: Option<Vec<f64>>,
-        hermitian: bool,
-    ) -> Result<()> {
-        let named = if wishes.preconditioner == Name::Auto { Name::Jacobi } else { wishes.preconditioner };
-        let plain = if named == Name::None { Name::None } else { Name::Jacobi };
-        let patience = Some(SHARE.min(PATIENCE / self.options.iteration_limit(a.rows()) as f64));
-        let list: Vec<(Method, Name, Option<f64>, &'static str)> = match wishes.method {
-            Method::Auto if hermitian => vec![
-                (Method::Cg, named, None, SPD),
-                (Method::Minres, plain, Some(SHARE), HERMITIAN),
-                (Method::Lsmr, plain, None, LEAST),
-            ],
-            Method::Auto => vec![
-                (Method::Gmres, named, patience, GENERAL),
-                (Method::BiCgStab, plain, patience, SHORT),
-                (Method::Lsmr, plain, None, LEAST),
-            ],
-            method => vec![(method, named, None, AS_ASKED)],
-        };
-        let part = self.space.communicator().part();
-        for (method, name, share, why) in list {
-            let setup = match &columns {
-                Some(columns) if (method, name) == (Method::Lsmr, Name::Jacobi) => {
-                    Diagonal::of_weights(self.space.backend(), columns).map(Setup::Diagonal)
-                }
-                _ => self.setup((a, own), method, name, self.parts[part].clone()),
-            };
-            let mut setup = together(&self.space, setup)?;
-            if let Setup::Jacobi(diagonal) = &mut setup {
-                diagonal.agree(&self.space)?;
-            }
-            self.stages.push(Stage { method, setup, share });
-            self.trail.stages.push(StageReport::listed(
-                (method, name, Precision::Double),
-                why,
-                (0, 0.0, 0.0),
-            ));
-        }
-        if matches!(named, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_) | Name::Multigrid(_))
-        {
-            let why = "of each part's own rows and columns";
-            self.trail.decisions.push(Decision::new("preconditioner", named.to_string(), why));
-        }
-        Ok(())
-    }
-
-    fn setup(
-        &self,
-        (a, own): (&Csr<T, Host>, &Csr<T, B>),
-        method: Method,
-        name: Name,
-        rows: Range<usize>,
-    ) -> Result<Setup<T, B>> {
-        let backend = self.space.backend();
-        if method == Method::Cg
-            && let Some(curvature) = self.curvature.filter(|_| name != Name::None)
-        {
-            return Ok(Setup::NotPositiveDefinite(curvature));
-        }
-        if name == Name::Jacobi && method != Method::Cg {
-            return Diagonal::of_part(backend, a, method, rows).map(Setup::Diagonal);
-        }
-        match Setup::new(backend, own, (method, name), None)? {
-            Setup::Waiting(diagonal, steps) => {
-                let Some(operator) = self.operator.clone() else { unreachable!("all parts have made it") };
-                let operator: Arc<dyn LinearOperator<T, B>> = operator;
-                let made = Chebyshev::on_space(&self.space, operator, Arc::new(diagonal), steps)?;
-                Ok(Setup::Chebyshev(Box::new(made)))
-            }
-            other => Ok(other),
-        }
     }
 
     /// Unknowns of all parts.
@@ -423,13 +331,28 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let is_last = number + 1 == self.stages.len();
             let before = total.map_or(0, |report| report.iterations);
             let stage = &self.stages[number];
+            if let Some(report) = &total
+                && stage.is_trial_of_levels()
+                && matches!(report.outcome, Outcome::NotPositiveDefinite { .. })
+            {
+                continue;
+            }
+            if let Some(why) = self.prepare(number)? {
+                self.trail.stages[number].refused = Some(why);
+                continue;
+            }
+            let stage = &self.stages[number];
             watch.method = stage.method;
             let left = limit.saturating_sub(before);
             let share = stage.share.filter(|_| !is_last);
             let left = share.map_or(left, |share| (share * left as f64).ceil() as usize);
             let communicator = self.space.communicator();
-            let mut broken = None;
+            let (mut broken, mut trial) = (None, Trial::of(stage.is_trial_of_levels() && !is_last));
             let mut observe = |iteration: usize, norm: f64| {
+                // Norms are the same on all parts, so that all of them give up.
+                if trial.is_futile(iteration, norm) {
+                    return ControlFlow::Break(());
+                }
                 let mut stop = false;
                 if iteration > 0 || total.is_none() {
                     stop = watch.see(0, before + iteration, norm).is_break();
@@ -454,6 +377,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             if let Some(error) = broken {
                 return Err(error);
             }
+            if trial.futile && report.outcome == Outcome::Interrupted {
+                report.outcome = Outcome::Stagnated;
+            }
             if late && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::TimeLimit;
             }
@@ -466,6 +392,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
             told.seconds = begun.elapsed().as_secs_f64();
             told.relative_residual = Some(report.relative_residual);
+            if let Some(Setup::Levels(levels)) = &self.stages[number].setup {
+                told.remark = Some(levels.told.clone()).filter(|told| !told.is_empty());
+            }
             report.iterations += before;
             report.restarts += total.map_or(0, |report| report.restarts);
             (total, last) = (Some(report), number);
@@ -533,54 +462,5 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             device: Arc::clone(&self.device),
             trail: Arc::new(self.trail.clone()),
         })
-    }
-}
-
-/// The solve of a stage.
-struct Task<'a, T: Solvable, B: SolverBackend, C: Communicator<B>> {
-    space: &'a Space<B, C>,
-    a: &'a dyn LinearOperator<T, B>,
-    options: SolveOptions,
-    b: &'a B::Slice<T>,
-    x: &'a mut B::Slice<T>,
-}
-
-/// How a stage ended, its norms, and how long it iterated.
-type Ran = (Report, Vec<f64>, Duration);
-
-/// Hears of iterations.
-type Observer<'a> = dyn FnMut(usize, f64) -> ControlFlow<()> + 'a;
-
-impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
-    fn run(self, stage: &Stage<T, B>, observer: &mut Observer<'_>) -> Result<Ran> {
-        let (backend, n) = (self.space.backend(), self.a.rows());
-        match stage.method {
-            Method::Minres => self.with(MinimalResidual::new(backend, n)?, stage, observer),
-            Method::Gmres => self.with(FlexibleMinimalResidual::new(backend, n, RESTART)?, stage, observer),
-            Method::BiCgStab => self.with(BiConjugateGradients::new(backend, n)?, stage, observer),
-            Method::Lsmr => self.with(LeastSquaresResidual::new(backend, n, n)?, stage, observer),
-            _ => self.with(ConjugateGradients::new(backend, n)?, stage, observer),
-        }
-    }
-
-    fn with<M: krylov::Method<T, B, C>>(
-        self,
-        method: M,
-        stage: &Stage<T, B>,
-        observer: &mut Observer<'_>,
-    ) -> Result<Ran> {
-        let curvature = match stage.setup {
-            Setup::NotPositiveDefinite(curvature) => Some(curvature),
-            _ => None,
-        };
-        let options = if curvature.is_some() { self.options.max_iterations(0) } else { self.options };
-        let mut krylov = Krylov::with_method(self.space.clone(), method, options)?;
-        let m = if curvature.is_some() { &Identity } else { stage.setup.get() };
-        let mut report = krylov.solve(self.a, m, self.b, self.x, observer)?;
-        if let (Some(curvature), Outcome::IterationLimit) = (curvature, report.outcome) {
-            report.outcome = Outcome::NotPositiveDefinite { iteration: 0, curvature };
-        }
-        let iterating = krylov.iterating();
-        Ok((report, krylov.into_history(), iterating))
     }
 }

@@ -1,0 +1,133 @@
+//! Levels of spread matrices by smoothed aggregation: aggregates lie within parts, prolongations reach beyond them.
+//!
+//! Levels are set up on the host, whatever the cycle runs on.
+
+use super::rows::{Halo, leading, moved_columns, numbers, ranges, sent_home, stacked};
+use crate::backend::{Communicator, Host, VectorOps};
+use crate::error::Result;
+use crate::matrix::{Csr, multiply};
+use crate::multigrid::aggregate::Aggregates;
+use crate::multigrid::options::{LevelFacts, MultigridOptions};
+use crate::multigrid::setup::{MOST_LEVELS, OMEGA, STAGNATION, conjugate_transpose};
+use crate::multigrid::strength::{Nodes, damping, strong_couplings};
+use crate::multigrid::tentative::{NearNull, tentative};
+use crate::scalar::{Real, Scalar};
+use num_traits::{Float, Zero};
+use std::ops::Range;
+
+/// This part's rows of a level, with columns numbered as in the whole.
+pub(super) struct Rows<T: Scalar> {
+    pub(super) a: Csr<T>,
+    /// The unknowns of each part.
+    pub(super) parts: Vec<Range<usize>>,
+}
+
+/// A level, and the way to the next.
+pub(super) struct Spreadable<T: Scalar> {
+    pub(super) fine: Rows<T>,
+    /// This part's rows of P.
+    pub(super) prolongation: Csr<T>,
+    /// Its rows of P^H, which are unknowns of the next level.
+    pub(super) restriction: Csr<T>,
+}
+
+/// All levels that are spread, the next one, and the near-null vector there.
+pub(super) struct Levels<T: Scalar> {
+    pub(super) levels: Vec<Spreadable<T>>,
+    pub(super) coarsest: Rows<T>,
+    pub(super) near_null: Vec<T::Real>,
+    /// Rows and entries of all of them, over all parts.
+    pub(super) facts: Vec<LevelFacts>,
+    /// Whether another level would hardly be smaller.
+    pub(super) stagnates: bool,
+}
+
+/// From the finest matrix down to `gathered` rows.
+pub(super) fn levels<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    communicator: &C,
+    finest: Rows<T>,
+    options: &MultigridOptions,
+    gathered: usize,
+) -> Result<Levels<T>> {
+    let over_all = |own: usize| -> Result<usize> { Ok(numbers(communicator, own)?.into_iter().sum()) };
+    let rows = |rows: &Rows<T>| rows.parts.last().map_or(0, |rows| rows.end);
+    let near_null = vec![T::Real::from_f64(1.0); finest.a.rows()];
+    let first = over_all(finest.a.nonzeros())?;
+    let facts = vec![LevelFacts { rows: rows(&finest), entries: first }];
+    let mut all = Levels { levels: Vec::new(), coarsest: finest, near_null, facts, stagnates: false };
+    while rows(&all.coarsest) > gathered {
+        let Rows { a, parts } = &all.coarsest;
+        let (n, own) = (a.rows(), &parts[communicator.part()]);
+        let halo = Halo::of(communicator, a, parts)?;
+        let matrix = comparable(communicator, a, &halo)?;
+        let nodes = Nodes::default();
+        let strong = strong_couplings(&Host, &matrix, &nodes, options.strength)?;
+        // Without rows there is nothing to aggregate; other parts may have some.
+        let aggregates = match n {
+            0 => Aggregates { of: Vec::new(), count: 0 },
+            _ => Aggregates::new(&Host, &leading(&strong, n)?)?,
+        };
+        let coarse_parts = ranges(&numbers(communicator, aggregates.count)?);
+        let coarse = coarse_parts.last().map_or(0, |rows| rows.end);
+        if coarse == 0
+            || coarse as f64 > STAGNATION * rows(&all.coarsest) as f64
+            || all.levels.len() >= MOST_LEVELS
+        {
+            all.stagnates = true;
+            break;
+        }
+        let (p, coarse_null) = if aggregates.count == 0 {
+            (Csr::from_parts(n, 0, vec![0; n + 1], Vec::new(), Vec::new())?, Vec::new())
+        } else {
+            let near_null = NearNull::One(std::mem::take(&mut all.near_null));
+            match tentative(&Host, &nodes, &aggregates, &near_null)? {
+                (p, _, NearNull::One(norms)) => (p, norms),
+                (p, _, NearNull::Several(_)) => (p, Vec::new()),
+            }
+        };
+        let p = moved_columns(p, coarse_parts[communicator.part()].start, coarse);
+        let damping = damping(&Host, &matrix, &nodes, &strong, OMEGA)?.window(&Host, 0..n)?;
+        let all_rows = |p: &Csr<T>| stacked(coarse, &[p.copied(&Host)?, halo.rows(communicator, p)?]);
+        let local = matrix.window(&Host, 0..n)?;
+        let galerkin = |p: &Csr<T>| -> Result<(Csr<T>, Csr<T>)> {
+            let r = conjugate_transpose(&Host, p)?;
+            let product = multiply(&Host, &r, &multiply(&Host, &local, &all_rows(p)?)?)?;
+            let r = moved_columns(r, own.start, rows(&all.coarsest));
+            let coarse_matrix = sent_home(communicator, &product, &coarse_parts)?;
+            Ok((sent_home(communicator, &r, &coarse_parts)?, coarse_matrix))
+        };
+        let before: usize = all.facts.iter().map(|level| level.entries).sum();
+        let mut prolongation = multiply(&Host, &damping, &all_rows(&p)?)?;
+        let (mut restriction, mut next) = galerkin(&prolongation)?;
+        let mut entries = over_all(next.nonzeros())?;
+        if (before + entries) as f64 > options.most_entries * first as f64 {
+            prolongation = p;
+            (restriction, next) = galerkin(&prolongation)?;
+            entries = over_all(next.nonzeros())?;
+        }
+        all.facts.push(LevelFacts { rows: coarse, entries });
+        let fine = std::mem::replace(&mut all.coarsest, Rows { a: next, parts: coarse_parts });
+        all.levels.push(Spreadable { fine, prolongation, restriction });
+        all.near_null = coarse_null;
+    }
+    Ok(all)
+}
+
+/// This part's rows by its own columns and those of the halo, and for each unknown of the halo a row that makes its
+/// largest coupling known, so that couplings between parts count as strong where they would within one.
+fn comparable<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    communicator: &C,
+    a: &Csr<T>,
+    halo: &Halo,
+) -> Result<Csr<T>> {
+    let largest = (0..a.rows()).map(|row| {
+        let (columns, values) = a.row(row);
+        let others =
+            columns.iter().zip(values).filter(|&(&column, _)| column as usize != halo.own.start + row);
+        others.fold(T::Real::zero(), |most, (_, value)| Float::max(most, value.abs())).to_f64()
+    });
+    let largest = halo.values(communicator, &largest.collect::<Vec<f64>>())?;
+    halo.extended(a, |place| {
+        vec![(0, T::from_real(T::Real::from_f64(largest[place]))), ((a.rows() + place) as u32, T::one())]
+    })
+}

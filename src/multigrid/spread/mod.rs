@@ -1,0 +1,267 @@
+//! Multigrid for matrices whose rows are spread over several parts.
+//!
+//! ```text
+//! level      0      1      2   |   3 ... coarsest
+//! part 0    rows   rows   rows | all rows: every part has these levels in whole,
+//! part 1    rows   rows   rows | and solves them as one part alone does
+//! ```
+//!
+//! Aggregates lie within parts, so that each part finds its own and the next level's rows belong to who owns the
+//! aggregate. Prolongations are smoothed across the borders of parts, and R A P is added up by the owners of its rows:
+//! so a level hardly differs from that of one part, and iterations hardly grow with the number of parts. Every matrix of
+//! a spread level is a [`Spread`] operator, and the cycle is that of one part.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `rows` | rows of matrices on their way between parts |
+//! | `general` | levels by smoothed aggregation |
+//! | `slabs` | levels of grids of which each part has some planes |
+
+mod general;
+mod rows;
+
+use self::general::{Levels, Rows};
+use self::rows::{Halo, gathered};
+use super::blocks::Scales;
+use super::cycle::{Coarsest, Cycle, Gathered, Level, LevelMatrix, Stored, Transfer};
+use super::options::{MultigridFacts, MultigridOptions, Smoothing};
+use super::setup::Hierarchy;
+use super::smoother::{Scaling, Smoother};
+use super::tentative::NearNull;
+use super::{AnyCycle, COARSEST_STEPS, Multigrid, MultigridBackend, inverse_of, moved};
+use crate::backend::{Communicator, Host, Space};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::{Real, Scalar};
+use crate::spread::{Spread, own_columns};
+use num_traits::{Float, Zero};
+use std::ops::Range;
+
+/// A level of so many rows over all parts is gathered: on CPUs, and where meetings take a launch of a GPU.
+const GATHERED: usize = 2000;
+const GATHERED_ON_DEVICES: usize = 200_000;
+
+/// A level that could not be made smaller is gathered up to so many times as many rows.
+const STAGNANT: usize = 4;
+
+impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
+    /// A hierarchy together with the other parts of a space: `a` has this part's rows, with columns numbered as in the
+    /// whole, and `rows` says which rows each part owns. All parts call it with the same options. The preconditioner is
+    /// for this part's entries of vectors; it takes no new values.
+    ///
+    /// # Errors
+    /// As [`Multigrid::new`], for nodes of several unknowns, and where another part has failed.
+    pub fn spread<C: Communicator<B>>(
+        space: &Space<B, C>,
+        a: &Csr<T>,
+        rows: &[Range<usize>],
+        options: &MultigridOptions,
+    ) -> Result<Self> {
+        options.check()?;
+        let communicator = space.communicator();
+        Error::check_dimension("parts", communicator.parts(), rows.len())?;
+        Error::check_dimension("rows of this part", rows[communicator.part()].len(), a.rows())?;
+        Error::check_dimension("columns", rows.last().map_or(0, |rows| rows.end), a.columns())?;
+        if options.unknowns_a_node > 1 {
+            return Err(Error::Unsupported("multigrid of nodes of several unknowns on several parts".into()));
+        }
+        if space.count(!a.parts().values.iter().all(|value| value.is_finite()))? > 0 {
+            return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
+        }
+        let finest = Rows { a: a.copied(&Host)?, parts: rows.to_vec() };
+        let levels = general::levels(communicator, finest, options, gathered_rows(space, options))?;
+        let near_null = whole_vector(communicator, &levels.near_null)?;
+        let facts = MultigridFacts { levels: levels.facts.clone(), grid: false };
+        let build = Build { space, options };
+        let (cycle, facts) = if options.is_narrow::<T>() {
+            let (cycle, facts) = build.cycle(levels, near_null, facts, |a| a.to_rounded(&Host))?;
+            (AnyCycle::Narrow(cycle), facts)
+        } else {
+            let (cycle, facts) = build.cycle(levels, near_null, facts, |a| Ok(a))?;
+            (AnyCycle::Full(cycle), facts)
+        };
+        Ok(Self {
+            cycle,
+            plans: Vec::new(),
+            kept: None,
+            options: options.clone(),
+            facts,
+            own: Some(a.rows()),
+        })
+    }
+}
+
+/// Rows of a level that is gathered.
+fn gathered_rows<B: MultigridBackend, C: Communicator<B>>(
+    space: &Space<B, C>,
+    options: &MultigridOptions,
+) -> usize {
+    let device = space.communicator().latency() > 0.0;
+    (if device { GATHERED_ON_DEVICES } else { GATHERED }).max(options.coarsest_rows)
+}
+
+/// The whole vector, on all parts.
+fn whole_vector<R: Real, B: MultigridBackend, C: Communicator<B>>(
+    communicator: &C,
+    own: &[R],
+) -> Result<Vec<R>> {
+    let all =
+        communicator.gather(own.iter().flat_map(|&value| Real::to_f64(value).to_le_bytes()).collect())?;
+    let words = all.iter().flat_map(|bytes| bytes.as_chunks().0);
+    Ok(words.map(|word| R::from_f64(f64::from_le_bytes(*word))).collect())
+}
+
+/// What cycles are made with.
+struct Build<'a, B: MultigridBackend, C> {
+    space: &'a Space<B, C>,
+    options: &'a MultigridOptions,
+}
+
+impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
+    /// The cycle in the precision that `rounded` gives, and its levels.
+    fn cycle<T: Scalar, S: Scalar>(
+        &self,
+        levels: Levels<T>,
+        near_null: Vec<T::Real>,
+        mut facts: MultigridFacts,
+        rounded: impl Fn(Csr<T>) -> Result<Csr<S>>,
+    ) -> Result<(Cycle<S, B>, MultigridFacts)> {
+        let Levels { levels, coarsest, stagnates, .. } = levels;
+        let mut in_blocks = match self.options.smoothing {
+            Smoothing::Auto => None,
+            Smoothing::Diagonal => Some(false),
+            Smoothing::Blocks => Some(true),
+        };
+        let mut made = Vec::new();
+        let ends: Vec<Vec<Range<usize>>> =
+            levels.iter().skip(1).map(|level| level.fine.parts.clone()).collect();
+        let ends = ends.into_iter().chain([coarsest.parts.clone()]);
+        for (level, coarse_parts) in levels.into_iter().zip(ends) {
+            let Rows { a, parts } = level.fine;
+            let a = rounded(a)?;
+            let smoother = self.smoother(&a, &parts, &mut in_blocks, self.options.steps)?;
+            let transfer = Transfer::Spread {
+                prolongation: self.operator(&rounded(level.prolongation)?, &coarse_parts)?,
+                restriction: self.operator(&rounded(level.restriction)?, &parts)?,
+            };
+            made.push(Level {
+                a: Stored::Spread(self.operator(&a, &parts)?),
+                smoother,
+                transfer,
+                twice: false,
+            });
+        }
+        let rows = coarsest.parts.last().map_or(0, |rows| rows.end);
+        let coarsest = if stagnates && rows > STAGNANT * gathered_rows(self.space, self.options) {
+            let a = rounded(coarsest.a)?;
+            let smoother = self.smoother(&a, &coarsest.parts, &mut in_blocks, COARSEST_STEPS)?;
+            Coarsest::Smoothed(Stored::Spread(self.operator(&a, &coarsest.parts)?), smoother)
+        } else {
+            let backend = self.space.backend();
+            let whole = gathered::<T, B, C>(self.space.communicator(), &coarsest.a)?.into_backend(backend)?;
+            let near_null = NearNull::One(backend.upload(near_null)?);
+            let Hierarchy { levels, coarsest: last, .. } =
+                Hierarchy::new(backend, whole, Some(near_null), self.options)?;
+            facts.levels.pop();
+            facts.levels.extend(super::setup::facts(&levels, &last));
+            let matrices = levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
+            let inverse = inverse_of(backend, &last, self.options)?;
+            let on_backend = |a: Csr<T, B>| rounded(a.to_host(backend)?)?.into_backend(backend);
+            let cycle = moved(backend, matrices, (last, inverse), self.options, on_backend, on_backend)?;
+            Coarsest::Gathered(Box::new(self.gathered(cycle, &coarsest.parts, false)?))
+        };
+        Ok((Cycle { levels: made, coarsest, chebyshev: self.options.real_eigenvalues }, facts))
+    }
+
+    /// A cycle of each part for the whole.
+    fn gathered<S: Scalar>(
+        &self,
+        cycle: Cycle<S, B>,
+        parts: &[Range<usize>],
+        twice: bool,
+    ) -> Result<Gathered<S, B>> {
+        let rows = parts.last().map_or(0, |rows| rows.end);
+        let identity = Csr::from_parts(
+            rows,
+            rows,
+            (0..=rows).collect(),
+            (0..rows as u32).collect(),
+            vec![S::one(); rows],
+        )?;
+        let whole = Stored::Spread(self.operator(&identity, parts)?);
+        Ok(Gathered { whole, cycle, own: parts[self.space.communicator().part()].clone(), twice })
+    }
+
+    /// This part's rows of a matrix, whose columns are owned as `columns` says, as an operator.
+    fn operator<S: Scalar>(&self, a: &Csr<S>, columns: &[Range<usize>]) -> Result<Box<LevelMatrix<S, B>>> {
+        let communicator = self.space.communicator().clone();
+        Ok(Box::new(Spread::local(self.space.backend(), communicator, a, columns)?))
+    }
+
+    /// Smoothing on a spread level, scaled by whole rows. Where nothing is said of blocks, the first level decides, by
+    /// what most parts find.
+    fn smoother<S: Scalar>(
+        &self,
+        a: &Csr<S>,
+        parts: &[Range<usize>],
+        in_blocks: &mut Option<bool>,
+        steps: usize,
+    ) -> Result<Smoother<S, B>> {
+        let (backend, communicator) = (self.space.backend(), self.space.communicator());
+        let own = &parts[communicator.part()];
+        let scales = Scales::new(&Host, &own_columns(a, &(0..a.rows()), own)?)?;
+        let blocks = match *in_blocks {
+            Some(blocks) => blocks,
+            None => 2 * self.space.count(scales.blocks_pay)? > parts.len(),
+        };
+        *in_blocks = Some(blocks);
+        let halo = Halo::of(communicator, a, parts)?;
+        let beyond = halo.values(communicator, &scales.of_diagonal)?;
+        // What a row has beside its part's columns, in units in which the diagonal is one.
+        let outside = |row: usize| {
+            let (columns, values) = a.row(row);
+            let entries = columns.iter().zip(values).filter_map(|(column, value)| {
+                let place = halo.numbers.binary_search(column).ok()?;
+                Some(value.abs().to_f64() * beyond[place])
+            });
+            entries.sum::<f64>() * scales.of_diagonal[row]
+        };
+        let scaling = if blocks {
+            let mut widened = own_columns(a, &(0..a.rows()), own)?;
+            let diagonals: Vec<(usize, S)> = places_of_diagonal(&widened)
+                .map(|(row, place)| (place, outside(row) / scales.of_diagonal[row].powi(2)))
+                .filter(|(_, more)| more.is_finite())
+                .map(|(place, more)| (place, S::from_real(S::Real::from_f64(more))))
+                .collect();
+            diagonals.into_iter().for_each(|(place, more)| widened.values_mut()[place] += more);
+            Scaling::Blocks(scales.block_inverses(&Host, &widened)?.into_backend(backend)?)
+        } else {
+            let sums = scales.of_sums.iter().enumerate().map(|(row, &sum)| {
+                // `sum` is 1 / a_ii over the sum of the row in such units.
+                let more = S::Real::from_f64(outside(row) / scales.of_diagonal[row].powi(2));
+                if more > S::Real::zero() && Float::is_finite(more) && sum > S::Real::zero() {
+                    (sum.recip() + more).recip()
+                } else {
+                    sum
+                }
+            });
+            Scaling::Diagonal(backend.upload(sums.collect())?)
+        };
+        Ok(if self.options.real_eigenvalues {
+            Smoother::new(scaling, steps, 1.0)
+        } else {
+            Smoother::plain(scaling, steps)
+        })
+    }
+}
+
+/// Rows that have a diagonal entry, and where it is among the values.
+fn places_of_diagonal<S: Scalar>(a: &Csr<S>) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let mut first = 0;
+    (0..a.rows()).filter_map(move |row| {
+        let columns = a.row(row).0;
+        let start = first;
+        first += columns.len();
+        columns.binary_search(&(row as u32)).ok().map(|place| (row, start + place))
+    })
+}

@@ -1,0 +1,243 @@
+//! Rows of matrices, and numbers, on their way between parts.
+
+use crate::backend::{Communicator, Host, VectorOps};
+use crate::error::{Error, Result};
+use crate::matrix::{Csr, add};
+use crate::scalar::Scalar;
+use crate::spread::{asked_for, halo_beyond};
+use std::ops::Range;
+
+/// What a part's rows need of the unknowns of others.
+pub(super) struct Halo {
+    /// The unknowns of this part.
+    pub(super) own: Range<usize>,
+    /// Those of others that it needs, ascending.
+    pub(super) numbers: Vec<u32>,
+    /// Those of its own that each other part needs.
+    pub(super) asked: Vec<Vec<u32>>,
+}
+
+impl Halo {
+    /// Of this part's rows `a`, whose columns are numbered as in the whole and owned as `parts` says.
+    pub(super) fn of<T: Scalar, B: VectorOps, C: Communicator<B>>(
+        communicator: &C,
+        a: &Csr<T>,
+        parts: &[Range<usize>],
+    ) -> Result<Self> {
+        let own = parts[communicator.part()].clone();
+        let numbers = halo_beyond(a, &(0..a.rows()), &own);
+        let asked = asked_for(communicator, &numbers, parts)?;
+        Ok(Self { own, numbers, asked })
+    }
+
+    /// The entries of a vector at the halo, of which this part has `own`.
+    pub(super) fn values<B: VectorOps, C: Communicator<B>>(
+        &self,
+        communicator: &C,
+        own: &[f64],
+    ) -> Result<Vec<f64>> {
+        let asked = self.asked.iter().map(|numbers| {
+            let values = numbers.iter().map(|&number| own[number as usize - self.own.start]);
+            values.flat_map(f64::to_le_bytes).collect()
+        });
+        let got = communicator.deliver(asked.collect())?;
+        Ok(got.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| f64::from_le_bytes(*word)).collect())
+    }
+
+    /// The rows of the halo, of which this part has its own, `a`.
+    pub(super) fn rows<T: Scalar, B: VectorOps, C: Communicator<B>>(
+        &self,
+        communicator: &C,
+        a: &Csr<T>,
+    ) -> Result<Csr<T>> {
+        let asked = self.asked.iter().map(|numbers| packed(a, numbers, self.own.start as u32));
+        let got = communicator.deliver(asked.collect())?;
+        let parts: Vec<Csr<T>> =
+            got.iter().map(|bytes| Ok(unpacked(bytes, a.columns())?.1)).collect::<Result<_>>()?;
+        stacked(a.columns(), &parts)
+    }
+
+    /// This part's rows with its own columns first and those of the halo behind them, and a row for each unknown of the
+    /// halo, of the entries that `below` tells.
+    pub(super) fn extended<T: Scalar>(
+        &self,
+        a: &Csr<T>,
+        below: impl Fn(usize) -> Vec<(u32, T)>,
+    ) -> Result<Csr<T>> {
+        let (n, h) = (a.rows(), self.numbers.len());
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in 0..n {
+            let (columns, entries) = a.row(row);
+            let ours = |column: u32| self.own.contains(&(column as usize));
+            let mut keep = |mine: bool| {
+                for (&column, &value) in
+                    columns.iter().zip(entries).filter(|&(&column, _)| ours(column) == mine)
+                {
+                    indices.push(match self.numbers.binary_search(&column) {
+                        Ok(place) => (n + place) as u32,
+                        Err(_) => column - self.own.start as u32,
+                    });
+                    values.push(value);
+                }
+            };
+            keep(true);
+            keep(false);
+            offsets.push(values.len());
+        }
+        for place in 0..h {
+            for (column, value) in below(place) {
+                indices.push(column);
+                values.push(value);
+            }
+            offsets.push(values.len());
+        }
+        Csr::from_parts(n + h, n + h, offsets, indices, values)
+    }
+}
+
+/// The first rows and columns of a matrix.
+pub(super) fn leading<V: Scalar>(a: &Csr<V>, n: usize) -> Result<Csr<V>> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..n {
+        let (columns, entries) = a.row(row);
+        let count = columns.partition_point(|&column| (column as usize) < n);
+        indices.extend_from_slice(&columns[..count]);
+        values.extend_from_slice(&entries[..count]);
+        offsets.push(values.len());
+    }
+    Csr::from_parts(n, n, offsets, indices, values)
+}
+
+/// The same entries in columns that begin at `first`, of so many.
+pub(super) fn moved_columns<T: Scalar>(a: Csr<T>, first: usize, columns: usize) -> Csr<T> {
+    let rows = a.rows();
+    let (offsets, mut indices, values) = a.into_arrays();
+    indices.iter_mut().for_each(|column| *column += first as u32);
+    Csr::from_parts_unchecked(rows, columns, offsets, indices, values)
+}
+
+/// Matrices one below the other.
+pub(super) fn stacked<T: Scalar>(columns: usize, parts: &[Csr<T>]) -> Result<Csr<T>> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for a in parts {
+        for row in 0..a.rows() {
+            let (line, entries) = a.row(row);
+            indices.extend_from_slice(line);
+            values.extend_from_slice(entries);
+            offsets.push(values.len());
+        }
+    }
+    Csr::from_parts(offsets.len() - 1, columns, offsets, indices, values)
+}
+
+/// Adds the rows of `a`, a matrix of all rows of a level, to those of the parts that own them: this part's rows of the
+/// sum over all parts, added in their order.
+pub(super) fn sent_home<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    communicator: &C,
+    a: &Csr<T>,
+    parts: &[Range<usize>],
+) -> Result<Csr<T>> {
+    let part = communicator.part();
+    let of_owner = |(owner, rows): (usize, &Range<usize>)| {
+        let full = rows.clone().filter(|&row| owner != part && !a.row(row).0.is_empty());
+        packed(a, &full.map(|row| row as u32).collect::<Vec<u32>>(), 0)
+    };
+    let got = communicator.deliver(parts.iter().enumerate().map(of_owner).collect())?;
+    let own = &parts[part];
+    let mut sum = a.window(&Host, own.clone())?;
+    for bytes in &got {
+        let (numbers, rows) = unpacked(bytes, a.columns())?;
+        if numbers.is_empty() {
+            continue;
+        }
+        // As a matrix of this part's rows, most of them empty.
+        let (mut offsets, mut last) = (Vec::with_capacity(own.len() + 1), 0);
+        offsets.push(0);
+        for (&number, row) in numbers.iter().zip(0..) {
+            offsets.resize(number as usize - own.start + 1, last);
+            last += rows.row(row).0.len();
+            offsets.push(last);
+        }
+        offsets.resize(own.len() + 1, last);
+        let (_, indices, values) = rows.into_arrays();
+        let theirs = Csr::from_parts(own.len(), a.columns(), offsets, indices, values)?;
+        sum = add(&Host, T::one(), &sum, T::one(), &theirs)?;
+    }
+    Ok(sum)
+}
+
+/// The whole matrix from the rows of all parts, on all of them.
+pub(super) fn gathered<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    communicator: &C,
+    own: &Csr<T>,
+) -> Result<Csr<T>> {
+    let all: Vec<u32> = (0..own.rows() as u32).collect();
+    let parts = communicator.gather(packed(own, &all, 0))?;
+    let parts: Vec<Csr<T>> =
+        parts.iter().map(|bytes| Ok(unpacked(bytes, own.columns())?.1)).collect::<Result<_>>()?;
+    stacked(own.columns(), &parts)
+}
+
+/// A number of each part, on all of them.
+pub(super) fn numbers<B: VectorOps, C: Communicator<B>>(communicator: &C, own: usize) -> Result<Vec<usize>> {
+    let all = communicator.gather((own as u64).to_le_bytes().to_vec())?;
+    Ok(all.iter().map(|bytes| bytes[..].try_into().map_or(0, u64::from_le_bytes) as usize).collect())
+}
+
+/// How many unknowns each part has: which these are.
+pub(super) fn ranges(counts: &[usize]) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let next = |&count: &usize| {
+        end += count;
+        end - count..end
+    };
+    counts.iter().map(next).collect()
+}
+
+/// Words of a value.
+const fn words<T: Scalar>() -> usize {
+    if T::COMPLEX { 2 } else { 1 }
+}
+
+/// Some rows as bytes: how many, their numbers and lengths, columns, values. Row `number` is row `number - first` of
+/// `a`.
+fn packed<T: Scalar>(a: &Csr<T>, numbers: &[u32], first: u32) -> Vec<u8> {
+    let row = |number: u32| a.row((number - first) as usize);
+    let entries: usize = numbers.iter().map(|&number| row(number).0.len()).sum();
+    let mut bytes = Vec::with_capacity(8 + 8 * numbers.len() + entries * (4 + 8 * words::<T>()));
+    bytes.extend((numbers.len() as u64).to_le_bytes());
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend(numbers.iter().flat_map(|&number| (row(number).0.len() as u32).to_le_bytes()));
+    for &number in numbers {
+        row(number).0.iter().for_each(|column| bytes.extend(column.to_le_bytes()));
+    }
+    for &number in numbers {
+        let words = row(number).1.iter().flat_map(|value| value.bits().into_iter().take(words::<T>()));
+        words.for_each(|word| bytes.extend(word.to_le_bytes()));
+    }
+    bytes
+}
+
+/// The numbers of rows, and the rows.
+fn unpacked<T: Scalar>(bytes: &[u8], columns: usize) -> Result<(Vec<u32>, Csr<T>)> {
+    let cut = || Error::InvalidMatrix("rows that another part has sent end early".into());
+    let (count, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
+    let count = u64::from_le_bytes(*count) as usize;
+    let words_of = |bytes: &[u8]| -> Vec<u32> {
+        bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+    };
+    let (numbers, rest) = rest.split_at_checked(4 * count).ok_or_else(cut)?;
+    let (lengths, rest) = rest.split_at_checked(4 * count).ok_or_else(cut)?;
+    let mut offsets = vec![0];
+    for length in words_of(lengths) {
+        offsets.push(offsets[offsets.len() - 1] + length as usize);
+    }
+    let entries = offsets[count];
+    let (indices, rest) = rest.split_at_checked(4 * entries).ok_or_else(cut)?;
+    let values: Vec<u64> = rest.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let values = values
+        .chunks_exact(words::<T>())
+        .map(|value| T::from_bits([value[0], value.get(1).copied().unwrap_or(0)]));
+    let rows = Csr::from_parts(count, columns, offsets, words_of(indices), values.collect())?;
+    Ok((words_of(numbers), rows))
+}
