@@ -3,15 +3,19 @@
 //!
 //! `cargo bench --bench ranks_device [-- RANKS CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points) or `mesh:K` (linear
 //! elements on K x K points that are moved at random); `1:CASE` is the local work of one rank with nobody to wait for,
-//! which is what half a system costs beside the whole one on two.
+//! which is what half a system costs beside the whole one on two. `own:KxKxK` is 7 points of which each rank makes its
+//! own planes only; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with coefficients over three
+//! decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` these with aggregates that are found. With
+//! `several-` ahead, nothing is done on one GPU alone.
 
 #[cfg(all(unix, feature = "ranks"))]
 mod run {
     use residua::backend::{Communicator, ExchangePlan, Replay};
     use residua::generate::{self, Random};
     use residua::ranks::{Group, Peers, launch};
-    use residua::solver::{Method, PreconditionerChoice, Solver};
+    use residua::solver::{Method, PreconditionerChoice, SolveReport, Solver};
     use residua::{Backend, Csr, Cuda};
+    use std::ops::Range;
     use std::process::Command;
     use std::time::Instant;
 
@@ -73,7 +77,113 @@ mod run {
         Csr::from_parts(k * k, k * k, offsets, columns, values)
     }
 
+    /// What a case is.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Kind {
+        Whole,
+        Own,
+        Multigrid { jumps: bool, boxes: bool },
+    }
+
+    fn kind(name: &str) -> (Kind, &str) {
+        match name.trim_start_matches("several-").split_once(':') {
+            Some(("own", grid)) => (Kind::Own, grid),
+            Some(("amg", grid)) => (Kind::Multigrid { jumps: false, boxes: true }, grid),
+            Some(("jumps", grid)) => (Kind::Multigrid { jumps: true, boxes: true }, grid),
+            Some(("aggregates", grid)) => (Kind::Multigrid { jumps: true, boxes: false }, grid),
+            _ => (Kind::Whole, name),
+        }
+    }
+
+    fn has_jumps(kind: Kind) -> bool {
+        matches!(kind, Kind::Multigrid { jumps: true, .. })
+    }
+
+    /// Planes of each rank.
+    fn planes([nx, ny, nz]: [usize; 3], ranks: usize) -> Vec<Range<usize>> {
+        let bound = |rank: usize| if rank == ranks { nz } else { rank * nz / ranks / 8 * 8 };
+        (0..ranks).map(|rank| nx * ny * bound(rank)..nx * ny * bound(rank + 1)).collect()
+    }
+
+    /// The coefficient of a point's block.
+    fn coefficient(place: [usize; 3]) -> f64 {
+        let [x, y, z] = place.map(|at| (at / 16) as u64);
+        1e3_f64.powf(Random::new(x << 40 ^ y << 20 ^ z).unit())
+    }
+
+    /// Some rows of the matrix of 7 points, of the size of the whole; a coupling is the harmonic mean of coefficients.
+    fn some_rows(sizes: [usize; 3], jumps: bool, rows: Range<usize>) -> residua::Result<Csr<f64>> {
+        type Part = (Vec<usize>, Vec<u32>, Vec<f64>);
+        let [nx, ny, nz] = sizes;
+        let n = nx * ny * nz;
+        let threads = std::thread::available_parallelism().map_or(4, |count| count.get().div_ceil(2));
+        let part = |rows: Range<usize>| -> Part {
+            let (mut lengths, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+            for row in rows {
+                let place = [row % nx, row / nx % ny, row / nx / ny];
+                let own = if jumps { coefficient(place) } else { 1.0 };
+                let (mut diagonal, before) = (0.0, values.len());
+                let mut middle = before;
+                let ways = [(2, nx * ny), (1, nx), (0, 1), (0, 0), (0, 1), (1, nx), (2, nx * ny)];
+                for (k, (axis, step)) in ways.into_iter().enumerate() {
+                    if k == 3 {
+                        middle = values.len();
+                        columns.push(row as u32);
+                        values.push(0.0);
+                        continue;
+                    }
+                    let up = k > 3;
+                    let there = if up { place[axis] + 1 < sizes[axis] } else { place[axis] > 0 };
+                    let mut other = place;
+                    if there {
+                        other[axis] = if up { place[axis] + 1 } else { place[axis] - 1 };
+                    }
+                    let theirs = if jumps && there { coefficient(other) } else { own };
+                    let coupling = 2.0 * own * theirs / (own + theirs);
+                    diagonal += coupling;
+                    if there {
+                        columns.push(if up { row + step } else { row - step } as u32);
+                        values.push(-coupling);
+                    }
+                }
+                values[middle] = diagonal;
+                lengths.push(values.len() - before);
+            }
+            (lengths, columns, values)
+        };
+        let bound = |k: usize| rows.start + k * rows.len() / threads;
+        let parts: Vec<Part> = std::thread::scope(|scope| {
+            let part = &part;
+            let all: Vec<_> =
+                (0..threads).map(|k| scope.spawn(move || part(bound(k)..bound(k + 1)))).collect();
+            all.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+        });
+        let mut offsets = Vec::with_capacity(n + 1);
+        offsets.resize(rows.start + 1, 0);
+        let entries = parts.iter().map(|part| part.2.len()).sum();
+        let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+        for (lengths, more, numbers) in parts {
+            for length in lengths {
+                offsets.push(offsets[offsets.len() - 1] + length);
+            }
+            columns.extend(more);
+            values.extend(numbers);
+        }
+        offsets.resize(n + 1, values.len());
+        Csr::from_parts(n, n, offsets, columns, values)
+    }
+
+    fn sizes(grid: &str) -> residua::Result<[usize; 3]> {
+        let sizes: Vec<usize> = grid.split('x').filter_map(|size| size.parse().ok()).collect();
+        sizes.try_into().map_err(|_| residua::Error::InvalidArgument(format!("{grid}: KxKxK")))
+    }
+
     fn matrix(name: &str) -> residua::Result<Csr<f64>> {
+        let (kind, grid) = kind(name);
+        if kind != Kind::Whole {
+            let sizes = sizes(grid)?;
+            return some_rows(sizes, has_jumps(kind), 0..sizes.iter().product());
+        }
         if let Some(size) = name.strip_prefix("mesh:").and_then(|size| size.parse().ok()) {
             return mesh(size);
         }
@@ -90,27 +200,56 @@ mod run {
         (0..n).map(|_| random.unit() - 0.5).collect()
     }
 
-    fn wishes() -> residua::solver::Builder {
-        let jacobi: PreconditionerChoice = "jacobi".parse().unwrap_or_default();
-        Solver::<f64>::builder()
+    fn wishes(name: &str) -> residua::solver::Builder {
+        let wishes = Solver::<f64>::builder()
             .method(Method::Cg)
-            .preconditioner(jacobi)
-            .reorder(residua::solver::Reorder::None)
-            .tolerance(1e-30)
-            .max_iterations(ITERATIONS)
+            .symmetry(residua::scalar::Symmetry::Symmetric)
+            .reorder(residua::solver::Reorder::None);
+        if let Kind::Multigrid { boxes, .. } = kind(name).0 {
+            let named = if boxes { "amg" } else { "amg:boxes=no" };
+            return wishes.preconditioner(named.parse().unwrap_or_default());
+        }
+        let jacobi: PreconditionerChoice = "jacobi".parse().unwrap_or_default();
+        wishes.preconditioner(jacobi).tolerance(1e-30).max_iterations(ITERATIONS)
+    }
+
+    /// What multigrid takes.
+    fn tell(name: &str, ranks: usize, report: &SolveReport, [best, setup]: [f64; 2], peak: usize) {
+        let told = report.trail.decisions.iter().find(|decision| decision.subject == "preconditioner");
+        println!(
+            "{name:12} {ranks} GPUs {:8.2} ms, {} iterations to {:.10e}, {:?}, setup {:.0} ms, peak {:.1} GB; {}",
+            1e3 * best,
+            report.iterations,
+            report.relative_residual,
+            report.outcome,
+            1e3 * setup,
+            peak as f64 / 1e9,
+            told.map_or("", |told| &told.why)
+        );
     }
 
     fn alone(name: &str) -> residua::Result<()> {
         let (cuda, a) = (Cuda::new(0)?, matrix(name)?);
         let b = cuda.upload(right(a.rows()))?;
         let mut x = cuda.zeros(a.rows())?;
-        let mut solver = wishes().build_on(&cuda, a.into_backend(&cuda)?)?;
+        let a = a.into_backend(&cuda)?;
+        cuda.synchronize()?;
+        let start = Instant::now();
+        let mut solver = wishes(name).build_on(&cuda, a)?;
+        cuda.synchronize()?;
+        let setup = start.elapsed().as_secs_f64();
         let (mut best, mut residual) = (f64::INFINITY, 0.0);
-        for _ in 0..3 {
+        let mut solve = f64::INFINITY;
+        for round in 0..3 {
             cuda.fill(0.0, &mut x)?;
             let report = solver.solve_on(&cuda, &b, &mut x)?;
             best = best.min(report.seconds.iterating / report.iterations as f64);
+            solve = solve.min(report.seconds.solve);
             residual = report.relative_residual;
+            if round == 2 && matches!(kind(name).0, Kind::Multigrid { .. }) {
+                tell(name, 1, &report, [solve, setup], cuda.peak_memory());
+                return Ok(());
+            }
         }
         println!("{name:12} one GPU {:8.2} us an iteration, residual {residual:.10e}", 1e6 * best);
         Ok(())
@@ -122,14 +261,25 @@ mod run {
         let peers = Peers::new(cuda, group)?;
         let first = group.rank() == 0;
         let start = Instant::now();
-        let a = matrix(name)?;
-        let mut solver = wishes().all_parts(true).build_spread(&cuda, peers.clone(), &a)?;
-        let build = start.elapsed().as_secs_f64();
-        let b = cuda.upload(solver.own_part(&right(a.rows())))?;
+        let (a, mut solver, build);
+        if kind(name).0 == Kind::Whole {
+            a = matrix(name)?;
+            solver = wishes(name).all_parts(true).build_spread(&cuda, peers.clone(), &a)?;
+            build = start.elapsed().as_secs_f64();
+        } else {
+            let (kind, grid) = kind(name);
+            let parts = planes(sizes(grid)?, group.ranks());
+            let jumps = has_jumps(kind);
+            a = some_rows(sizes(grid)?, jumps, parts[group.rank()].clone())?;
+            let start = Instant::now();
+            solver = wishes(name).all_parts(true).build_spread_rows(&cuda, peers.clone(), &a, &parts)?;
+            build = start.elapsed().as_secs_f64();
+        }
+        let b = cuda.upload(solver.own_part(&right(solver.columns())))?;
         // What the solver does of its own accord, where that is another thing.
         let mut by_itself = None;
         if group.ranks() > 1 && a.rows() < 3_000_000 {
-            let mut solver = wishes().build_spread(&cuda, peers.clone(), &a)?;
+            let mut solver = wishes(name).build_spread(&cuda, peers.clone(), &a)?;
             let b = cuda.upload(solver.own_part(&right(a.rows())))?;
             let mut x = cuda.zeros(b.len())?;
             let mut best = f64::INFINITY;
@@ -151,13 +301,29 @@ mod run {
         drop(a);
         let mut x = cuda.zeros(b.len())?;
         let (mut best, mut bits, mut residual) = (f64::INFINITY, None, 0.0);
-        for _ in 0..4 {
+        let mut solve = f64::INFINITY;
+        for round in 0..4 {
             cuda.fill(0.0, &mut x)?;
             let report = solver.solve_into(&b, &mut x)?;
             best = best.min(report.seconds.iterating / report.iterations as f64);
+            solve = solve.min(report.seconds.solve);
+            if first && round == 3 && matches!(kind(name).0, Kind::Multigrid { .. }) {
+                tell(name, group.ranks(), &report, [solve, build], cuda.peak_memory());
+            }
             let now = report.residual_norm.to_bits();
             assert_eq!(*bits.get_or_insert(now), now, "the same bits each time");
             residual = report.relative_residual;
+        }
+        if kind(name).0 != Kind::Whole {
+            if first && kind(name).0 == Kind::Own {
+                let (us, rows, bytes) = (1e6 * best, solver.columns(), cuda.peak_memory());
+                println!(
+                    "{name:12} {} GPUs {us:8.2} us an iteration, residual {residual:.10e}, build {build:.2} s, {:.0} bytes a row",
+                    group.ranks(),
+                    (bytes * group.ranks()) as f64 / rows as f64
+                );
+            }
+            return Ok(());
         }
         // An iteration's two sums and its halo, without any work between.
         let halo = 256 * 256;
@@ -224,7 +390,7 @@ mod run {
                 Some(name) => (1, name.to_string()),
                 None => (ranks, name),
             };
-            if ranks > 1 {
+            if ranks > 1 && !name.starts_with("several-") {
                 let _ = Command::new(&own).env(WORK, format!("alone:{name}")).status();
             }
             let command = |_| {

@@ -7,8 +7,10 @@ mod common;
 
 use common::{WORK, as_rank, die, messages, residua_command};
 use residua::backend::Communicator;
+use residua::generate::{self, Random};
 use residua::prelude::*;
 use residua::ranks::{Group, launch};
+use std::ops::ControlFlow;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -43,12 +45,59 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
             }
             Ok(())
         }
+        "rows" => rows(group),
         "options" => group.agree_on("options", if rank == 2 { b"1e-6" } else { b"1e-8" }),
         "memory" if rank == 1 => Err(Error::InvalidArgument("no more memory".into())),
         "killed" if rank == 1 => die(group),
         _ => loop {
             group.all_sum(&Host, &mut [1.0_f64])?;
         },
+    }
+}
+
+/// Each rank gives some rows of a matrix, in an order with few halos and in one with many.
+fn rows(group: &Group) -> residua::Result<()> {
+    let a = generate::poisson2d(41, 30)?;
+    let n = a.rows();
+    let mut random = Random::new(9);
+    let mut order: Vec<usize> = (0..n).collect();
+    (1..n).for_each(|i| order.swap(i, random.below(i as u64 + 1) as usize));
+    let mut triplets = Triplets::new(n, n)?;
+    a.iter().try_for_each(|(i, j, value)| triplets.push(order[i], order[j], value))?;
+    for a in [a, residua::assemble::to_csr(&Host, triplets)?] {
+        let bound = |rank: usize| n * rank * (rank + 1) / (group.ranks() * (group.ranks() + 1));
+        let (first, last) = (bound(group.rank()), bound(group.rank() + 1));
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in first..last {
+            columns.extend_from_slice(a.row(row).0);
+            values.extend_from_slice(a.row(row).1);
+            offsets.push(values.len());
+        }
+        let own = Csr::from_parts(last - first, n, offsets, columns, values);
+        let mut solver = Solver::<f64>::builder().tolerance(1e-12).build_rows(group, own)?;
+        assert_eq!((solver.rows(), solver.own_rows(), solver.nonzeros()), (n, last - first, a.nonzeros()));
+        let solution: Vec<f64> = (0..n).map(|_| random.unit() - 0.5).collect();
+        let mut b = vec![0.0; n];
+        a.product(&Host, 1.0, &solution, 0.0, &mut b)?;
+        for _ in 0..2 {
+            let mut x = vec![0.0; last - first];
+            let told = solver.solve_with(&b[first..last], &mut x, |_| ControlFlow::Continue(()))?;
+            assert!(told[0].0.outcome.is_converged() && told[0].1.len() > 10);
+            let wrong = x.iter().zip(&solution[first..]).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+            assert!(wrong < 1e-9, "{wrong:e}");
+        }
+    }
+    // Rows that are no square matrix are an error on all ranks.
+    let own = Csr::from_parts(1, 7, vec![0, 1], vec![0], vec![1.0]);
+    let error = Solver::<f64>::builder().build_rows(group, own).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("A has 7 columns"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn each_rank_gives_its_rows() {
+    for count in [1, 2, 3] {
+        assert_eq!(ranks(count, "rows").unwrap(), vec![0; count]);
     }
 }
 
@@ -112,6 +161,8 @@ fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() 
         ("cg", "none"),
         ("cg", "chebyshev:4"),
         ("cg", "block-jacobi:4"),
+        ("cg", "amg"),
+        ("cg", "amg:boxes=no"),
         ("minres", "jacobi"),
         ("gmres", "jacobi"),
         ("bicgstab", "jacobi"),

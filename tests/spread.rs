@@ -263,8 +263,8 @@ fn a_part_that_ends_early_ends_the_others() {
     assert!(error.to_string().contains("part 1 of 2 has ended"), "{error}");
 }
 
-/// The solve of a system on so many parts: x, the iterations, and what is said of the preconditioner.
-fn on_parts(a: &Csr<f64>, b: &[f64], parts: usize, wishes: &solver::Builder) -> (Vec<f64>, usize, String) {
+/// The solve of a system on so many parts.
+fn on_parts(a: &Csr<f64>, b: &[f64], parts: usize, wishes: &solver::Builder) -> (Vec<f64>, SolveReport) {
     let solved: Vec<(Vec<u32>, Vec<f64>, SolveReport)> = std::thread::scope(|scope| {
         let threads: Vec<_> = Parts::new(parts)
             .into_iter()
@@ -285,26 +285,54 @@ fn on_parts(a: &Csr<f64>, b: &[f64], parts: usize, wishes: &solver::Builder) -> 
         assert_eq!(report.residual_norm.to_bits(), solved[0].2.residual_norm.to_bits());
         numbers.iter().zip(own).for_each(|(&number, &value)| x[number as usize] = value);
     }
-    let told = solved[0].2.trail.decisions.iter().find(|decision| decision.subject == "preconditioner");
-    (x, solved[0].2.iterations, told.map_or(String::new(), |told| told.why.clone()))
+    let (_, _, report) = solved.into_iter().next().unwrap();
+    (x, report)
 }
 
-fn multigrid_takes_the_iterations_of_one_part(name: &str, a: &Csr<f64>, how: &str, method: solver::Method) {
+/// What is told of the preconditioner on four parts.
+fn multigrid_takes_the_iterations_of_one_part(
+    name: &str,
+    a: &Csr<f64>,
+    how: &str,
+    method: solver::Method,
+) -> String {
+    let mut last = String::new();
     let mut random = Random::new(7);
     let b: Vec<f64> = (0..a.rows()).map(|_| random.unit() - 0.5).collect();
     let wishes = Solver::<f64>::builder().method(method).preconditioner(how.parse().unwrap());
     let alone = wishes.clone().device(solver::Device::Cpu).build(a.clone()).unwrap().solve(&b).unwrap();
     let one = alone.report.iterations;
     for parts in [1, 2, 3, 4] {
-        let (x, iterations, told) = on_parts(a, &b, parts, &wishes);
+        let (x, report) = on_parts(a, &b, parts, &wishes);
+        let decision = report.trail.decisions.iter().find(|decision| decision.subject == "preconditioner");
+        let (iterations, told) = (report.iterations, decision.unwrap().why.clone());
         assert!(told.contains("of all parts together"), "{name}, {parts} parts: {told}");
-        let most = one + (one / 5).max(2);
+        println!("{name} {how}, {parts} parts: {iterations} iterations, {one} alone; {told}");
+        let most = one + (one / 5).max(1);
         assert!(iterations <= most, "{name}, {parts} parts: {iterations} iterations, {one} alone; {told}");
         let mut r = b.clone();
         a.product(&Host, -1.0, &x, 1.0, &mut r).unwrap();
         let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         assert!(norm(&r) <= 1.01e-8 * norm(&b), "{name}, {parts} parts: {:e}", norm(&r) / norm(&b));
-        assert_eq!(on_parts(a, &b, parts, &wishes).0, x, "{name}, {parts} parts: other bits");
+        if parts == 3 {
+            assert_eq!(on_parts(a, &b, parts, &wishes).0, x, "{name}, {parts} parts: other bits");
+        }
+        last = told;
+    }
+    last
+}
+
+#[test]
+fn multigrid_of_grids() {
+    let cases = [
+        ("plane", generate::poisson2d(150, 131).unwrap(), solver::Method::Cg),
+        ("jumps", generate::jumping([26, 25, 27], 1e2, 5, 3).unwrap(), solver::Method::Cg),
+        ("27 points", generate::poisson3d_27(25, 21, 30).unwrap(), solver::Method::Cg),
+        ("convection", generate::convection_diffusion([24, 22, 26], 1e-1).unwrap(), solver::Method::Gmres),
+    ];
+    for (name, a, method) in cases {
+        let told = multigrid_takes_the_iterations_of_one_part(name, &a, "amg", method);
+        assert!(told.contains("levels of grids"), "{name}: {told}");
     }
 }
 
@@ -320,4 +348,27 @@ fn multigrid_of_aggregates() {
     }
     let a = generate::convection_diffusion([24, 22, 20], 1e-1).unwrap();
     multigrid_takes_the_iterations_of_one_part("convection", &a, "amg:boxes=no", solver::Method::Gmres);
+}
+
+#[test]
+fn multigrid_behind_conjugate_gradients_that_do_not_come_far() {
+    // Four decades of coefficients between blocks in no order: many iterations, and no grid that can be seen.
+    let a = generate::jumping([24, 24, 24], 1e4, 3, 5).unwrap();
+    let mut random = Random::new(11);
+    let mut order: Vec<usize> = (0..a.rows()).collect();
+    (1..a.rows()).for_each(|i| order.swap(i, random.below(i as u64 + 1) as usize));
+    let mut triplets = Triplets::new(a.rows(), a.rows()).unwrap();
+    for (i, j, value) in a.iter() {
+        triplets.push(order[i], order[j], value).unwrap();
+    }
+    let a = assemble::to_csr(&Host, triplets).unwrap();
+    let mut random = Random::new(8);
+    let b: Vec<f64> = (0..a.rows()).map(|_| random.unit() - 0.5).collect();
+    let (x, report) = on_parts(&a, &b, 2, &Solver::<f64>::builder());
+    let mut r = b.clone();
+    a.product(&Host, -1.0, &x, 1.0, &mut r).unwrap();
+    let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    assert!(norm(&r) <= 1.01e-8 * norm(&b), "{:e}", norm(&r) / norm(&b));
+    assert!(matches!(report.preconditioner, PreconditionerChoice::Multigrid(_)), "{report:?}");
+    assert!((101..150).contains(&report.iterations), "{report:?}");
 }

@@ -30,7 +30,6 @@ mod factor;
 mod fgmres;
 mod foreign;
 mod lu;
-mod memory;
 mod options;
 mod ordering;
 mod refine;

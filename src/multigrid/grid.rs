@@ -12,6 +12,7 @@ use super::options::{LevelFacts, MultigridFacts, MultigridOptions};
 use super::smoother::{Scaling, Smoother};
 use crate::backend::{
     DIA_SECTION, Grid, GridMatrix, Host, NEIGHBOURS, Neighbours, first_place, grid_values, is_no_entry,
+    no_entry,
 };
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
@@ -86,7 +87,23 @@ where
     T: Scalar,
     B: MultigridBackend,
 {
-    if a.rows() <= options.coarsest_rows || a.nonzeros() > NEIGHBOURS * a.rows() {
+    if a.rows() <= options.coarsest_rows {
+        return Ok(None);
+    }
+    let Some((grid, neighbours)) = found(backend, a)? else { return Ok(None) };
+    if options.real_eigenvalues && !are_comparable(&local_ratios(backend, a, grid, neighbours)?) {
+        return Ok(None);
+    }
+    let Ok(finest) = Dia::whole_from_csr(backend, a) else { return Ok(None) };
+    levels(backend, (grid, neighbours), finest, options, 0)
+}
+
+/// The grid of a matrix, where it is on one.
+pub(super) fn found<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+) -> Result<Option<(Grid, Neighbours)>> {
+    if a.nonzeros() > NEIGHBOURS * a.rows() {
         return Ok(None);
     }
     let (size, parts) = ((a.rows(), a.columns()), a.parts());
@@ -94,14 +111,18 @@ where
     if found.distances.len() != found.count {
         return Ok(None);
     }
-    let Some((mut grid, neighbours)) = of_distances(a.rows(), &found.distances) else { return Ok(None) };
-    if closed(neighbours) != neighbours {
-        return Ok(None);
-    }
-    if options.real_eigenvalues && !locally_comparable(backend, a, grid, neighbours)? {
-        return Ok(None);
-    }
-    let Ok(finest) = Dia::whole_from_csr(backend, a) else { return Ok(None) };
+    let Some((grid, neighbours)) = of_distances(a.rows(), &found.distances) else { return Ok(None) };
+    Ok((closed(neighbours) == neighbours).then_some((grid, neighbours)))
+}
+
+/// The levels from a matrix on a grid down, of which `above` levels lie above this one. None as for [`hierarchy`].
+pub(super) fn levels<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    (mut grid, neighbours): (Grid, Neighbours),
+    finest: Dia<T, B>,
+    options: &MultigridOptions,
+    above: usize,
+) -> Result<Option<(Cycle<T, B>, MultigridFacts)>> {
     let (mut matrix, mut levels, mut facts) = (finest, Vec::new(), Vec::new());
     let mut unfit = backend.zeros(1)?;
     let mut looked = false;
@@ -116,20 +137,14 @@ where
         }
         let mut scales = backend.buffer(grid.points())?;
         backend.grid_scales(here, &mut scales)?;
-        let coarser = grid.coarser();
-        let mut values = backend.buffer(grid_values(coarser, neighbours))?;
-        backend.grid_coarser(here, &mut values, &mut unfit)?;
-        let next = Dia::on_grid(backend, coarser, neighbours, values)?;
+        let next = coarser(backend, here, &mut unfit)?;
         levels.push(Level {
             a: Stored::Diagonals(std::mem::replace(&mut matrix, next)),
-            smoother: match options.real_eigenvalues {
-                true => Smoother::new(Scaling::Diagonal(scales), options.steps, 1.0),
-                false => Smoother::plain(Scaling::Diagonal(scales), options.steps),
-            },
+            smoother: smoother(scales, options),
             transfer: Transfer::Boxes(grid),
-            twice: levels.len() < TWICE,
+            twice: is_solved_twice(above + levels.len()),
         });
-        grid = coarser;
+        grid = grid.coarser();
     }
     if backend.value(&unfit)? != 0 {
         return Ok(None);
@@ -147,16 +162,56 @@ where
     )))
 }
 
-/// Whether the couplings of points themselves are about as strong along all axes, and along both diagonals of each
-/// plane, as a sample of rows tells. A coupling that has the sign of the diagonal counts as none.
-fn locally_comparable<T, B>(backend: &B, a: &Csr<T, B>, grid: Grid, neighbours: Neighbours) -> Result<bool>
+/// Whether the level below the one of this number is solved by two cycles.
+pub(super) fn is_solved_twice(level: usize) -> bool {
+    level < TWICE
+}
+
+/// The matrix of the boxes.
+pub(super) fn coarser<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    here: GridMatrix<'_, T, B>,
+    unfit: &mut B::Slice<u32>,
+) -> Result<Dia<T, B>> {
+    let boxes = here.grid.coarser();
+    let mut values = backend.buffer(grid_values(boxes, here.neighbours))?;
+    backend.grid_coarser(here, &mut values, unfit)?;
+    Dia::on_grid(backend, boxes, here.neighbours, values)
+}
+
+/// Smoothing scaled by the reciprocals of rows' sums.
+pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
+    scales: B::Vec<T::Real>,
+    options: &MultigridOptions,
+) -> Smoother<T, B> {
+    match options.real_eigenvalues {
+        true => Smoother::new(Scaling::Diagonal(scales), options.steps, 1.0),
+        false => Smoother::plain(Scaling::Diagonal(scales), options.steps),
+    }
+}
+
+/// For each pair of axes, then for both diagonals of each plane: the sum over points of the weaker of their couplings as
+/// a part of the stronger, and how many points have any. A coupling that has the sign of the diagonal counts as none.
+pub(super) type Ratios = [[f64; 6]; 2];
+
+/// Whether the couplings of points themselves are about as strong in the mean.
+pub(super) fn are_comparable([ratios, points]: &Ratios) -> bool {
+    ratios.iter().zip(points).all(|(&ratio, points)| ratio >= LOCALLY * points)
+}
+
+/// Those of a sample of rows.
+pub(super) fn local_ratios<T, B>(
+    backend: &B,
+    a: &Csr<T, B>,
+    grid: Grid,
+    neighbours: Neighbours,
+) -> Result<Ratios>
 where
     T: Scalar,
     B: MultigridBackend,
 {
     let rows = a.rows();
     let directions: Vec<([i64; 3], i64)> = neighbours.iter().map(|by| (by, grid.distance(by))).collect();
-    // For each pair of axes, and each pair of diagonals: ratios, and points that have one.
     let (mut ratios, mut points) = ([0.0; 6], [0.0; 6]);
     for start in (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW)) {
         let window = a.window(backend, start..(start + WINDOW).min(rows))?;
@@ -184,7 +239,7 @@ where
             }
         }
     }
-    Ok(ratios.iter().zip(points).all(|(&ratio, points)| ratio >= LOCALLY * points))
+    Ok([ratios, points])
 }
 
 /// The number of an axis, or of a diagonal of a plane, on which a neighbour lies.
@@ -222,8 +277,28 @@ fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bo
     least >= COMPARABLE * most
 }
 
+/// The values, as they lie on a grid, of a matrix that couples points to neighbours; none where it couples others.
+pub(super) fn values_of<T: Scalar>(grid: Grid, neighbours: Neighbours, a: &Csr<T>) -> Option<Vec<T>> {
+    let mut values = vec![no_entry(); grid_values(grid, neighbours)];
+    for row in 0..a.rows() {
+        let (columns, entries) = a.row(row);
+        for (&column, &value) in columns.iter().zip(entries) {
+            let k = neighbours.number(between(grid, row, column as usize)?)?;
+            values[first_place(row, neighbours.count()) + k * DIA_SECTION] = value;
+        }
+    }
+    Some(values)
+}
+
+/// The way from a point to another that lies beside it.
+pub(super) fn between(grid: Grid, from: usize, to: usize) -> Option<[i64; 3]> {
+    let (from, to) = (grid.place(from), grid.place(to));
+    let by = [0, 1, 2].map(|axis| to[axis] as i64 - from[axis] as i64);
+    by.iter().all(|d| d.abs() <= 1).then_some(by)
+}
+
 /// The matrix on the host.
-fn to_csr<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> Result<Csr<T, Host>> {
+pub(super) fn to_csr<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> Result<Csr<T, Host>> {
     let (mut offsets, mut indices, mut entries) = (vec![0], Vec::new(), Vec::new());
     for row in 0..grid.points() {
         let place = grid.place(row);

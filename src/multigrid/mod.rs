@@ -57,6 +57,7 @@ pub use modes::rigid_body_modes;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
 use setup::{Hierarchy, Plan};
 use smoother::{Scaling, Smoother};
+pub(crate) use spread::{planes, seeming_grid, some_distances};
 use tentative::{NearNull, Vectors};
 
 /// A coarsest matrix of more rows than this has no inverse stored.

@@ -12,10 +12,12 @@
 
 use super::group::Group;
 use crate::assemble;
+use crate::backend::NEIGHBOURS;
 use crate::error::Result;
 use crate::market::{self, Format, Header, ReadOptions, Source, Symmetry};
 use crate::matrix::{Csr, Triplets};
 use crate::mixing::mixed;
+use crate::multigrid::{planes, seeming_grid};
 use crate::scalar::Scalar;
 use crate::spread::balanced;
 use std::fs::File;
@@ -26,6 +28,9 @@ use std::time::Instant;
 
 /// Groups of rows whose entries are counted, at most.
 const GROUPS: usize = 1 << 16;
+
+/// Entries of a piece that are looked at for a grid, in two places.
+const LOOKED_AT: usize = 4096;
 
 /// The rows of a rank.
 pub(crate) struct OwnRows<T: Scalar> {
@@ -62,7 +67,10 @@ pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let Piece { header, rows, columns, values } = mirrored(piece);
-    let parts = owners(group, header.rows(), &rows)?;
+    let parts = match whole_planes(group, header.rows(), (&rows, &columns))? {
+        Some(parts) => parts,
+        None => owners(group, header.rows(), &rows)?,
+    };
     let own = sent(group, &parts, (rows, columns, values))?;
     let received = own.2.len();
     let triplets = Triplets::from_parts(header.rows(), header.columns(), own.0, own.1, own.2)?;
@@ -193,6 +201,28 @@ fn mirrored<T: Scalar>(piece: Piece<T>) -> Piece<T> {
         }
     }
     Piece { header, rows: all_rows, columns: all_columns, values: all_values }
+}
+
+/// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which multigrid's
+/// boxes ask for.
+fn whole_planes(
+    group: &Group,
+    n: usize,
+    (rows, columns): (&[u32], &[u32]),
+) -> Result<Option<Vec<Range<usize>>>> {
+    let step = rows.len().div_ceil(2).max(1);
+    let mut own: Vec<i64> = (0..rows.len())
+        .step_by(step)
+        .flat_map(|start| start..(start + LOOKED_AT).min(rows.len()))
+        .map(|place| i64::from(columns[place]) - i64::from(rows[place]))
+        .collect();
+    own.sort_unstable();
+    own.dedup();
+    own.truncate(NEIGHBOURS + 1);
+    let all =
+        group.all_gather(&own.iter().flat_map(|distance| distance.to_le_bytes()).collect::<Vec<u8>>())?;
+    let distances = all.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| i64::from_le_bytes(*word));
+    Ok(seeming_grid(n, distances).and_then(|grid| planes(grid, group.ranks())))
 }
 
 /// The rows of each rank, about as many entries each.

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 /// The caller's order is kept where the halos are no more than this share of the unknowns: finding another one takes as
 /// long as many products, and the kernels are fast in the order of a grid.
-const SMALL_HALO: f64 = 0.1;
+pub(super) const SMALL_HALO: f64 = 0.1;
 
 /// Refuses what spread vectors have not.
 pub(super) fn refuse<T: Scalar>(wishes: &Builder, a: &Csr<T, Host>, parts: usize) -> Result<()> {

@@ -57,26 +57,29 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
 
     /// Of the rows that each part has, with columns numbered as in the whole: one hierarchy of all parts where each
     /// node has one unknown, else one of each part's own rows and columns, and nothing is told of it. `own` is the block
-    /// of these.
+    /// of these. `grids_only`: nothing where parts do not have whole planes of a grid.
     pub(super) fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
         (rows, own): (&Csr<T>, &Csr<T, B>),
         parts: &[Range<usize>],
         (choice, method): (MultigridChoice, Method),
-    ) -> Result<Self> {
+        grids_only: bool,
+    ) -> Result<Option<Self>> {
         let unknowns = match choice.unknowns {
+            0 if grids_only => 1,
             0 => unknowns_a_node::<T, T, B>(space.backend(), own)?,
             named => named,
         };
         if space.count(unknowns > 1)? > 0 {
             let alone = Self::new(space.backend(), own, (choice, method), false, None)?;
-            let none = || Error::Unsupported("multigrid of each part".into());
-            return Ok(Self { told: String::new(), ..alone.ok_or_else(none)? });
+            return Ok(alone.map(|levels| Self { told: String::new(), ..levels }));
         }
         let options = choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres));
-        let m = Multigrid::spread(space, rows, parts, &options)?;
-        let told = format!("{}, of all parts together", told(&m, 1));
-        Ok(Self { m: Box::new(m), near_null: None, told })
+        let made = Multigrid::spread_with(space, (rows, own), parts, &options, grids_only)?;
+        Ok(made.map(|m| {
+            let told = format!("{}, of all parts together", told(&m, 1));
+            Self { m: Box::new(m), near_null: None, told }
+        }))
     }
 
     pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {

@@ -6,10 +6,10 @@ use super::agreed::{local_rows, together, weights};
 use super::budgets::{LEVELS_FROM, LEVELS_ITERATIONS, PATIENCE, SHARE, before_levels};
 use super::builder::Builder;
 use super::diagonal::Diagonal;
-use super::hierarchy::Levels;
+use super::hierarchy::{Levels, boxes_pay};
 use super::iterated::RESTART;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
-use super::plan::{AS_ASKED, GENERAL, SPD};
+use super::plan::{AS_ASKED, GENERAL, GRIDS, PLAIN, SPD};
 use super::preconditioner::Setup;
 use super::report::{Decision, StageReport};
 use super::sequence::{HERMITIAN, LEAST, LEVELS, SHORT};
@@ -21,6 +21,7 @@ use crate::krylov::{
     MinimalResidual, Outcome, Report, SolveOptions,
 };
 use crate::matrix::Csr;
+use crate::multigrid::{seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::precondition::{Chebyshev, Identity};
 use crate::scalar::Scalar;
@@ -37,6 +38,13 @@ pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) share: Option<f64>,
 }
 
+/// What preconditioners are made of: the block of a part's rows and columns, or what conjugate gradients take of its
+/// diagonal, where that is all that was wished for.
+pub(super) enum Block<T: Scalar, B: SolverBackend> {
+    Rows(Csr<T, B>),
+    Diagonal(Result<Setup<T, B>>),
+}
+
 impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     /// Whether it is multigrid of our choice, which gives way where it does not contract.
     pub(super) fn is_trial_of_levels(&self) -> bool {
@@ -45,16 +53,14 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
 }
 
 impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
-    /// Sets up what is to be tried. `own` is the block of this part's rows and columns, `given` whether other rows of
-    /// `a` are empty.
+    /// Sets up what is to be tried. `given`: whether other rows of `a` are empty.
     pub(super) fn list(
         &mut self,
         wishes: &Builder,
-        (a, own): (&Csr<T, Host>, &Csr<T, B>),
+        (a, mut own): (&Csr<T, Host>, Block<T, B>),
         given: bool,
         hermitian: bool,
     ) -> Result<()> {
-        let columns = if given { Some(weights::<T, B, C>(&self.space, (a, &self.parts))?) } else { None };
         let named = if wishes.preconditioner == Name::Auto { Name::Jacobi } else { wishes.preconditioner };
         let plain = if named == Name::None { Name::None } else { Name::Jacobi };
         let limit = self.options.iteration_limit(a.rows()) as f64;
@@ -64,12 +70,30 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             && wishes.near_null.is_none()
             && a.rows() >= LEVELS_FROM;
         let levels = Name::Multigrid(Default::default());
+        let may_begin = levels_may_follow && wishes.method == Method::Auto;
+        let mut grids = match &own {
+            Block::Rows(own) if may_begin => self.levels_of_a_grid((a, own), hermitian)?,
+            _ => None,
+        };
+        let some = |most: f64| Some((most / limit).min(1.0));
         let list: Vec<(Method, Name, Option<f64>, &'static str)> = match wishes.method {
+            Method::Auto if hermitian && grids.is_some() => vec![
+                (Method::Cg, levels, some(LEVELS_ITERATIONS), GRIDS),
+                (Method::Cg, named, None, PLAIN),
+                (Method::Minres, plain, Some(SHARE), HERMITIAN),
+                (Method::Lsmr, plain, None, LEAST),
+            ],
+            Method::Auto if grids.is_some() => vec![
+                (Method::Gmres, levels, some(LEVELS_ITERATIONS), GRIDS),
+                (Method::Gmres, named, patience, PLAIN),
+                (Method::BiCgStab, plain, patience, SHORT),
+                (Method::Lsmr, plain, None, LEAST),
+            ],
             Method::Auto if hermitian && levels_may_follow => {
                 let first = before_levels(a.rows(), <B as PreconditionSteps>::BYTES_TELL);
                 vec![
-                    (Method::Cg, named, Some((first / limit).min(1.0)), SPD),
-                    (Method::Cg, levels, Some((LEVELS_ITERATIONS / limit).min(1.0)), LEVELS),
+                    (Method::Cg, named, some(first), SPD),
+                    (Method::Cg, levels, some(LEVELS_ITERATIONS), LEVELS),
                     (Method::Minres, plain, Some(SHARE), HERMITIAN),
                     (Method::Lsmr, plain, None, LEAST),
                 ]
@@ -88,12 +112,15 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         };
         let part = self.space.communicator().part();
         for (number, (method, name, share, why)) in list.into_iter().enumerate() {
-            let setup = match &columns {
-                Some(columns) if (method, name) == (Method::Lsmr, Name::Jacobi) => {
-                    Diagonal::of_weights(self.space.backend(), columns).map(|d| Some(Setup::Diagonal(d)))
+            let setup = match (method, name) {
+                // Norms of columns are sums over the rows of all parts.
+                (Method::Lsmr, Name::Jacobi) if given => {
+                    let columns = weights::<T, B, C>(&self.space, (a, &self.parts))?;
+                    Diagonal::of_weights(self.space.backend(), &columns).map(|d| Some(Setup::Diagonal(d)))
                 }
+                _ if number == 0 && grids.is_some() => Ok(grids.take().map(Setup::Levels)),
                 _ if number > 0 && matches!(name, Name::Multigrid(_)) => Ok(None),
-                _ => self.setup((a, own), method, name, self.parts[part].clone()).map(Some),
+                _ => self.setup((a, &mut own), method, name, self.parts[part].clone()).map(Some),
             };
             let mut setup = together(&self.space, setup)?;
             if let Some(Setup::Jacobi(diagonal)) = &mut setup {
@@ -109,6 +136,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 (0, 0.0, 0.0),
             ));
         }
+        let first = self.stages[0].name;
         let why = match &self.stages[0].setup {
             Some(Setup::Levels(levels)) if levels.told.is_empty() => {
                 "of each part's own rows and columns".into()
@@ -119,13 +147,33 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             }
             _ => return Ok(()),
         };
-        self.trail.decisions.push(Decision::new("preconditioner", named.to_string(), why));
+        self.trail.decisions.push(Decision::new("preconditioner", first.to_string(), why));
         Ok(())
+    }
+
+    /// Multigrid, where all parts have planes of a grid for which that is likely to be faster.
+    fn levels_of_a_grid(
+        &self,
+        (a, own): (&Csr<T, Host>, &Csr<T, B>),
+        hermitian: bool,
+    ) -> Result<Option<Levels<T, B>>> {
+        let (backend, own_rows) = (self.space.backend(), &self.parts[self.space.communicator().part()]);
+        let nonzeros = self.shares().iter().map(|share| share.nonzeros).sum();
+        let grid = seeming_grid(a.rows(), some_distances(a, own_rows));
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        let pays = grid.is_some_and(|grid| boxes_pay::<T>(grid.sizes, nonzeros, price, on_device));
+        let curved = hermitian && self.curvature.is_some();
+        if curved || self.space.count(pays)? < self.parts.len() {
+            return Ok(None);
+        }
+        let method = if hermitian { Method::Cg } else { Method::Gmres };
+        let local = local_rows(a, own_rows)?;
+        Levels::spread(&self.space, (&local, own), &self.parts, (Default::default(), method), true)
     }
 
     fn setup(
         &self,
-        (a, own): (&Csr<T, Host>, &Csr<T, B>),
+        (a, own): (&Csr<T, Host>, &mut Block<T, B>),
         method: Method,
         name: Name,
         rows: Range<usize>,
@@ -139,10 +187,15 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         if name == Name::Jacobi && method != Method::Cg {
             return Diagonal::of_part(backend, a, method, rows).map(Setup::Diagonal);
         }
+        let own = match own {
+            Block::Rows(own) => &*own,
+            Block::Diagonal(_) if name == Name::None => return Ok(Setup::Identity),
+            Block::Diagonal(made) => return std::mem::replace(made, Ok(Setup::Identity)),
+        };
         if let Name::Multigrid(choice) = name {
             let local = local_rows(a, &rows)?;
-            return Levels::spread(&self.space, (&local, own), &self.parts, (choice, method))
-                .map(Setup::Levels);
+            let levels = Levels::spread(&self.space, (&local, own), &self.parts, (choice, method), false)?;
+            return Ok(levels.map_or(Setup::Identity, Setup::Levels));
         }
         match Setup::new(backend, own, (method, name), None)? {
             Setup::Waiting(diagonal, steps) => {
@@ -166,8 +219,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             Some(curvature) => Ok(Setup::NotPositiveDefinite(curvature)),
             None => crate::spread::own_columns(local, &(0..local.rows()), own)
                 .and_then(|own| own.into_backend(self.space.backend()))
-                .and_then(|own| Levels::spread(&self.space, (local, &own), &self.parts, (choice, method)))
-                .map(Setup::Levels),
+                .and_then(|own| {
+                    Levels::spread(&self.space, (local, &own), &self.parts, (choice, method), false)
+                })
+                .map(|levels| levels.map_or(Setup::Identity, Setup::Levels)),
         };
         match together(&self.space, made) {
             Ok(setup) => self.stages[number].setup = Some(setup),

@@ -38,9 +38,9 @@ const HALF: &str = "half the precision moves half the bytes";
 const RESCUE: &str = "in full precision, where half the precision does not serve";
 const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer bytes";
 const INSTEAD: &str = "where the polynomial does not serve";
-const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
+pub(super) const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
 const MESH: &str = "the matrix is that of a large mesh, on which conjugate gradients take many iterations";
-const PLAIN: &str = "where multigrid does not serve";
+pub(super) const PLAIN: &str = "where multigrid does not serve";
 
 /// A matrix made ready to be solved with.
 pub(super) struct System<T: Scalar, B: SolverBackend> {
@@ -337,9 +337,8 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => products,
         };
-        let (method, Builder { condition, memory_limit: memory, .. }) = (self.first(), self.wishes);
-        let (share, flops, condition, memory) = (None, None, *condition, *memory);
-        Plan { method, preconditioner, precision, why, iterations, share, flops, memory, condition }
+        let (method, condition) = (self.first(), self.wishes.condition);
+        Plan { method, preconditioner, precision, why, iterations, share: None, flops: None, condition }
     }
 
     /// Products with a matrix of `n` rows that are to be expected.

@@ -1,17 +1,20 @@
 //! Solvers whose rows each process of a group gives, as programs of MPI have them.
 //!
-//! For now each process gathers the whole matrix and keeps the part that [`SpreadSolver`] gives it, which is another
-//! part than the one it gave; vectors are gathered and dealt out again around a solve.
+//! Each process keeps the rows that it gave, and no process has the whole matrix. Only where another order of the
+//! unknowns is wanted, which is found from the whole, or where a process has no rows, does each gather it and keep the
+//! part that [`SpreadSolver`] gives it; vectors are then gathered and dealt out again around a solve. Of our own accord
+//! that is done where halos are many and there is memory for it.
 
-use super::Solvable;
-use super::{Builder, Progress, SolveReport, SpreadSolver};
+use super::agreed::SMALL_HALO;
+use super::{Builder, Progress, Reorder, Solvable, SolveReport, SpreadSolver};
 use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::ranks::Group;
 use crate::scalar::Symmetry;
+use crate::spread::halo_beyond;
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// A solver for a square matrix of which each process of a group has some rows, on the CPU. All processes make it, with
 /// the same settings, and all solve.
@@ -35,6 +38,8 @@ pub struct RowsSolver<T: Solvable> {
     solver: SpreadSolver<T, Host, Group>,
     /// Rows that each process has given.
     rows: Vec<usize>,
+    /// Whether each process solves for the rows that it gave.
+    in_place: bool,
     nonzeros: usize,
 }
 
@@ -51,9 +56,51 @@ impl Builder {
     pub fn build_rows<T: Solvable>(&self, group: &Group, own: Result<Csr<T>>) -> Result<RowsSolver<T>> {
         group.agree_on("type of values", T::NAME.as_bytes())?;
         let own = together(group, own)?;
-        let (a, rows) = whole(group, &own)?;
-        let solver = together(group, self.build_spread(&Host, group.clone(), &a))?;
-        Ok(RowsSolver { group: group.clone(), solver, rows, nonzeros: a.nonzeros() })
+        let all = numbers(group, [own.rows(), own.nonzeros()].into_iter().map(|number| number as u64))?;
+        let each = |k: usize| all.iter().map(|words| words[k] as usize).collect::<Vec<_>>();
+        let (rows, nonzeros) = (each(0), each(1).into_iter().sum());
+        let parts = parts_of(&rows);
+        let own = together(group, checked(own, &parts))?;
+        let in_place = !self.wants_another_order(group, &own, &parts, nonzeros)?;
+        let solver = if in_place {
+            let here = &parts[group.rank()];
+            let placed = own_rows_of_whole(own, here)?;
+            self.build_spread_rows(&Host, group.clone(), &placed, &parts)
+        } else {
+            let a = whole(group, &own)?;
+            drop(own);
+            self.build_spread(&Host, group.clone(), &a)
+        };
+        let solver = together(group, solver)?;
+        Ok(RowsSolver { group: group.clone(), solver, rows, in_place, nonzeros })
+    }
+
+    /// Whether the whole matrix is to be gathered for another order of its unknowns: all processes say the same.
+    fn wants_another_order<T: Solvable>(
+        &self,
+        group: &Group,
+        own: &Csr<T>,
+        parts: &[Range<usize>],
+        nonzeros: usize,
+    ) -> Result<bool> {
+        let n = own.columns();
+        let order = self.order()?;
+        if parts.iter().any(Range::is_empty) || order == Reorder::Rcm {
+            return Ok(true);
+        }
+        if order == Reorder::None {
+            return Ok(false);
+        }
+        let halo = halo_beyond(own, &(0..own.rows()), &parts[group.rank()]).len();
+        let free = free_memory().unwrap_or(u64::MAX);
+        let all = numbers(group, [halo as u64, free].into_iter())?;
+        let halos: u64 = all.iter().map(|words| words[0]).sum();
+        let free = all.iter().map(|words| words[1]).min().unwrap_or(0);
+        // The whole matrix, and it in another order, on each process of this machine.
+        let each = nonzeros * (size_of::<T>() + size_of::<u32>()) + n * size_of::<u64>();
+        let processes = if group.is_one_machine() { group.ranks() } else { 1 };
+        let fits = (2 * each * processes) as u64 <= free / 2;
+        Ok(halos as f64 > SMALL_HALO * n as f64 && fits)
     }
 }
 
@@ -111,6 +158,10 @@ impl<T: Solvable> RowsSolver<T> {
         x: &mut [T],
         observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Told> {
+        if self.in_place {
+            let report = self.solver.solve_with(b, x, observer)?;
+            return Ok((report, self.solver.history().to_vec()));
+        }
         let own_b = self.solver.own_part(&gathered(&self.group, b)?);
         let mut own_x = self.solver.own_part(&gathered(&self.group, x)?);
         let report = self.solver.solve_with(&own_b, &mut own_x, observer)?;
@@ -193,29 +244,60 @@ fn numbers(group: &Group, own: impl Iterator<Item = u64>) -> Result<Vec<Vec<u64>
     Ok(group.all_gather(&own)?.iter().map(|bytes| words(bytes).collect()).collect())
 }
 
-/// The whole matrix, of the rows that each process has, and how many each has.
-fn whole<T: Solvable>(group: &Group, own: &Csr<T>) -> Result<(Csr<T>, Vec<usize>)> {
+/// The rows of each process, which has so many.
+fn parts_of(rows: &[usize]) -> Vec<Range<usize>> {
+    let next = |end: &mut usize, &count: &usize| {
+        *end += count;
+        Some(*end - count..*end)
+    };
+    rows.iter().scan(0, next).collect()
+}
+
+/// Refuses rows that are not those of a square matrix.
+fn checked<T: Solvable>(own: Csr<T>, parts: &[Range<usize>]) -> Result<Csr<T>> {
+    let total = parts.last().map_or(0, |rows| rows.end);
+    if own.columns() == total {
+        return Ok(own);
+    }
+    let cause = format!(
+        "A has {} columns, and the processes have {total} rows: each gives rows of one square matrix, with the numbers of \
+         its columns in the whole",
+        own.columns()
+    );
+    Err(Error::InvalidMatrix(cause))
+}
+
+/// A matrix of the size of the whole, of which all other rows are empty.
+fn own_rows_of_whole<T: Solvable>(own: Csr<T>, here: &Range<usize>) -> Result<Csr<T>> {
+    let n = own.columns();
+    let mut offsets = vec![0; here.start + 1];
+    for row in 0..own.rows() {
+        offsets.push(offsets[here.start + row] + own.row(row).0.len());
+    }
+    offsets.resize(n + 1, own.nonzeros());
+    let (_, indices, values) = own.into_arrays();
+    Csr::from_parts(n, n, offsets, indices, values)
+}
+
+/// Bytes of memory that are free on this machine, where it says so.
+fn free_memory() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// The whole matrix, of the rows that each process has.
+fn whole<T: Solvable>(group: &Group, own: &Csr<T>) -> Result<Csr<T>> {
     let parts = own.parts();
     let lengths = numbers(group, (0..own.rows()).map(|row| own.row(row).0.len() as u64))?;
     let columns = numbers(group, parts.indices.iter().map(|&column| u64::from(column)))?;
     let values = gathered(group, parts.values)?;
-    let rows: Vec<usize> = lengths.iter().map(Vec::len).collect();
     let mut offsets = vec![0];
     offsets.extend(lengths.iter().flatten().scan(0, |end, &length| {
         *end += length as usize;
         Some(*end)
     }));
     let columns = columns.iter().flatten().map(|&column| column as u32).collect();
-    let total = rows.iter().sum();
-    let made = if own.columns() == total {
-        Csr::from_parts(total, total, offsets, columns, values)
-    } else {
-        let cause = format!(
-            "A has {} columns, and the processes have {total} rows: each gives rows of one square matrix, with the \
-             numbers of its columns in the whole",
-            own.columns()
-        );
-        Err(Error::InvalidMatrix(cause))
-    };
-    Ok((together(group, made)?, rows))
+    let total = own.columns();
+    together(group, Csr::from_parts(total, total, offsets, columns, values))
 }

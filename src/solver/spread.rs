@@ -9,8 +9,8 @@ use super::builder::Builder;
 use super::core::{Trial, backward_error, is_fault};
 use super::forecast::expected_products;
 use super::lone::{self, Lone};
-use super::names::Precision;
-use super::parted::{Stage, Task};
+use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
+use super::parted::{Block, Stage, Task};
 use super::plan::{AUTO, timed};
 use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, Trail};
@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::graph::Permutation;
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::{self, ChoiceOptions, Csr};
+use crate::multigrid::{planes, seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::scalar::{Real, Symmetry};
 use crate::spread::{Spread, balanced_parts};
@@ -163,24 +164,41 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             });
         }
         let start = Instant::now();
+        // Whole planes of a grid, as its boxes ask for, where there is one.
+        let slabs = |a: &Csr<T>| {
+            let grid = seeming_grid(a.rows(), some_distances(a, &(0..a.rows())))?;
+            planes(grid, parts)
+        };
+        let boxes = matches!(wishes.preconditioner, Name::Multigrid(choice) if choice.boxes);
+        let keep = |why: &str| (None, None, Decision::new("order", "no", why));
         let (permuted, order, decision) = match given {
-            Some(_) => (None, None, Decision::new("order", "no", "each part has its own rows alone")),
+            Some(_) => keep("each part has its own rows alone"),
+            None if boxes && wishes.reorder == Reorder::Auto && slabs(a).is_some() => {
+                keep("each part has whole planes of a grid")
+            }
             None => ordered(a, wishes.reorder, parts)?,
         };
         seconds.reorder = start.elapsed().as_secs_f64();
         trail.decisions.push(Decision { seconds: Some(seconds.reorder), ..decision });
         let a = permuted.as_ref().unwrap_or(a);
-        let ranges = given.map_or_else(|| balanced_parts(a, parts), <[_]>::to_vec);
+        let ranges =
+            given.map(<[_]>::to_vec).or_else(|| slabs(a)).unwrap_or_else(|| balanced_parts(a, parts));
         Error::check_dimension("parts", parts, ranges.len())?;
         let shares = shares::<T, B, C>(&space, (a, &ranges), given.is_some())?;
         let why = "rows of each part follow one another, about as many stored entries each";
         trail.decisions.push(Decision::new("ranks", parts.to_string(), why));
         let own = ranges[part].clone();
         let mut format = Decision::new("format", Csr::<T>::NAME, "the format of spread matrices");
-        // Preconditioners are made of the rows in CSR, whatever they are stored in.
+        // Preconditioners are made of the rows in CSR, whatever they are stored in; of what a diagonal needs of them no
+        // copy is made.
         let mut rows = None;
+        let plain = matches!(wishes.preconditioner, Name::Jacobi | Name::None);
         let store = |own: Csr<T, B>| -> Result<Box<dyn LinearOperator<T, B>>> {
-            rows = Some(own.copied(space.backend())?);
+            rows = Some(if plain {
+                Block::Diagonal(Setup::new(space.backend(), &own, (Method::Cg, Name::Jacobi), None))
+            } else {
+                Block::Rows(own.copied(space.backend())?)
+            });
             if !<B as PreconditionSteps>::BYTES_TELL || wishes.format != AUTO {
                 return Ok(Box::new(own));
             }
@@ -232,7 +250,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         };
         let start = Instant::now();
         let Some(rows) = rows else { unreachable!("the rows of this part were stored") };
-        solver.list(wishes, (a, &rows), given.is_some(), found.hermitian)?;
+        solver.list(wishes, (a, rows), given.is_some(), found.hermitian)?;
         solver.seconds.setup = start.elapsed().as_secs_f64();
         Ok(solver)
     }

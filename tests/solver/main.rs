@@ -5,7 +5,6 @@
 #[path = "../common/systems.rs"]
 mod systems;
 
-mod limits;
 mod methods;
 mod null_space;
 

@@ -1,11 +1,12 @@
 //! Levels of spread matrices by smoothed aggregation: aggregates lie within parts, prolongations reach beyond them.
 //!
-//! Levels are set up on the host, whatever the cycle runs on.
+//! Levels are set up on the host, whatever the cycle runs on, but for products of matrices, which a device takes.
 
 use super::rows::{Halo, leading, moved_columns, numbers, ranges, sent_home, stacked};
-use crate::backend::{Communicator, Host, VectorOps};
+use crate::backend::{Communicator, Host, Space, VectorOps};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
+use crate::multigrid::MultigridBackend;
 use crate::multigrid::aggregate::Aggregates;
 use crate::multigrid::options::{LevelFacts, MultigridOptions};
 use crate::multigrid::setup::{MOST_LEVELS, OMEGA, STAGNATION, conjugate_transpose};
@@ -42,13 +43,22 @@ pub(super) struct Levels<T: Scalar> {
     pub(super) stagnates: bool,
 }
 
+/// The product of two matrices, computed where vectors are.
+fn product<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
+    if !B::BYTES_TELL {
+        return multiply(&Host, a, b);
+    }
+    multiply(backend, &a.to_backend(backend)?, &b.to_backend(backend)?)?.to_host(backend)
+}
+
 /// From the finest matrix down to `gathered` rows.
-pub(super) fn levels<T: Scalar, B: VectorOps, C: Communicator<B>>(
-    communicator: &C,
+pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
+    space: &Space<B, C>,
     finest: Rows<T>,
     options: &MultigridOptions,
     gathered: usize,
 ) -> Result<Levels<T>> {
+    let (backend, communicator) = (space.backend(), space.communicator());
     let over_all = |own: usize| -> Result<usize> { Ok(numbers(communicator, own)?.into_iter().sum()) };
     let rows = |rows: &Rows<T>| rows.parts.last().map_or(0, |rows| rows.end);
     let near_null = vec![T::Real::from_f64(1.0); finest.a.rows()];
@@ -91,13 +101,13 @@ pub(super) fn levels<T: Scalar, B: VectorOps, C: Communicator<B>>(
         let local = matrix.window(&Host, 0..n)?;
         let galerkin = |p: &Csr<T>| -> Result<(Csr<T>, Csr<T>)> {
             let r = conjugate_transpose(&Host, p)?;
-            let product = multiply(&Host, &r, &multiply(&Host, &local, &all_rows(p)?)?)?;
+            let product = product(backend, &r, &product(backend, &local, &all_rows(p)?)?)?;
             let r = moved_columns(r, own.start, rows(&all.coarsest));
             let coarse_matrix = sent_home(communicator, &product, &coarse_parts)?;
             Ok((sent_home(communicator, &r, &coarse_parts)?, coarse_matrix))
         };
         let before: usize = all.facts.iter().map(|level| level.entries).sum();
-        let mut prolongation = multiply(&Host, &damping, &all_rows(&p)?)?;
+        let mut prolongation = product(backend, &damping, &all_rows(&p)?)?;
         let (mut restriction, mut next) = galerkin(&prolongation)?;
         let mut entries = over_all(next.nonzeros())?;
         if (before + entries) as f64 > options.most_entries * first as f64 {

@@ -19,9 +19,11 @@
 
 mod general;
 mod rows;
+mod slabs;
 
 use self::general::{Levels, Rows};
 use self::rows::{Halo, gathered};
+pub(crate) use self::slabs::{planes, seeming_grid, some_distances};
 use super::blocks::Scales;
 use super::cycle::{Coarsest, Cycle, Gathered, Level, LevelMatrix, Stored, Transfer};
 use super::options::{MultigridFacts, MultigridOptions, Smoothing};
@@ -33,7 +35,7 @@ use crate::backend::{Communicator, Host, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
-use crate::spread::{Spread, own_columns};
+use crate::spread::{Edge, Spread, own_columns};
 use num_traits::{Float, Zero};
 use std::ops::Range;
 
@@ -57,37 +59,65 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         rows: &[Range<usize>],
         options: &MultigridOptions,
     ) -> Result<Self> {
-        options.check()?;
-        let communicator = space.communicator();
-        Error::check_dimension("parts", communicator.parts(), rows.len())?;
-        Error::check_dimension("rows of this part", rows[communicator.part()].len(), a.rows())?;
+        let part = space.communicator().part();
+        Error::check_dimension("parts", space.communicator().parts(), rows.len())?;
+        Error::check_dimension("rows of this part", rows[part].len(), a.rows())?;
         Error::check_dimension("columns", rows.last().map_or(0, |rows| rows.end), a.columns())?;
+        let own = own_columns(a, &(0..a.rows()), &rows[part])?.into_backend(space.backend())?;
+        let made = Self::spread_with(space, (a, &own), rows, options, false)?;
+        made.ok_or_else(|| Error::Unsupported("multigrid of these parts".into()))
+    }
+
+    /// The same with the block of this part's rows and columns, which is there already. `grids_only`: nothing where the
+    /// matrix is on no grid of which parts have whole planes.
+    pub(crate) fn spread_with<C: Communicator<B>>(
+        space: &Space<B, C>,
+        (a, own): (&Csr<T>, &Csr<T, B>),
+        rows: &[Range<usize>],
+        options: &MultigridOptions,
+        grids_only: bool,
+    ) -> Result<Option<Self>> {
+        options.check()?;
+        let (backend, communicator) = (space.backend(), space.communicator());
         if options.unknowns_a_node > 1 {
             return Err(Error::Unsupported("multigrid of nodes of several unknowns on several parts".into()));
+        }
+        let build = Build { space, options };
+        let made = |cycle, facts| {
+            let options = options.clone();
+            Ok(Some(Self { cycle, plans: Vec::new(), kept: None, options, facts, own: Some(a.rows()) }))
+        };
+        let gathered = gathered_rows(space, options);
+        let large = rows.last().map_or(0, |rows| rows.end) > options.coarsest_rows;
+        if options.boxes && large {
+            let edge = || Edge::of(a, &(0..a.rows()), &rows[communicator.part()]);
+            if options.is_narrow::<T>() {
+                let Edge { rows: numbers, a: beside } = edge()?;
+                let edge = Edge { rows: numbers, a: beside.to_rounded(&Host)? };
+                if let Some((cycle, facts)) = build.grids(&own.to_rounded(backend)?, edge, rows, gathered)? {
+                    return made(AnyCycle::Narrow(cycle), facts);
+                }
+            } else if let Some((cycle, facts)) = build.grids(own, edge()?, rows, gathered)? {
+                return made(AnyCycle::Full(cycle), facts);
+            }
+        }
+        if grids_only {
+            return Ok(None);
         }
         if space.count(!a.parts().values.iter().all(|value| value.is_finite()))? > 0 {
             return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
         }
         let finest = Rows { a: a.copied(&Host)?, parts: rows.to_vec() };
-        let levels = general::levels(communicator, finest, options, gathered_rows(space, options))?;
-        let near_null = whole_vector(communicator, &levels.near_null)?;
+        let levels = general::levels(space, finest, options, gathered)?;
+        let near_null = whole_vector::<T::Real, B, C>(communicator, &levels.near_null)?;
         let facts = MultigridFacts { levels: levels.facts.clone(), grid: false };
-        let build = Build { space, options };
-        let (cycle, facts) = if options.is_narrow::<T>() {
+        if options.is_narrow::<T>() {
             let (cycle, facts) = build.cycle(levels, near_null, facts, |a| a.to_rounded(&Host))?;
-            (AnyCycle::Narrow(cycle), facts)
+            made(AnyCycle::Narrow(cycle), facts)
         } else {
-            let (cycle, facts) = build.cycle(levels, near_null, facts, |a| Ok(a))?;
-            (AnyCycle::Full(cycle), facts)
-        };
-        Ok(Self {
-            cycle,
-            plans: Vec::new(),
-            kept: None,
-            options: options.clone(),
-            facts,
-            own: Some(a.rows()),
-        })
+            let (cycle, facts) = build.cycle(levels, near_null, facts, Ok)?;
+            made(AnyCycle::Full(cycle), facts)
+        }
     }
 }
 

@@ -150,20 +150,26 @@ pub(super) fn sent_home<T: Scalar, B: VectorOps, C: Communicator<B>>(
         if numbers.is_empty() {
             continue;
         }
-        // As a matrix of this part's rows, most of them empty.
-        let (mut offsets, mut last) = (Vec::with_capacity(own.len() + 1), 0);
-        offsets.push(0);
-        for (&number, row) in numbers.iter().zip(0..) {
-            offsets.resize(number as usize - own.start + 1, last);
-            last += rows.row(row).0.len();
-            offsets.push(last);
-        }
-        offsets.resize(own.len() + 1, last);
-        let (_, indices, values) = rows.into_arrays();
-        let theirs = Csr::from_parts(own.len(), a.columns(), offsets, indices, values)?;
+        let here: Vec<u32> = numbers.iter().map(|&number| number - own.start as u32).collect();
+        let theirs = placed(&here, rows, own.len())?;
         sum = add(&Host, T::one(), &sum, T::one(), &theirs)?;
     }
     Ok(sum)
+}
+
+/// A matrix of `count` rows of which those of these numbers, which ascend, are the rows of `a`; the others are empty.
+pub(super) fn placed<T: Scalar>(numbers: &[u32], a: Csr<T>, count: usize) -> Result<Csr<T>> {
+    let (mut offsets, mut last) = (Vec::with_capacity(count + 1), 0);
+    offsets.push(0);
+    for (row, &number) in numbers.iter().enumerate() {
+        offsets.resize(number as usize + 1, last);
+        last += a.row(row).0.len();
+        offsets.push(last);
+    }
+    offsets.resize(count + 1, last);
+    let columns = a.columns();
+    let (_, indices, values) = a.into_arrays();
+    Csr::from_parts(count, columns, offsets, indices, values)
 }
 
 /// The whole matrix from the rows of all parts, on all of them.
