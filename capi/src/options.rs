@@ -99,6 +99,7 @@ impl Settings {
                 Duration::try_from_secs_f64(number(name, value)?)
                     .map_err(|_| Fault::argument(format!("option {name}: {value} seconds are too many")))?,
             ),
+            "memory_limit" => b.memory_limit(number(name, value)? as u64),
             "preconditioner" => b.preconditioner(word(name, value)?),
             "precision" => b.precision(word(name, value)?),
             "reorder" => b.reorder(word(name, value)?),
@@ -120,8 +121,8 @@ impl Settings {
             _ => {
                 return Err(Fault::argument(format!(
                     "no option '{name}': choose one of tolerance, absolute_tolerance, max_iterations, \
-                     stagnation_window, time_limit, method, restart, preconditioner, precision, format, device, \
-                     reorder, right_hand_sides, updates, symmetry"
+                     stagnation_window, time_limit, memory_limit, method, restart, preconditioner, precision, \
+                     format, device, reorder, right_hand_sides, updates, symmetry"
                 )));
             }
         };
@@ -193,8 +194,8 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
 }
 
 /// Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
-/// stagnation_window, time_limit (seconds), method, restart, preconditioner, precision, format, device, reorder,
-/// right_hand_sides, updates (yes, no), symmetry.
+/// stagnation_window, time_limit (seconds), memory_limit (bytes), method, restart, preconditioner, precision, format,
+/// device, reorder, right_hand_sides, updates (yes, no), symmetry.
 ///
 /// # Safety
 /// `name` and `value` are null or end in a zero byte.

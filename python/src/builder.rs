@@ -30,6 +30,7 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
             "maxiter" => builder.max_iterations(number()?),
             "stagnation_window" => builder.stagnation_window(number()?),
             "time_limit" => builder.time_limit(duration(value.extract()?)?),
+            "memory_limit" => builder.memory_limit(value.extract()?),
             "method" => builder.method(word(&value)?),
             "preconditioner" => builder.preconditioner(word(&value)?),
             "precision" => builder.precision(word(&value)?),

@@ -65,6 +65,13 @@ pub(super) fn chain<T: Scalar>(
     if options.kind != Kind::Auto {
         return vec![options.kind];
     }
+    let mut chain = every_kind(a, options, structures);
+    chain.retain(|kind| !options.without.contains(kind));
+    chain
+}
+
+/// Kinds to try for this matrix.
+fn every_kind<T: Scalar>(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Vec<Kind> {
     if a.rows() != a.columns() {
         // Fewer rows than columns: only what leaves columns unscaled has the solution of least norm.
         let small = a.rows().min(a.columns()) <= SMALL_DENSE;

@@ -317,10 +317,7 @@ impl<T: Scalar> Factor<T> {
         // A, its reflectors and R, and the same again for the minimum norm.
         let bytes = (m as u64).saturating_mul(n as u64).saturating_mul(4 * size_of::<T>() as u64);
         if flops > options.dense_flop_limit {
-            return Err(Reason::Refused(format!(
-                "{flops:.1e} multiplications in a dense factorisation, {:.1e} are allowed",
-                options.dense_flop_limit
-            )));
+            return Err(Reason::TooLong { flops, limit: options.dense_flop_limit });
         }
         within(bytes, 0.0, options)?;
         let mut dense = vec![T::default(); m * n];
@@ -449,10 +446,7 @@ pub(super) fn within(bytes: u64, flops: f64, options: &DirectOptions) -> Result<
         return Err(Reason::TooLarge { bytes, limit: options.memory_limit });
     }
     if flops > options.flop_limit {
-        return Err(Reason::Refused(format!(
-            "{flops:.1e} multiplications, {:.1e} are allowed",
-            options.flop_limit
-        )));
+        return Err(Reason::TooLong { flops, limit: options.flop_limit });
     }
     Ok(())
 }

@@ -30,6 +30,7 @@ mod factor;
 mod fgmres;
 mod foreign;
 mod lu;
+mod memory;
 mod options;
 mod ordering;
 mod refine;

@@ -70,18 +70,22 @@ pub struct DirectOptions {
     pub condition: bool,
     /// Scaling and order of rows for LU.
     pub prepared: Option<Prepared>,
+    /// Kinds that [`Kind::Auto`] leaves out.
+    pub without: Vec<Kind>,
 }
 
 impl Default for DirectOptions {
-    /// Any kind, 8 GiB, no limit of time but 2e10 multiplications in a dense factorisation, with the condition.
+    /// Any kind, the memory that is free, no limit of time but 2e10 multiplications in a dense factorisation, with the
+    /// condition.
     fn default() -> Self {
         Self {
             kind: Kind::Auto,
-            memory_limit: 8 << 30,
+            memory_limit: super::memory::available(),
             flop_limit: f64::INFINITY,
             dense_flop_limit: 2e10,
             condition: true,
             prepared: None,
+            without: Vec::new(),
         }
     }
 }

@@ -37,6 +37,20 @@ pub enum Reason {
         /// Bytes that are allowed; 0 where the system refused them.
         limit: u64,
     },
+    /// The factorisation takes more multiplications than are allowed.
+    TooLong {
+        /// Multiplications that are needed, about.
+        flops: f64,
+        /// Multiplications that are allowed.
+        limit: f64,
+    },
+    /// The factorisation is expected to take longer than there is time.
+    TooLate {
+        /// Seconds that it is expected to take.
+        seconds: f64,
+        /// Seconds that are left.
+        left: f64,
+    },
     /// The caller wished to stop.
     Stopped,
     /// The method does not apply, or stopped, in its own words.
@@ -45,6 +59,20 @@ pub enum Reason {
     Inconsistent,
     /// Neither refinement nor iterations around the factor reach the tolerance.
     Stagnated,
+}
+
+impl Reason {
+    /// Whether a kind of factorisation that failed for this reason would fail for it with more memory and time, too.
+    pub(crate) fn is_final(&self, kind: Kind) -> bool {
+        match self {
+            Reason::TooLarge { .. } | Reason::TooLong { .. } | Reason::TooLate { .. } | Reason::Stopped => {
+                false
+            }
+            // LU column by column tells in words where it took more than it was allowed.
+            Reason::Refused(_) => kind != Kind::Lu,
+            _ => true,
+        }
+    }
 }
 
 impl fmt::Display for Reason {
@@ -63,6 +91,17 @@ impl fmt::Display for Reason {
                     0 => f.write_str("which the system refused"),
                     limit => write!(f, "{} are allowed", report::bytes(*limit)),
                 }
+            }
+            Reason::TooLong { flops, limit } => {
+                write!(f, "{flops:.1e} multiplications, {limit:.1e} are allowed")
+            }
+            Reason::TooLate { seconds, left } => {
+                write!(
+                    f,
+                    "about {} are needed, {} are left",
+                    report::seconds(*seconds),
+                    report::seconds(*left)
+                )
             }
             Reason::Stopped => f.write_str("stopped by the caller"),
             Reason::Refused(why) => f.write_str(why),

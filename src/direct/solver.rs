@@ -15,6 +15,9 @@ use std::time::Instant;
 /// A residual of so many times the tolerance is not what a least-squares solution leaves.
 const ALMOST: f64 = 1e3;
 
+/// Residuals of least-squares solutions that two kinds of factorisation lead to are alike up to this factor.
+const ALIKE: f64 = 1.0 + 1e-3;
+
 /// A matrix with a factor. It owns a copy of A, for residuals.
 ///
 /// ```
@@ -44,6 +47,8 @@ pub struct Direct<T: Scalar> {
     /// ||A^-1||, once it was asked for.
     inverse: Option<Option<f64>>,
     second: Vec<T>,
+    /// When the caller's time is over.
+    deadline: Option<Instant>,
 }
 
 impl<T: Scalar> Direct<T> {
@@ -63,7 +68,9 @@ impl<T: Scalar> Direct<T> {
     pub fn forecast(&mut self) -> Result<Analysis> {
         let Self { a, options, structures, chain, .. } = self;
         let Some(&kind) = chain.first() else {
-            return Err(Error::Unsupported(Reason::NotFinite.to_string()));
+            let none = "each kind of factorisation that may serve has failed before".to_string();
+            let reason = self.reasons.first().map_or(none, |(_, reason)| reason.to_string());
+            return Err(Error::Unsupported(reason));
         };
         let analysis = caught(|| analysis::forecast(a, kind, options, structures));
         analysis.map_err(|reason| Error::Unsupported(reason.to_string()))
@@ -107,6 +114,7 @@ impl<T: Scalar> Direct<T> {
             inconsistent: false,
             inverse: None,
             second: Vec::new(),
+            deadline: None,
         };
         let start = Instant::now();
         if a.parts().values.iter().all(|value| value.is_finite()) {
@@ -157,6 +165,28 @@ impl<T: Scalar> Direct<T> {
         Ok(())
     }
 
+    /// Kinds that are expected to take longer than until then are not begun. (A library that has begun can't be asked
+    /// to stop.)
+    pub(crate) fn until(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Kinds that failed, and would with more memory and time.
+    pub(crate) fn failed(&self) -> Vec<Kind> {
+        let failed = self.reasons.iter().filter(|(kind, reason)| reason.is_final(*kind));
+        let others = |kind: Kind| self.reasons.iter().all(|(k, reason)| *k != kind || reason.is_final(kind));
+        failed.map(|(kind, _)| *kind).filter(|&kind| others(kind)).collect()
+    }
+
+    /// Why there is no time for a kind, where there is none.
+    fn too_late(&mut self, kind: Kind) -> Option<Reason> {
+        let left = self.deadline?.saturating_duration_since(Instant::now()).as_secs_f64();
+        let Self { a, options, structures, .. } = self;
+        // What has no forecast is refused in its own words.
+        let seconds = caught(|| analysis::forecast(a, kind, options, structures)).ok()?.seconds();
+        (seconds > left).then_some(Reason::TooLate { seconds, left })
+    }
+
     /// The next kind that gives a factor, as long as `going` says so.
     fn factorise(&mut self, going: &mut dyn FnMut() -> bool) {
         let start = Instant::now();
@@ -177,6 +207,10 @@ impl<T: Scalar> Direct<T> {
             if (kind == Kind::SupernodalLu || (kind == Kind::Lu && again)) && self.is_structurally_singular()
             {
                 // Where rows have no column, no other choice of pivots gives them one.
+                continue;
+            }
+            if let Some(reason) = self.too_late(kind) {
+                self.reasons.push((kind, reason));
                 continue;
             }
             match Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going) {
@@ -245,8 +279,8 @@ impl<T: Scalar> Direct<T> {
         let start = Instant::now();
         let (spent, size) = (self.seconds, norm(b));
         self.inconsistent = false;
-        if self.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
-            // What was left undone is asked for again.
+        if self.reasons.iter().any(|(_, r)| matches!(r, Reason::Stopped | Reason::TooLate { .. })) {
+            // What was left undone for want of time is asked for again.
             self.reasons.clear();
             self.at = 0;
         }
@@ -277,8 +311,11 @@ impl<T: Scalar> Direct<T> {
                     let least = self.is_least_squares(&refined, size, tolerance);
                     self.inconsistent |= least;
                     // Least-squares solutions have the same residual up to rounding, so residuals do not tell which one
-                    // to take. A kind that leads to the shortest of them replaces one that does not.
-                    let of_factor = least && best.normal.is_some() && factor.is_least_squares();
+                    // to take. A kind that leads to the shortest of them, and shows that nothing is nearer, replaces
+                    // one that does not.
+                    let of_factor = least
+                        && factor.is_least_squares()
+                        && (best.normal.is_some() || refined.residual <= ALIKE * best.residual);
                     if refined.residual < best.residual || of_factor {
                         (best, kind) = (refined, name);
                     }

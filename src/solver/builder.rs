@@ -40,6 +40,7 @@ pub struct Builder {
     pub(super) max_iterations: Option<usize>,
     stagnation_window: Option<usize>,
     pub(super) time_limit: Option<Duration>,
+    pub(super) memory_limit: Option<u64>,
     pub(super) method: Method,
     pub(super) preconditioner: PreconditionerChoice,
     pub(super) precision: Precision,
@@ -63,6 +64,7 @@ impl Default for Builder {
             max_iterations: None,
             stagnation_window: None,
             time_limit: None,
+            memory_limit: None,
             method: Method::Auto,
             preconditioner: PreconditionerChoice::Auto,
             precision: Precision::Double,
@@ -109,9 +111,17 @@ impl Builder {
     }
 
     /// The longest time of a solve, which then ends with [`Outcome::TimeLimit`](crate::krylov::Outcome::TimeLimit).
-    /// The clock is looked at once an iteration. Default: none.
+    /// The clock is looked at once an iteration; a factorisation that is expected to take longer than what is left is
+    /// not begun. Default: none.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
+        self
+    }
+
+    /// The most bytes that the numbers of a factorisation may take. Default: seven eighths of the memory that is free,
+    /// on this machine and in this process's control group; on a GPU, what is free there.
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = Some(bytes);
         self
     }
 

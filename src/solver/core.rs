@@ -218,6 +218,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let start = Instant::now();
         let limit = self.options.iteration_limit(self.stored.operator().columns());
         let (mut last, mut total) = (first, done);
+        let (mut failed, deadline) = (Vec::new(), watch.deadline());
         for number in first..self.stages.len() {
             let begun = Instant::now();
             let before = total.map_or(0, |report| report.iterations);
@@ -232,7 +233,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 continue;
             }
             let told = &mut Arc::make_mut(&mut self.trail).stages[number];
-            let ready = match stage.prepare(&self.backend, &self.stored, &self.options) {
+            let ready = match stage.prepare(&self.backend, &self.stored, &self.options, (&failed, deadline)) {
                 Ok(ready) => ready,
                 // What was reached before stays, and so does the reason why nothing comes behind it.
                 Err(error) if total.is_some() || !is_last => {
@@ -251,7 +252,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 Some(share) if !is_last => Some((share * left as f64).ceil() as usize),
                 _ => total.map(|_| left),
             };
-            let task = Task { a: self.stored.operator(), b, x: &mut *x, left };
+            let task = Task { a: self.stored.operator(), b, x: &mut *x, left, deadline };
             let levels =
                 matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) && plan.share.is_some();
             let mut trial = Trial::of(levels && !is_last);
@@ -269,6 +270,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.seconds.iterating += ready.iterating().as_secs_f64();
             let remark = ready.remark();
             self.verdict = ready.verdict();
+            failed.extend(ready.failed());
             if trial.futile && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::Stagnated;
             }

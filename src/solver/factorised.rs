@@ -39,6 +39,21 @@ pub(crate) fn is_worth_a_device(rows: usize, seconds_on_host: impl FnOnce() -> f
 /// that were measured (H100, 7 points 100^3), for 3e9.
 const FASTER: f64 = 1e3;
 
+/// What a stage of factorisations may take and do.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Limits {
+    /// The most multiplications in dense blocks.
+    pub(super) flops: Option<f64>,
+    /// The most bytes of a factor, where that is not what is free.
+    pub(super) memory: Option<u64>,
+    /// Whether the condition number is estimated.
+    pub(super) condition: bool,
+    /// Kinds that have failed before.
+    pub(super) without: Vec<Kind>,
+    /// When the caller's time is over.
+    pub(super) deadline: Option<Instant>,
+}
+
 /// A factorisation of the matrix: in the memory of the backend, where a library factorises there and the system is
 /// worth it, else in the host's.
 pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
@@ -46,10 +61,7 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     /// They factorise in the first solve, whose observer can end that.
     device: Option<OnDevice<T, B>>,
     host: Option<Direct<T>>,
-    /// The most multiplications in dense blocks.
-    flops: Option<f64>,
-    /// Whether the condition number is estimated.
-    condition: bool,
+    limits: Limits,
     /// Bytes and seconds, where they were forecast; bytes of the factor that was made.
     expected: Option<(f64, f64)>,
     factor_bytes: u64,
@@ -61,28 +73,28 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
-    /// Makes ready to factorise, unless that takes as long as more than `flops` multiplications in dense blocks on the
-    /// host.
+    /// Makes ready to factorise, unless that takes as long as more multiplications in dense blocks on the host than are
+    /// allowed.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the forecast where it takes more, or more memory than is allowed.
-    pub(super) fn new(
-        backend: &B,
-        a: &Csr<T, B>,
-        options: &SolveOptions,
-        (flops, condition): (Option<f64>, bool),
-    ) -> Result<Self> {
+    /// [`Error::Unsupported`] with the forecast where it takes more, or more memory or time than there is.
+    pub(super) fn new(backend: &B, a: &Csr<T, B>, options: &SolveOptions, limits: Limits) -> Result<Self> {
         let square = a.rows() == a.columns();
         let on_device = || -> Result<OnDevice<T, B>> {
-            let flop_limit = flops.map_or(f64::INFINITY, |flops| FASTER * flops);
-            OnDevice::planned(backend, a, DeviceOptions { flop_limit, ..DeviceOptions::default() })
+            let flop_limit = limits.flops.map_or(f64::INFINITY, |flops| FASTER * flops);
+            let memory_limit = limits.memory.unwrap_or(u64::MAX);
+            OnDevice::planned(
+                backend,
+                a,
+                DeviceOptions { flop_limit, memory_limit, ..DeviceOptions::default() },
+            )
         };
         let may = |yes: bool| square && yes && backend.factor_library().is_ok();
         let mut expected = None;
         let (device, host) = if may(is_worth_a_device(a.rows(), || 0.0)) {
             (Some(on_device()?), None)
         } else {
-            let (mut direct, limit) = on_host(backend, a, (flops, condition))?;
+            let (mut direct, limit) = on_host(backend, a, &limits)?;
             // What has no forecast is refused where its turn comes, in its own words.
             let forecast = if square || limit.is_some() { Some(direct.forecast()) } else { None };
             match forecast {
@@ -92,6 +104,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
                 Some(Err(error)) if limit.is_some() => return Err(error),
                 Some(Ok(forecast)) => {
                     within(&forecast, limit)?;
+                    in_time(&forecast, limits.deadline)?;
                     expected = Some((forecast.bytes, forecast.seconds()));
                     (None, Some(direct))
                 }
@@ -102,8 +115,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             backend: backend.clone(),
             device,
             host,
-            flops,
-            condition,
+            limits,
             expected,
             factor_bytes: 0,
             options: options.clone(),
@@ -142,13 +154,14 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         if self.host.is_none()
             && let Some(device) = &self.device
         {
-            let (mut direct, limit) = on_host(&self.backend, device.matrix(), (self.flops, self.condition))?;
+            let (mut direct, limit) = on_host(&self.backend, device.matrix(), &self.limits)?;
             within(&direct.forecast()?, limit)?;
             self.host = Some(direct);
         }
         // It has failed for these values.
         self.device = None;
         let Some(direct) = &mut self.host else { return Err(Error::Unsupported("no factors".into())) };
+        direct.until(self.limits.deadline);
         let b = self.backend.download(b)?;
         let mut solution = vec![T::zero(); B::len(x)];
         let told = direct.solve_while(&b, &mut solution, tolerance, going)?;
@@ -176,10 +189,11 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
 impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     fn solve(
         &mut self,
-        Task { a, b, x, .. }: Task<'_, T, B>,
+        Task { a, b, x, deadline, .. }: Task<'_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let start = Instant::now();
+        self.limits.deadline = deadline;
         let b_norm = norm(&self.backend.download(b)?);
         let before = self.residual(a, b, x)?;
         let threshold = self.options.threshold::<T>(b_norm);
@@ -283,6 +297,10 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     fn remark(&self) -> Option<String> {
         self.remark.clone()
     }
+
+    fn failed(&self) -> Vec<Kind> {
+        self.host.as_ref().map(Direct::failed).unwrap_or_default()
+    }
 }
 
 /// The most bytes and multiplications, where there is a limit.
@@ -292,16 +310,34 @@ type Limit = Option<(f64, f64)>;
 fn on_host<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
-    (flops, condition): (Option<f64>, bool),
+    limits: &Limits,
 ) -> Result<(Direct<T>, Limit)> {
-    let mut wishes = DirectOptions { condition, ..DirectOptions::default() };
+    let mut wishes = DirectOptions {
+        condition: limits.condition,
+        without: limits.without.clone(),
+        ..DirectOptions::default()
+    };
+    if let Some(most) = limits.memory {
+        wishes.memory_limit = most;
+    }
     let memory = wishes.memory_limit as f64;
-    if let Some(flops) = flops {
+    if let Some(flops) = limits.flops {
         wishes.dense_flop_limit = DENSE * flops;
         wishes.flop_limit = MORE * flops;
     }
     let direct = Direct::planned(&a.to_host(backend)?, wishes)?;
-    Ok((direct, flops.map(|flops| (memory, flops))))
+    Ok((direct, limits.flops.map(|flops| (memory, flops))))
+}
+
+/// Refuses what is expected to end after the caller's time is over.
+fn in_time(forecast: &Analysis, deadline: Option<Instant>) -> Result<()> {
+    let Some(deadline) = deadline else { return Ok(()) };
+    let (seconds, left) = (forecast.seconds(), deadline.saturating_duration_since(Instant::now()));
+    if seconds > left.as_secs_f64() {
+        let reason = Reason::TooLate { seconds, left: left.as_secs_f64() };
+        return Err(Error::Unsupported(format!("{}: {reason}", forecast.kind)));
+    }
+    Ok(())
 }
 
 /// Refuses what takes more bytes or multiplications.

@@ -337,8 +337,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => products,
         };
-        let (method, condition) = (self.first(), self.wishes.condition);
-        Plan { method, preconditioner, precision, why, iterations, share: None, flops: None, condition }
+        let (method, Builder { condition, memory_limit: memory, .. }) = (self.first(), self.wishes);
+        let (share, flops, condition, memory) = (None, None, *condition, *memory);
+        Plan { method, preconditioner, precision, why, iterations, share, flops, memory, condition }
     }
 
     /// Products with a matrix of `n` rows that are to be expected.

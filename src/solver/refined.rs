@@ -37,11 +37,17 @@ impl<T: Scalar, B: SolverBackend> Refined<T, B> {
 impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
     fn solve(
         &mut self,
-        Task { a, b, x, left }: Task<'_, T, B>,
+        Task { a, b, x, left, deadline }: Task<'_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         if let Setup::NotPositiveDefinite(curvature) = self.setup {
-            return not_started(&self.backend, &self.options, curvature, Task { a, b, x, left }, observer);
+            return not_started(
+                &self.backend,
+                &self.options,
+                curvature,
+                Task { a, b, x, left, deadline },
+                observer,
+            );
         }
         let refinement = match &mut self.refinement {
             Some(refinement) => refinement,

@@ -4,19 +4,20 @@
 //! method has a file of its own that implements [`Ready`].
 
 use super::SolverBackend;
-use super::factorised::Factorised;
+use super::factorised::{Factorised, Limits};
 use super::iterated::{Iterated, Parts, RESTART};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::preconditioner::Setup;
 use super::report::Verdict;
 use super::system::Stored;
+use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The solve that a stage is asked for: A x = b from x.
 pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
@@ -25,6 +26,8 @@ pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
     pub(super) x: &'a mut B::Slice<T>,
     /// The most iterations, where that is not what the options say.
     pub(super) left: Option<usize>,
+    /// When the caller's time is over, for what does not ask the observer.
+    pub(super) deadline: Option<Instant>,
 }
 
 /// A method with its preconditioner and the memory of both. It leaves no larger residual than it finds.
@@ -64,6 +67,11 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         None
     }
 
+    /// Kinds of factorisation that have failed, and would with more memory and time.
+    fn failed(&self) -> Vec<Kind> {
+        Vec::new()
+    }
+
     /// What is known of A and x by the last solve.
     fn verdict(&self) -> Verdict {
         Verdict::default()
@@ -89,6 +97,8 @@ pub(super) struct Plan {
     pub(super) share: Option<f64>,
     /// The most multiplications of a factorisation, where it is not to be had at any price.
     pub(super) flops: Option<f64>,
+    /// The most bytes of a factor, where that is not what is free.
+    pub(super) memory: Option<u64>,
     /// Whether a factorisation estimates the condition number.
     pub(super) condition: bool,
 }
@@ -110,19 +120,20 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         Self { plan, ready: Some(ready) }
     }
 
-    /// Sets the stage up for a matrix, unless it is.
+    /// Sets the stage up for a matrix, unless it is. `without`: kinds of factorisation that have failed.
     pub(super) fn prepare(
         &mut self,
         backend: &B,
         a: &Stored<T, B>,
         options: &SolveOptions,
+        (without, deadline): (&[Kind], Option<Instant>),
     ) -> Result<&mut Box<dyn Ready<T, B>>> {
         let made: Box<dyn Ready<T, B>> = match self.ready.take() {
             Some(ready) => ready,
             None => {
-                let Plan { method, preconditioner: name, flops, condition, .. } = self.plan;
-                let limits = (flops, condition);
+                let Plan { method, preconditioner: name, flops, memory, condition, .. } = self.plan;
                 if method == Method::Direct {
+                    let limits = Limits { flops, memory, condition, without: without.to_vec(), deadline };
                     let made = match a {
                         Stored::Open(a) => Factorised::new(backend, a, options, limits)?,
                         other => Factorised::new(backend, &other.to_csr(backend)?, options, limits)?,

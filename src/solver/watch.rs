@@ -125,6 +125,11 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
+    /// When the caller's time is over.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.start.checked_add(self.limit?)
+    }
+
     /// The outcome, with the reason why it was ended early.
     pub(super) fn reason(&self, outcome: Outcome) -> Outcome {
         match outcome {

@@ -5,6 +5,7 @@
 #[path = "../common/systems.rs"]
 mod systems;
 
+mod limits;
 mod methods;
 mod null_space;
 

@@ -55,6 +55,8 @@ class Solver:
         Storage format ("auto", "csr", "sell", ...) and order of the unknowns ("auto", "none", "rcm").
     time_limit : float, optional
         Longest time of a solve in seconds; looked at once an iteration.
+    memory_limit : int, optional
+        Most bytes of a factorisation; by default seven eighths of what is free.
     stagnation_window : int, optional
         Iterations without a new smallest residual after which a method counts as stagnated.
     right_hand_sides : int
@@ -114,6 +116,7 @@ class Solver:
         format: str = "auto",
         reorder: str = "auto",
         time_limit: float | None = None,
+        memory_limit: int | None = None,
         stagnation_window: int | None = None,
         right_hand_sides: int = 1,
         updates: bool = False,
@@ -134,6 +137,7 @@ class Solver:
         settings = dict(
             method=method, device=device, rtol=rtol, atol=atol, maxiter=maxiter, preconditioner=preconditioner,
             precision=precision, format=format, reorder=reorder, time_limit=time_limit,
+            memory_limit=memory_limit,
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
             coordinates=_rows("coordinates", coordinates),
             near_null_space=_rows("near_null_space", near_null_space), null_space=_rows("null_space", null_space),

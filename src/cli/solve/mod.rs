@@ -75,6 +75,9 @@ pub(crate) struct Arguments {
     /// Stop after this many seconds of solving [default: none]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
+    /// The most memory of a factorisation, such as 4GB [default: seven eighths of what is free]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
     /// Storage format of A: auto or one that `residua info` lists
     #[arg(long, default_value = "auto", value_parser = super::choice::parse_format)]
     format: String,
@@ -137,6 +140,17 @@ fn parse_tolerance(text: &str) -> Result<f64, String> {
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.ok_or_else(|| "a time is a number of seconds from 0 on, such as 0.5".into())
+}
+
+/// A number of bytes, with a unit of 10^3, 10^6, 10^9 or 10^12, or none.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)];
+    let found = units.into_iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
+    let (digits, size) = found.unwrap_or((text, 1.0));
+    let number = digits.trim().parse::<f64>().ok().filter(|number| (0.0..1e19).contains(&(number * size)));
+    number
+        .map(|number| (number * size) as u64)
+        .ok_or_else(|| "an amount of memory is such as 500MB or 4GB".into())
 }
 
 impl Arguments {
@@ -218,6 +232,9 @@ impl Arguments {
             .reorder(self.reorder.unwrap_or_default());
         if let Some(iterations) = self.max_iterations {
             builder = builder.max_iterations(iterations);
+        }
+        if let Some(limit) = self.memory_limit {
+            builder = builder.memory_limit(limit);
         }
         if let Some(limit) = self.time_limit {
             builder = builder.time_limit(limit);
