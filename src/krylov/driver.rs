@@ -21,7 +21,6 @@ use crate::lock::lock;
 use crate::operator::LinearOperator;
 use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar};
-use num_traits::Zero;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -145,7 +144,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         A: LinearOperator<T, B> + ?Sized,
         P: Preconditioner<T, B> + ?Sized,
     {
-        // By dynamic dispatch, so that the driver is compiled once for each method.
+        // By dynamic dispatch, so that the driver is not compiled for each operator.
         let observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()> = &mut observer;
         self.drive(System { a: &a, m: &m }, b, x, None, observer)
     }
@@ -222,7 +221,9 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
             observer,
         };
         let bytes_per_iteration = self.method.bytes_per_iteration(system);
-        let end = self.run(system, b, x, begun, &mut solve);
+        let Self { space, method, mailbox, square, squares, gradient, image, iterating, .. } = self;
+        let memory = Memory { space, method, mailbox, square, squares, gradient, image, iterating };
+        let end = memory.run(system, b, x, begun, &mut solve);
         let (iterations, solution_norm) = (solve.iterations, solve.length);
         self.history = history;
         let (outcome, residual_norm, restarts) = end?;
@@ -237,10 +238,25 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
             bytes_per_iteration,
         })
     }
+}
 
+/// The method and the memory of a solver. The method's type is left behind here, so that what follows is compiled once
+/// for each type of numbers and not for each method.
+struct Memory<'m, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> {
+    space: &'m Space<B, C>,
+    method: &'m mut dyn Method<T, B, C, Word = W>,
+    mailbox: &'m B::Mailbox<W>,
+    square: &'m mut B::Vec<T::Real>,
+    squares: &'m mut B::Vec<T::Real>,
+    gradient: &'m mut B::Vec<T>,
+    image: &'m mut B::Vec<T>,
+    iterating: &'m mut Duration,
+}
+
+impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Memory<'_, T, B, W, C> {
     /// Runs until the end is known; returns it with ||b - A x|| and the number of restarts.
     fn run(
-        &mut self,
+        self,
         system: System<'_, T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
@@ -250,11 +266,11 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         if !solve.units.b_norm.is_finite() {
             return Ok((Outcome::NotFinite, f64::NAN, 0));
         }
-        let Self { space, method, mailbox, square, squares, gradient, image, iterating, .. } = self;
+        let Self { space, method, mailbox, square, squares, gradient, image, iterating } = self;
         let pace = Pace::new::<B>(method.bytes_behind(system), system.m.steps());
         let waits = system.a.waits() || system.m.waits() || space.communicator().waits();
         let period = method.period();
-        let (space, mailbox, method) = (&*space, &*mailbox, Mutex::new(method));
+        let method = Mutex::new(method);
         // Recordings keep a reference to the method from one start to the next, so everybody asks the lock for it.
         let iterate = |step: usize| {
             let mut method = lock(&method);
@@ -309,11 +325,11 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
 }
 
 /// What a solve works with.
-struct Driver<'d, 'm, T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> {
+struct Driver<'d, 'm, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> {
     space: &'d Space<B, C>,
     system: System<'d, T, B>,
-    method: &'d Mutex<&'m mut M>,
-    mailbox: &'d B::Mailbox<M::Word>,
+    method: &'d Mutex<&'m mut dyn Method<T, B, C, Word = W>>,
+    mailbox: &'d B::Mailbox<W>,
     iterations: Iterations<'d, B>,
     square: &'d mut B::Vec<T::Real>,
     squares: &'d mut B::Vec<T::Real>,
@@ -326,7 +342,7 @@ struct Driver<'d, 'm, T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicat
     last: f64,
 }
 
-impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_, '_, T, B, M, C> {
+impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, T, B, W, C> {
     /// Starts after starts of the method, from the residual that it has, until the end is known.
     fn finish(
         &mut self,
@@ -474,9 +490,9 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Driver<'_,
         let left = left.min(cycle);
         let mut run = Run::new();
         let mut last = self.last;
-        let mut message = [M::Word::zero(); Slot::MESSAGE];
+        let mut message = [W::zero(); Slot::MESSAGE];
         let units = solve.units;
-        let mut take = |message: &[M::Word]| {
+        let mut take = |message: &[W]| {
             last = units.norm(message[Slot::RR.place()].re());
             run.take(solve, message);
             run.goes_on()

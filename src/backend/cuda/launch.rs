@@ -4,6 +4,7 @@
 //! function of that name, so a wrong argument does not compile; the first call compiles and loads the file for the
 //! types at hand, later ones find it in a table.
 
+use super::compile::Unit;
 use super::driver::{attribute, call, configuration};
 use super::modules::Kernel;
 use super::shape::{Shape, Together};
@@ -90,14 +91,13 @@ macro_rules! kernel {
             $($argument: $type),*
         ) -> $crate::error::Result<()> {
             use $crate::backend::cuda::{compile::Unit, launch};
-            let unit = const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
-            let kernel = cuda.kernel(shape.unit(unit), stringify!($name), &shape)?;
-            launch::note(cuda, kernel, shape, &[$(launch::Argument::written(&$argument)),*]);
+            let unit = &const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
+            let written = [$(launch::Argument::written(&$argument)),*];
             $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
             // SAFETY: the declaration above gives the arguments of the kernel of this name, in order; each pointer is
             // to a local that outlives the call.
-            unsafe { launch::enqueue(cuda, kernel, shape, &mut arguments) }
+            unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &written, &mut arguments) }
         }
     };
 }
@@ -105,27 +105,32 @@ pub(super) use {kernel, kernels};
 
 /// Tells a recording what a launch may write. Of a kernel that does not wait by itself, nothing is said: the next one
 /// would not start any sooner.
-pub(super) fn note(cuda: Cuda, kernel: Kernel, shape: Shape, written: &[Option<Range<u64>>]) {
-    if shape.blocks > 0 && capture::stream(cuda.0.ordinal).is_some() {
+fn note(cuda: Cuda, kernel: Kernel, written: &[Option<Range<u64>>]) {
+    if capture::stream(cuda.0.ordinal).is_some() {
         let written = kernel.early.then(|| written.iter().flatten().cloned().collect());
         capture::launched(cuda.0.ordinal, written);
     }
 }
 
-/// Enqueues a kernel.
+/// Finds the kernel `name` of a unit, and enqueues it. All that does not depend on the types of a kernel's arguments is
+/// here, so that it is compiled once and not for each of some hundred kernels and their types.
 ///
 /// # Safety
 /// `arguments` point to the kernel's arguments, in order and of its types, and the addresses among them are of
 /// allocations as long as the kernel reads and writes.
-pub(super) unsafe fn enqueue(
+pub(super) unsafe fn launch(
     cuda: Cuda,
-    kernel: Kernel,
-    shape: Shape,
+    shape: &Shape,
+    unit: &Unit,
+    name: &'static str,
+    written: &[Option<Range<u64>>],
     arguments: &mut [*mut c_void],
 ) -> Result<()> {
+    let kernel = cuda.kernel(shape.unit(*unit), name, shape)?;
     if shape.blocks == 0 {
         return Ok(());
     }
+    note(cuda, kernel, written);
     let blocks = if shape.resident { shape.blocks.min(kernel.resident) } else { shape.blocks };
     cuda.0.bind()?;
     kernel.launched.store(true, Ordering::Relaxed);
@@ -151,7 +156,7 @@ pub(super) unsafe fn enqueue(
     }
     if kernel.early {
         // SAFETY: by the caller.
-        return unsafe { enqueue_early(cuda, kernel, blocks, shape, arguments) };
+        return unsafe { enqueue_early(cuda, kernel, blocks, *shape, arguments) };
     }
     // SAFETY: by the caller; the driver copies the arguments before it returns.
     unsafe {
@@ -177,7 +182,7 @@ pub(super) unsafe fn enqueue(
 /// Enqueues a kernel whose blocks may take their places while the launch before it ends.
 ///
 /// # Safety
-/// As [`enqueue`], and every thread of the kernel waits for the launch before it ahead of its first access to memory.
+/// As [`launch`], and every thread of the kernel waits for the launch before it ahead of its first access to memory.
 unsafe fn enqueue_early(
     cuda: Cuda,
     kernel: Kernel,
