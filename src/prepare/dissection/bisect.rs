@@ -3,6 +3,7 @@
 use super::coarsen::{Visit, coarsen};
 use super::graph::Graph;
 use super::separator::Separator;
+use crate::parallel::prelude::*;
 use crate::random::Random;
 
 /// Vertices of the coarsest graph.
@@ -20,21 +21,20 @@ const ATTEMPTS: usize = 5;
 /// A side may weigh so much of all, in percent.
 const HEAVIEST_SIDE: u64 = 60;
 
-/// The side of each vertex: 0, 1 or between.
-pub(super) fn bisect(graph: &Graph, random: &mut Random) -> Vec<u8> {
+/// The side of each vertex: 0, 1 or between. Random choices are drawn from the streams of `seed`.
+pub(super) fn bisect(graph: &Graph, seed: u64) -> Vec<u8> {
     let limit = graph.total() * HEAVIEST_SIDE / 100;
     let middle = (graph.len() / MIDDLE).max(LEAST_MIDDLE);
     let levels = coarsened(graph, middle, None);
     let small = levels.last().map_or(graph, |level| &level.0);
-    let mut best: Option<Separator<'_>> = None;
     let attempts = if graph.len() > LARGE { ATTEMPTS } else { 1 };
-    for _ in 0..attempts {
-        let separator = attempt(small, limit, random);
-        if best.as_ref().is_none_or(|best| separator.cost() < best.cost()) {
-            best = Some(separator);
-        }
-    }
-    let sides = best.map(|best| best.sides).unwrap_or_default();
+    let separators = (0..attempts).into_par_iter().map(|number| {
+        let separator = attempt(small, limit, &mut Random::stream(seed, number as u64));
+        (separator.cost(), separator.sides)
+    });
+    // The first of the best.
+    let best = separators.collect().into_iter().min_by_key(|(cost, _)| *cost);
+    let sides = best.map(|(_, sides)| sides).unwrap_or_default();
     back(graph, &levels, sides, limit)
 }
 

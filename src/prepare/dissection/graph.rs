@@ -1,5 +1,7 @@
 //! The graphs that dissection works on: copies with weights, cut smaller and smaller.
 
+use crate::parallel::join;
+
 /// An undirected graph without loops; every edge is stored from both ends.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Graph {
@@ -40,7 +42,7 @@ impl Graph {
             counts[side as usize] += 1;
             edges[side as usize] += self.degree(vertex);
         }
-        [0, 1].map(|side| {
+        let side = |side: usize| {
             let mut part = Graph {
                 starts: Vec::with_capacity(counts[side] + 1),
                 neighbours: Vec::with_capacity(edges[side]),
@@ -64,7 +66,9 @@ impl Graph {
                 own.push(names[vertex]);
             }
             (part, own)
-        })
+        };
+        let (first, second) = join(|| side(0), || side(1));
+        [first, second]
     }
 
     /// The graph of some vertices, ascending, that are coupled with no others.

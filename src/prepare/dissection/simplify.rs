@@ -5,10 +5,14 @@ use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::graph::Adjacency;
 use crate::mixing::mixed;
+use crate::parallel::prelude::*;
 
 /// Neighbours of a vertex that is set aside, in units of the root of n, and at least.
 const DENSE: f64 = 10.0;
 const LEAST_DENSE: usize = 16;
+
+/// Vertices that are not worth another thread.
+const FEW: usize = 4096;
 
 /// A graph whose vertices stand for some of another's.
 pub(super) struct Simple {
@@ -81,10 +85,10 @@ pub(super) fn simplify(graph: &Adjacency<'_>) -> Result<Simple> {
 fn leaders(graph: &Adjacency<'_>, is_dense: &dyn Fn(usize) -> bool) -> Result<Vec<u32>> {
     let n = graph.vertices();
     let mut hashes = Host.zeros::<u64>(n)?;
-    for (vertex, hash) in hashes.iter_mut().enumerate() {
+    hashes.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(vertex, hash)| {
         let all = graph.neighbours(vertex).map(|other| mixed(other as u64));
         *hash = all.fold(mixed(vertex as u64), u64::wrapping_add);
-    }
+    });
     let mut leaders = Host.zeros::<u32>(n)?;
     for vertex in 0..n {
         let alike = |&other: &usize| {

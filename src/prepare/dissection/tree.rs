@@ -6,7 +6,6 @@ use super::leaf::order_leaves;
 use super::separator::BETWEEN;
 use crate::mixing::mixed;
 use crate::parallel::{join, prelude::*};
-use crate::random::Random;
 use std::ops::Range;
 
 /// Graphs of up to so many vertices are not cut.
@@ -94,7 +93,7 @@ pub(super) fn dissect(
     if n <= LEAF {
         return leaf(names);
     }
-    let sides = bisect(graph, &mut Random::new(mixed(place)));
+    let sides = bisect(graph, mixed(place));
     let mut counts = [0; 3];
     sides.iter().for_each(|&side| counts[side as usize] += 1);
     if counts[0].min(counts[1]) < n / LEAST_SIDE || counts[BETWEEN as usize] > n / 2 {
