@@ -301,12 +301,14 @@ mod run {
         drop(a);
         let mut x = cuda.zeros(b.len())?;
         let (mut best, mut bits, mut residual) = (f64::INFINITY, None, 0.0);
-        let mut solve = f64::INFINITY;
+        let (mut solve, mut format) = (f64::INFINITY, String::new());
         for round in 0..4 {
             cuda.fill(0.0, &mut x)?;
             let report = solver.solve_into(&b, &mut x)?;
             best = best.min(report.seconds.iterating / report.iterations as f64);
             solve = solve.min(report.seconds.solve);
+            let chosen = report.trail.decisions.iter().find(|decision| decision.subject == "format");
+            format = chosen.map_or(String::new(), |told| format!("{}: {}", told.chosen, told.why));
             if first && round == 3 && matches!(kind(name).0, Kind::Multigrid { .. }) {
                 tell(name, group.ranks(), &report, [solve, build], cuda.peak_memory());
             }
@@ -318,7 +320,8 @@ mod run {
             if first && kind(name).0 == Kind::Own {
                 let (us, rows, bytes) = (1e6 * best, solver.columns(), cuda.peak_memory());
                 println!(
-                    "{name:12} {} GPUs {us:8.2} us an iteration, residual {residual:.10e}, build {build:.2} s, {:.0} bytes a row",
+                    "{name:12} {} GPUs {us:8.2} us an iteration, residual {residual:.10e}, build {build:.2} s, {:.0} bytes a row, \
+                     {format}",
                     group.ranks(),
                     (bytes * group.ranks()) as f64 / rows as f64
                 );

@@ -1,13 +1,15 @@
 //! A matrix whose rows are spread over several parts.
 
 use crate::backend::{
-    Backend, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps, Op,
-    PartDirection, PartResidual, Primitives, Products, Sends, VectorOps,
+    Backend, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps, NARROW_LIMIT,
+    Offsets, Op, PartDirection, PartResidual, Primitives, Products, Sends, VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::operator::{FusedParts, LinearOperator};
+use crate::parallel::prelude::*;
+use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::Range;
@@ -91,12 +93,23 @@ pub(crate) fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u
     halo_beyond(a, rows, rows)
 }
 
+/// Rows that a task takes.
+const TASK: usize = 1 << 13;
+
+/// What `f` makes of some rows at a time, in their order.
+fn of_rows<R: Send>(rows: &Range<usize>, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    let tasks = rows.len().div_ceil(TASK);
+    let task = |k: usize| f(rows.start + k * TASK..(rows.start + (k + 1) * TASK).min(rows.end));
+    (0..tasks).into_par_iter().map(task).collect()
+}
+
 /// The columns of some rows that are not among `own`, ascending.
 pub(crate) fn halo_beyond<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>, own: &Range<usize>) -> Vec<u32> {
-    let mut halo: Vec<u32> = Vec::new();
-    for row in rows.clone() {
-        halo.extend(a.row(row).0.iter().filter(|&&column| !own.contains(&(column as usize))));
-    }
+    let beyond = of_rows(rows, |rows| {
+        let columns = rows.flat_map(|row| a.row(row).0);
+        columns.copied().filter(|&column| !own.contains(&(column as usize))).collect::<Vec<u32>>()
+    });
+    let mut halo = beyond.concat();
     halo.sort_unstable();
     halo.dedup();
     halo
@@ -114,18 +127,61 @@ pub(crate) struct Edge<T: Scalar> {
 impl<T: Scalar> Edge<T> {
     /// The rows of a matrix with the columns that are not among `own`.
     pub(crate) fn of(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Self> {
-        let others =
-            columns_of(a, rows, a.columns(), |column| (!own.contains(&(column as usize))).then_some(column))?;
-        let (a, rows) = without_empty_rows(others)?;
-        Ok(Self { rows, a })
+        let beyond = |&column: &u32| !own.contains(&(column as usize));
+        let full = of_rows(rows, |rows| {
+            rows.filter(|&row| a.row(row).0.iter().any(|c| beyond(c))).collect::<Vec<_>>()
+        });
+        let full = full.concat();
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for &row in &full {
+            let (columns, entries) = a.row(row);
+            for (&column, &value) in columns.iter().zip(entries).filter(|(column, _)| beyond(column)) {
+                indices.push(column);
+                values.push(value);
+            }
+            offsets.push(values.len());
+        }
+        let a = Csr::from_parts(full.len(), a.columns(), offsets, indices, values)?;
+        Ok(Self { rows: full.into_iter().map(|row| (row - rows.start) as u32).collect(), a })
     }
 }
 
 /// The entries of some rows in a part's own columns, these numbered from 0 on.
 pub(crate) fn own_columns<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Csr<T>> {
-    columns_of(a, rows, own.len(), |column| {
-        own.contains(&(column as usize)).then(|| column - own.start as u32)
-    })
+    let ours = |&column: &u32| own.contains(&(column as usize));
+    let lengths = of_rows(rows, |rows| {
+        rows.map(|row| a.row(row).0.iter().filter(|&c| ours(c)).count()).collect::<Vec<_>>()
+    });
+    let mut offsets = Vec::with_capacity(rows.len() + 1);
+    let mut end = 0_u64;
+    offsets.push(end);
+    for length in lengths.iter().flatten() {
+        end += *length as u64;
+        offsets.push(end);
+    }
+    drop(lengths);
+    let (mut indices, mut values) = (vec![0; end as usize], vec![T::zero(); end as usize]);
+    let place = |row: usize| offsets[row] as usize;
+    let chunks = row_chunks(place, rows.len());
+    let parts = split_rows(&chunks, place, &mut indices).into_iter();
+    let parts: Vec<_> = parts.zip(split_rows(&chunks, place, &mut values)).collect();
+    parts.into_par_iter().for_each(|((range, indices), (_, values))| {
+        let mut places = indices.iter_mut().zip(values);
+        for row in range {
+            let (columns, entries) = a.row(rows.start + row);
+            for ((column, value), (to, number)) in
+                columns.iter().zip(entries).filter(|(column, _)| ours(column)).zip(&mut places)
+            {
+                (*to, *number) = (column - own.start as u32, *value);
+            }
+        }
+    });
+    let offsets = if end <= NARROW_LIMIT as u64 {
+        Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+    } else {
+        Offsets::Wide(offsets)
+    };
+    Ok(Csr::from_parts_unchecked(rows.len(), own.len(), offsets, indices, values))
 }
 
 /// Which of this part's unknowns each part asks for, where `halo` (ascending) is what this one asks others for.
@@ -324,18 +380,6 @@ fn columns_of<T: Scalar>(
         offsets.push(values.len());
     }
     Csr::from_parts(rows.len(), columns, offsets, indices, values)
-}
-
-/// The rows that have entries, and their numbers.
-fn without_empty_rows<T: Scalar>(a: Csr<T, Host>) -> Result<(Csr<T, Host>, Vec<u32>)> {
-    let full: Vec<u32> = (0..a.rows() as u32).filter(|&row| !a.row(row as usize).0.is_empty()).collect();
-    let mut offsets = vec![0];
-    for &row in &full {
-        offsets.push(offsets[offsets.len() - 1] + a.row(row as usize).0.len());
-    }
-    let parts = a.parts();
-    let (indices, values) = (parts.indices.to_vec(), parts.values.to_vec());
-    Ok((Csr::from_parts(full.len(), a.columns(), offsets, indices, values)?, full))
 }
 
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> LinearOperator<T, B>

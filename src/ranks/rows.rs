@@ -18,6 +18,7 @@ use crate::market::{self, Format, Header, ReadOptions, Source, Symmetry};
 use crate::matrix::{Csr, Triplets};
 use crate::mixing::mixed;
 use crate::multigrid::{planes, seeming_grid};
+use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use crate::spread::balanced;
 use std::fs::File;
@@ -187,20 +188,55 @@ fn mirrored<T: Scalar>(piece: Piece<T>) -> Piece<T> {
     if header.symmetry() == Symmetry::General {
         return Piece { header, rows, columns, values };
     }
-    let room = || Vec::with_capacity(2 * rows.len());
-    let (mut all_rows, mut all_columns, mut all_values) =
-        (room(), room(), Vec::with_capacity(2 * rows.len()));
-    for ((&i, &j), &value) in rows.iter().zip(&columns).zip(&values) {
-        all_rows.push(i);
-        all_columns.push(j);
-        all_values.push(value);
-        if let Some(image) = image(value).filter(|_| i != j) {
-            all_rows.push(j);
-            all_columns.push(i);
-            all_values.push(image);
+    let parts = of_entries(rows.len(), |entries| {
+        let room = 2 * entries.len();
+        let mut all = (Vec::with_capacity(room), Vec::with_capacity(room), Vec::with_capacity(room));
+        for place in entries {
+            let (i, j, value) = (rows[place], columns[place], values[place]);
+            let mut push = |i, j, value| {
+                all.0.push(i);
+                all.1.push(j);
+                all.2.push(value);
+            };
+            push(i, j, value);
+            if let Some(image) = image(value).filter(|_| i != j) {
+                push(j, i, image);
+            }
         }
+        all
+    });
+    let (rows, columns, values) = joined(parts);
+    Piece { header, rows, columns, values }
+}
+
+/// Entries that a task takes.
+const TASK: usize = 1 << 16;
+
+/// What `f` makes of some entries at a time, in their order.
+fn of_entries<R: Send>(count: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    let tasks = count.div_ceil(TASK);
+    (0..tasks).into_par_iter().map(|k| f(k * TASK..((k + 1) * TASK).min(count))).collect()
+}
+
+/// Entries one part behind the other.
+fn joined<T: Scalar>(parts: Vec<Entries<T>>) -> Entries<T> {
+    let count = parts.iter().map(|part| part.0.len()).sum();
+    let mut all = (vec![0; count], vec![0; count], vec![T::zero(); count]);
+    let (mut rows, mut columns, mut values) = (&mut all.0[..], &mut all.1[..], &mut all.2[..]);
+    let mut places = Vec::with_capacity(parts.len());
+    for part in &parts {
+        let length = part.0.len();
+        let here = (rows.split_at_mut(length), columns.split_at_mut(length), values.split_at_mut(length));
+        places.push((here.0.0, here.1.0, here.2.0));
+        (rows, columns, values) = (here.0.1, here.1.1, here.2.1);
     }
-    Piece { header, rows: all_rows, columns: all_columns, values: all_values }
+    let tasks: Vec<_> = places.into_iter().zip(&parts).collect();
+    tasks.into_par_iter().for_each(|((rows, columns, values), part)| {
+        rows.copy_from_slice(&part.0);
+        columns.copy_from_slice(&part.1);
+        values.copy_from_slice(&part.2);
+    });
+    all
 }
 
 /// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which multigrid's
@@ -229,7 +265,11 @@ fn whole_planes(
 fn owners(group: &Group, n: usize, rows: &[u32]) -> Result<Vec<Range<usize>>> {
     let width = n.div_ceil(GROUPS).max(1);
     let mut counts = vec![0_u64; n.div_ceil(width)];
-    rows.iter().for_each(|&row| counts[row as usize / width] += 1);
+    // Entries of a task lie in few groups, mostly.
+    for (group, count) in of_entries(rows.len(), |entries| runs(&rows[entries], width)).into_iter().flatten()
+    {
+        counts[group] += count;
+    }
     let all = group.all_gather(&counts.iter().flat_map(|count| count.to_le_bytes()).collect::<Vec<u8>>())?;
     let total = |place: usize| {
         all.iter()
@@ -238,6 +278,12 @@ fn owners(group: &Group, n: usize, rows: &[u32]) -> Result<Vec<Range<usize>>> {
     };
     let groups = balanced((0..counts.len()).map(|place| total(place) as usize), group.ranks());
     Ok(groups.into_iter().map(|range| (range.start * width).min(n)..(range.end * width).min(n)).collect())
+}
+
+/// Groups that follow one another in a list of rows, and how many rows of each.
+fn runs(rows: &[u32], width: usize) -> Vec<(usize, u64)> {
+    let runs = rows.chunk_by(|&a, &b| a as usize / width == b as usize / width);
+    runs.map(|run| (run[0] as usize / width, run.len() as u64)).collect()
 }
 
 /// Rows, columns and values.
@@ -251,14 +297,15 @@ fn sent<T: Scalar>(
 ) -> Result<Entries<T>> {
     let words = if T::COMPLEX { 2 } else { 1 };
     let here = &parts[group.rank()];
-    let mut to_each = vec![Vec::new(); parts.len()];
-    // In a file by rows nearly all of them stay.
-    let stay = rows.iter().filter(|&&row| here.contains(&(row as usize))).count();
-    let own = if stay == rows.len() {
-        (rows, columns, values)
-    } else {
-        let mut own = (Vec::with_capacity(stay), Vec::with_capacity(stay), Vec::with_capacity(stay));
-        for ((&i, &j), &value) in rows.iter().zip(&columns).zip(&values) {
+    let divided = of_entries(rows.len(), |entries| {
+        let mut to_each = vec![Vec::new(); parts.len()];
+        let mut own: Entries<T> = (Vec::new(), Vec::new(), Vec::new());
+        // In a file by rows nearly all of them stay.
+        own.0.reserve(entries.len());
+        own.1.reserve(entries.len());
+        own.2.reserve(entries.len());
+        for place in entries {
+            let (i, j, value) = (rows[place], columns[place], values[place]);
             if here.contains(&(i as usize)) {
                 own.0.push(i);
                 own.1.push(j);
@@ -270,8 +317,16 @@ fn sent<T: Scalar>(
             owner.extend_from_slice(&j.to_le_bytes());
             value.bits()[..words].iter().for_each(|word| owner.extend_from_slice(&word.to_le_bytes()));
         }
+        (own, to_each)
+    });
+    let (own, mut to_each): (Vec<Entries<T>>, Vec<Vec<u8>>) = (Vec::new(), vec![Vec::new(); parts.len()]);
+    let own = divided.into_iter().fold(own, |mut own, (entries, theirs)| {
+        own.push(entries);
+        to_each.iter_mut().zip(theirs).for_each(|(all, more)| all.extend(more));
         own
-    };
+    });
+    drop((rows, columns, values));
+    let own = joined(own);
     let mut from_each = group.deliver(&to_each)?;
     drop(to_each);
     if from_each.iter().all(Vec::is_empty) {
