@@ -128,9 +128,8 @@ impl<T: Scalar> Edge<T> {
     /// The rows of a matrix with the columns that are not among `own`.
     pub(crate) fn of(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Self> {
         let beyond = |&column: &u32| !own.contains(&(column as usize));
-        let full = of_rows(rows, |rows| {
-            rows.filter(|&row| a.row(row).0.iter().any(|c| beyond(c))).collect::<Vec<_>>()
-        });
+        let full =
+            of_rows(rows, |rows| rows.filter(|&row| a.row(row).0.iter().any(&beyond)).collect::<Vec<_>>());
         let full = full.concat();
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for &row in &full {
