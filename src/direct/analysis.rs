@@ -89,6 +89,9 @@ fn every_kind<T: Scalar>(a: &Csr<T>, options: &DirectOptions, structures: &mut S
         chain.extend([Kind::Ldlt, Kind::ShiftedLdlt, Kind::Lu, Kind::SupernodalLu]);
     } else {
         let heavy = structures.lu(a, options).is_ok_and(|plan| plan.flops > SUPERNODAL_FROM);
+        if heavy {
+            chain.push(Kind::FrontalLu);
+        }
         chain.extend(match (has_dense_rows(a), heavy) {
             (true, _) => &[Kind::Lu][..],
             (false, true) => &[Kind::SupernodalLu, Kind::Lu],
@@ -131,9 +134,9 @@ pub(super) fn forecast<T: Scalar>(
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }
-        Kind::Lu | Kind::SupernodalLu => {
+        Kind::Lu | Kind::FrontalLu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
-            let order = Some(plan.order_kind).filter(|_| kind == Kind::Lu);
+            let order = Some(plan.order_kind).filter(|_| kind != Kind::SupernodalLu);
             Ok(analysis(order, 2.0 * plan.entries + a.rows() as f64, plan.flops, false))
         }
         Kind::Regularised => {

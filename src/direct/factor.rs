@@ -3,6 +3,7 @@
 use super::Kind;
 use super::analysis::COLUMN_BY_COLUMN;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
+use super::frontal::{Frontal, Tree};
 use super::lu::{Limits, Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
@@ -17,7 +18,7 @@ use crate::scalar::{Real, Scalar};
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Pivots of LDL^H below this part of the largest entry are replaced ...
 const LDL_EPSILON: f64 = 1e-11;
@@ -45,6 +46,8 @@ pub(super) struct LuPlan {
     pub(super) order_kind: OrderKind,
     pub(super) entries: f64,
     pub(super) flops: f64,
+    /// The structure of fronts, once it was needed.
+    tree: OnceLock<Arc<Tree>>,
     /// Rows that could be matched with columns.
     pub(super) matched: usize,
     /// Those that could not.
@@ -107,6 +110,10 @@ enum Numbers<T: Scalar> {
     Lu {
         plan: Arc<LuPlan>,
         lu: Lu<T>,
+    },
+    Frontal {
+        plan: Arc<LuPlan>,
+        lu: Frontal<T>,
     },
     Supernodal {
         plan: Arc<LuPlan>,
@@ -184,7 +191,16 @@ impl LuPlan {
             }
             None => (degree.order, OrderKind::MinimumDegree, degree.entries, degree.flops),
         };
-        Ok(Self { prepared, order, order_kind: kind, entries, flops, matched, unmatched })
+        Ok(Self {
+            prepared,
+            order,
+            order_kind: kind,
+            entries,
+            flops,
+            tree: OnceLock::new(),
+            matched,
+            unmatched,
+        })
     }
 }
 
@@ -230,6 +246,7 @@ impl<T: Scalar> Factor<T> {
                 let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (4.0, PREFER_DIAGONAL) };
                 Self::lu(a, pivots, options, structures, going)
             }
+            Kind::FrontalLu => Self::frontal(a, options, structures, going),
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::ShiftedLdlt => Ok(Self::regular(kind, Regular::shifted(a, options)?)),
             Kind::Regularised => Ok(Self::regular(kind, Regular::around(a, options)?)),
@@ -295,6 +312,28 @@ impl<T: Scalar> Factor<T> {
         Ok(Self { kind: Kind::Lu, bytes: lu.bytes(), numbers: Numbers::Lu { plan, lu } })
     }
 
+    fn frontal(
+        a: &Csr<T>,
+        options: &DirectOptions,
+        structures: &mut Structures,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        let plan = structures.lu(a, options)?;
+        let (starts, indices, values) = matched_columns(a, &plan.prepared)?;
+        let n = a.rows();
+        let columns = Csr::from_parts_unchecked(n, n, Offsets::Narrow(starts), indices, values);
+        let tree = match plan.tree.get() {
+            Some(tree) => tree.clone(),
+            None => {
+                let tree = Arc::new(Tree::new(&columns, &plan.order)?);
+                plan.tree.get_or_init(|| tree).clone()
+            }
+        };
+        within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
+        let lu = Frontal::new(columns_of_transpose(&columns)?, columns.parts().values, &tree, going)?;
+        Ok(Self { kind: Kind::FrontalLu, bytes: lu.bytes(), numbers: Numbers::Frontal { plan, lu } })
+    }
+
     fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {
         let plan = structures.lu(a, options)?;
         let bytes = (plan.entries * 2.0) as u64 * size_of::<T>() as u64;
@@ -338,6 +377,7 @@ impl<T: Scalar> Factor<T> {
         match &self.numbers {
             Numbers::Symmetric { values, .. } => values.iter().all(|value| value.is_finite()),
             Numbers::Lu { lu, .. } => lu.is_finite(),
+            Numbers::Frontal { lu, .. } => lu.is_finite(),
             Numbers::Supernodal { plan, .. } => {
                 let mut ones = vec![T::from_f64(1.0); plan.order.len()];
                 let solved = caught(|| {
@@ -353,14 +393,18 @@ impl<T: Scalar> Factor<T> {
 
     /// Pivots that were made up.
     pub(super) fn made_up(&self) -> usize {
-        if let Numbers::Lu { lu, .. } = &self.numbers { lu.made_up } else { 0 }
+        match &self.numbers {
+            Numbers::Lu { lu, .. } => lu.made_up,
+            Numbers::Frontal { lu, .. } => lu.made_up,
+            _ => 0,
+        }
     }
 
     /// How the order of elimination was found, where it is this crate's.
     pub(super) fn order(&self) -> Option<OrderKind> {
         match &self.numbers {
             Numbers::Symmetric { order, .. } => Some(*order),
-            Numbers::Lu { plan, .. } => Some(plan.order_kind),
+            Numbers::Lu { plan, .. } | Numbers::Frontal { plan, .. } => Some(plan.order_kind),
             Numbers::Supernodal { .. } | Numbers::Regular(_) | Numbers::Dense(_) => None,
         }
     }
@@ -392,6 +436,10 @@ impl<T: Scalar> Factor<T> {
                 scaled(x);
             }
             Numbers::Lu { plan, lu } => {
+                let mut work = vec![T::default(); x.len()];
+                plan.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
+            }
+            Numbers::Frontal { plan, lu } => {
                 let mut work = vec![T::default(); x.len()];
                 plan.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
             }

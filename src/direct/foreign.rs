@@ -8,7 +8,10 @@ use crate::graph::Permutation;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
 use faer::linalg::householder as reflectors;
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
 use faer::perm::PermRef;
+use faer::prelude::*;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LdltRef, LltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
     factorize_symbolic_cholesky,
@@ -17,7 +20,7 @@ use faer::sparse::linalg::lu::{LuRef, LuSymbolicParams, NumericLu, SymbolicLu, f
 use faer::sparse::linalg::{SupernodalThreshold, amd, colamd};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::traits::ComplexField;
-use faer::{Conj, Mat, MatMut, Par, Side};
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
 use num_complex::Complex;
 
 /// Columns of a matrix: offsets, row indices.
@@ -156,6 +159,11 @@ pub trait Foreign: Sized {
     fn lu_factor(a: (Columns<'_>, &[Self])) -> Result<Supernodal<Self>, Reason>;
     /// x becomes A^-1 x, of A^T where `transposed`.
     fn lu_solve(lu: &Supernodal<Self>, transposed: bool, x: &mut [Self]);
+    /// From columns of `height` rows: rows `from..from + width` of `right` become L^-1 times what they are, L being the
+    /// unit lower triangle in these rows of `left`, and the product of what is below it with them is subtracted below.
+    fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]);
+    /// The same where the upper rows and what is below them are stored apart, with L at the top of `left`.
+    fn eliminate_apart(left: &[Self], height: usize, width: usize, upper: &mut [Self], below: &mut [Self]);
     /// Dense QR with column pivoting; A by columns.
     fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self>;
     /// The least-squares solution.
@@ -191,6 +199,25 @@ macro_rules! foreign {
             }
             fn lu_solve(lu: &Supernodal<Self>, transposed: bool, x: &mut [Self]) {
                 lu_solve(lu, transposed, x);
+            }
+            fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]) {
+                let left = MatRef::from_column_major_slice(left, height, width).split_at_row(from).1;
+                let right = MatMut::from_column_major_slice_mut(right, height, right.len() / height);
+                let (upper, below) = right.split_at_row_mut(from).1.split_at_row_mut(width);
+                eliminate(left, upper, below, -<$t as num_traits::One>::one());
+            }
+            fn eliminate_apart(
+                left: &[Self],
+                height: usize,
+                width: usize,
+                upper: &mut [Self],
+                below: &mut [Self],
+            ) {
+                let columns = upper.len() / width;
+                let left = MatRef::from_column_major_slice(left, height, width);
+                let upper = MatMut::from_column_major_slice_mut(upper, width, columns);
+                let below = MatMut::from_column_major_slice_mut(below, height - width, columns);
+                eliminate(left, upper, below, -<$t as num_traits::One>::one());
             }
             fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self> {
                 qr(Mat::from_fn(rows, columns, |i, j| a[i + j * rows]), <$real>::EPSILON.into(), minimum_norm, |v| {
@@ -293,6 +320,18 @@ fn lu_solve<T: ComplexField>(lu: &Supernodal<T>, transposed: bool, x: &mut [T]) 
     } else {
         factors.solve_in_place_with_conj(Conj::No, x, Par::Seq, stack);
     }
+}
+
+/// U = L^-1 F and C - K U, where `left` is L above K.
+fn eliminate<T: ComplexField>(
+    left: MatRef<'_, T>,
+    mut upper: MatMut<'_, T>,
+    below: MatMut<'_, T>,
+    minus_one: T,
+) {
+    let (lower, rest) = left.split_at_row(upper.nrows());
+    solve_unit_lower_triangular_in_place(lower, upper.rb_mut(), Par::Seq);
+    matmul(below, Accum::Add, rest, upper.rb(), minus_one, Par::Seq);
 }
 
 fn qr<T: ComplexField + Copy>(a: Mat<T>, epsilon: f64, minimum_norm: bool, abs: fn(T) -> f64) -> DenseQr<T> {

@@ -15,6 +15,7 @@
 //! | `solver` | [`Direct`], what a caller holds |
 //! | `analysis` | forecasts, and which kinds are tried |
 //! | `factor` | one factor of any kind |
+//! | `frontal` | LU with static pivoting, in dense fronts |
 //! | `lu` | sparse LU, column by column |
 //! | `regular` | factors of a regular matrix near one that is singular |
 //! | `foreign` | faer's factorisations, once for each type of entries |
@@ -29,6 +30,7 @@ mod device;
 mod factor;
 mod fgmres;
 mod foreign;
+mod frontal;
 mod lu;
 mod memory;
 mod options;

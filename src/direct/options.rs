@@ -17,7 +17,10 @@ pub enum Kind {
     Ldlt,
     /// P R A C Q = L U, column by column; for factors with few entries a row.
     Lu,
-    /// The same in dense blocks (supernodes); for factors with many.
+    /// The same in dense fronts whose structure is known before: pivots are found within blocks on the diagonal that the
+    /// matching filled, and small ones replaced; for factors with many entries a row.
+    FrontalLu,
+    /// The same in dense blocks (supernodes) with any choice of pivots.
     SupernodalLu,
     /// L D L^H of A + s I with a small s, around which an iteration solves: A is Hermitian, and singular or almost.
     ShiftedLdlt,
@@ -35,6 +38,7 @@ impl fmt::Display for Kind {
             Kind::Cholesky => "cholesky",
             Kind::Ldlt => "ldlt",
             Kind::Lu => "lu",
+            Kind::FrontalLu => "frontal-lu",
             Kind::SupernodalLu => "supernodal-lu",
             Kind::ShiftedLdlt => "shifted-ldlt",
             Kind::Regularised => "regularised",

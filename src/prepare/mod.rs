@@ -51,8 +51,8 @@ pub use dissection::{dissection_order, minimum_degree, minimum_degree_order, nes
 pub use elimination::{OrderKind, better_dissection};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
-pub(crate) use order_size::elimination_tree;
 pub use order_size::{OrderSize, graph_order_size, order_size};
+pub(crate) use order_size::{column_counts, elimination_tree, postorder};
 pub use pattern::Pattern;
 pub use permute::permute;
 pub use product::{ProductMatching, maximum_product_matching};

@@ -79,7 +79,7 @@ pub(crate) fn elimination_tree(graph: &Adjacency<'_>, order: &Permutation) -> Ve
 }
 
 /// Children before parents, subtree by subtree.
-fn postorder(parents: &[u32]) -> Vec<u32> {
+pub(crate) fn postorder(parents: &[u32]) -> Vec<u32> {
     let n = parents.len();
     let (mut first, mut next) = (vec![NONE; n], vec![NONE; n]);
     for (child, &parent) in parents.iter().enumerate().rev() {
@@ -108,7 +108,7 @@ fn postorder(parents: &[u32]) -> Vec<u32> {
 /// Entries of each column of L, the diagonal among them, from the leaves of the row subtrees: Gilbert, Ng and Peyton,
 /// "An efficient algorithm to compute row and column counts for sparse Cholesky factorization", SIAM J. Matrix Anal.
 /// Appl. 15 (1994).
-fn column_counts(graph: &Adjacency<'_>, order: &Permutation, parents: &[u32]) -> Vec<u32> {
+pub(crate) fn column_counts(graph: &Adjacency<'_>, order: &Permutation, parents: &[u32]) -> Vec<u32> {
     let n = parents.len();
     let post = postorder(parents);
     // The first descendant of each vertex, by its place in the postorder.

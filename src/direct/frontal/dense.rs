@@ -1,0 +1,159 @@
+//! Elimination within one front.
+
+use crate::parallel::prelude::*;
+use crate::scalar::{Real, Scalar};
+
+/// Columns that are eliminated one by one.
+const NARROW: usize = 16;
+
+/// Up to so many multiplications in one column block a plain loop is faster than a product of blocks.
+const PLAIN: usize = 2000;
+
+/// Columns that a thread takes at once. What is computed depends on where columns are cut, so this is a constant.
+const AT_ONCE: usize = 96;
+
+/// A front: its own `width` columns, `height` rows each; of the other columns the upper rows, and the contribution.
+pub(super) struct Front<'a, T> {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) panel: &'a mut [T],
+    pub(super) upper: &'a mut [T],
+    pub(super) contribution: &'a mut [T],
+    /// The row that each step takes for its own, among those of the front.
+    pub(super) swaps: &'a mut [u32],
+}
+
+/// What is a pivot.
+#[derive(Clone, Copy)]
+pub(super) struct Pivots {
+    /// A diagonal entry is one where it has this part of the largest magnitude in its column of the block.
+    pub(super) preference: f64,
+    /// What is below is replaced by this.
+    pub(super) least: f64,
+}
+
+impl<T: Scalar> Front<'_, T> {
+    /// Eliminates the front's own columns; gives how many pivots were made up.
+    pub(super) fn eliminate(&mut self, pivots: Pivots) -> usize {
+        let (w, m) = (self.width, self.height);
+        let made_up = panel(self.panel, m, 0, w, pivots, self.swaps);
+        let r = m - w;
+        if r == 0 {
+            return made_up;
+        }
+        let (panel, swaps) = (&*self.panel, &*self.swaps);
+        self.upper.par_chunks_mut(w * AT_ONCE).zip(self.contribution.par_chunks_mut(r * AT_ONCE)).for_each(
+            |(upper, contribution)| {
+                for column in upper.chunks_exact_mut(w) {
+                    for (k, &with) in swaps.iter().enumerate() {
+                        column.swap(k, with as usize);
+                    }
+                }
+                if upper.len() * r <= PLAIN || w < 3 {
+                    plain(panel, m, w, upper, contribution);
+                } else {
+                    T::eliminate_apart(panel, m, w, upper, contribution);
+                }
+            },
+        );
+        made_up
+    }
+}
+
+/// Eliminates columns `from..to` of a panel whose rows up to `w` may be swapped. All columns before are done with.
+fn panel<T: Scalar>(
+    a: &mut [T],
+    m: usize,
+    from: usize,
+    to: usize,
+    pivots: Pivots,
+    swaps: &mut [u32],
+) -> usize {
+    if to - from <= NARROW {
+        return narrow(a, m, from, to, pivots, swaps);
+    }
+    // Halves in whole blocks of narrow columns.
+    let half = (to - from).div_ceil(2).next_multiple_of(NARROW).min(to - from - 1);
+    let middle = from + half;
+    let made_up = panel(a, m, from, middle, pivots, swaps);
+    {
+        let (left, right) = a.split_at_mut(middle * m);
+        let left = &left[from * m..];
+        right[..(to - middle) * m].par_chunks_mut(m * AT_ONCE).for_each(|right| {
+            T::eliminate_within(left, m, from, half, right);
+        });
+    }
+    made_up + panel(a, m, middle, to, pivots, swaps)
+}
+
+/// The same for few columns, one by one. Rows are swapped in the whole panel.
+fn narrow<T: Scalar>(
+    a: &mut [T],
+    m: usize,
+    from: usize,
+    to: usize,
+    pivots: Pivots,
+    swaps: &mut [u32],
+) -> usize {
+    let w = swaps.len();
+    let mut made_up = 0;
+    for k in from..to {
+        let column = &a[k * m..(k + 1) * m];
+        let (mut at, mut size) = (k, column[k].abs().to_f64());
+        let mut most = size;
+        for (i, value) in column.iter().enumerate().take(w).skip(k + 1) {
+            let value = value.abs().to_f64();
+            if value > most {
+                (at, most) = (i, value);
+            }
+        }
+        if size >= pivots.preference * most {
+            at = k;
+        } else {
+            size = most;
+            for j in 0..w {
+                a.swap(j * m + k, j * m + at);
+            }
+        }
+        swaps[k] = at as u32;
+        // NaN is kept: the factor is seen not to be finite.
+        if size < pivots.least {
+            a[k * m + k] = T::from_f64(pivots.least);
+            made_up += 1;
+        }
+        let inverse = T::from_f64(1.0) / a[k * m + k];
+        let (done, rest) = a.split_at_mut((k + 1) * m);
+        let column = &mut done[k * m..];
+        column[k + 1..].iter_mut().for_each(|value| *value *= inverse);
+        let column = &column[k + 1..];
+        for other in rest[..(to - k - 1) * m].chunks_exact_mut(m) {
+            let factor = other[k];
+            if factor != T::default() {
+                subtract(&mut other[k + 1..], column, factor);
+            }
+        }
+    }
+    made_up
+}
+
+/// U12 = L11^-1 F12 and C - L21 U12, column by column.
+fn plain<T: Scalar>(panel: &[T], m: usize, w: usize, upper: &mut [T], contribution: &mut [T]) {
+    for (upper, contribution) in upper.chunks_exact_mut(w).zip(contribution.chunks_exact_mut(m - w)) {
+        for k in 0..w {
+            let factor = upper[k];
+            if factor != T::default() {
+                let column = &panel[k * m..(k + 1) * m];
+                subtract(&mut upper[k + 1..], &column[k + 1..w], factor);
+                subtract(contribution, &column[w..], factor);
+            }
+        }
+    }
+}
+
+/// y - factor x.
+#[inline]
+pub(super) fn subtract<T: Scalar>(y: &mut [T], x: &[T], factor: T) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y -= x * factor;
+    }
+}

@@ -1,0 +1,37 @@
+//! LU with static pivoting, front by front.
+//!
+//! The order of elimination and the pattern of A + A^T tell before any arithmetic where L and U have entries. Columns
+//! with the same pattern below the diagonal make a supernode, and its front is a dense matrix of the rows and columns
+//! that it touches:
+//!
+//! ```text
+//! | F11  F12 |   F11 = L11 U11, U12 = L11^-1 F12, L21 = F21 U11^-1: what the factor keeps
+//! | F21   C  |   C - L21 U12: the contribution, which is added to the front of the parent in the elimination tree
+//! ```
+//!
+//! (Duff and Reid, "The multifrontal solution of unsymmetric sets of linear equations", SIAM J. Sci. Stat. Comput. 5,
+//! 1984.) All the work is products of dense blocks. Pivots are chosen within F11 alone, so the structure stays what it
+//! was forecast to be; one that is too small is replaced by the root of the rounding unit (Li and Demmel, SuperLU_DIST,
+//! ACM Trans. Math. Softw. 29, 2003; Schenk and Gaertner, "On fast factorization pivoting methods for sparse symmetric
+//! indefinite systems", ETNA 23, 2006). A matching has brought large entries to the diagonal before, and refinement
+//! makes up for the rest.
+//!
+//! Subtrees are independent, and go to all threads; near the root columns of fronts do. What is computed does not
+//! depend on the number of threads.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
+//! | `numeric` | fronts are put together and eliminated |
+//! | `dense` | elimination within one front |
+//! | `solve` | A^-1 x and A^-T x |
+
+mod dense;
+mod numeric;
+mod solve;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub(super) use numeric::Frontal;
+pub(super) use tree::Tree;

@@ -1,0 +1,299 @@
+//! Fronts are put together from the matrix and from what their children contribute, and eliminated.
+
+use super::super::foreign::Columns;
+use super::super::report::Reason;
+use super::dense::{Front, Pivots};
+use super::tree::{NONE, Tree};
+use crate::parallel::prelude::*;
+use crate::scalar::{Real, Scalar};
+use num_traits::Float;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A diagonal entry is the pivot where it has this part of the largest magnitude in its block.
+const PREFERENCE: f64 = 0.1;
+
+/// Subtrees that are tasks have at most this part of all the work.
+const PART: f64 = 1.0 / 16.0;
+
+/// P M Q = L U, in fronts.
+pub(in super::super) struct Frontal<T> {
+    pub(super) tree: Arc<Tree>,
+    /// Where each supernode's part of the factors begins: its columns of L and U11, then its rows of U.
+    pub(super) at: Vec<usize>,
+    pub(super) values: Vec<T>,
+    /// For each column the row that was swapped with its own, among those of the supernode.
+    pub(super) swaps: Vec<u32>,
+    /// Pivots that were made up.
+    pub(in super::super) made_up: usize,
+}
+
+/// Entries of M by supernodes: those with a row or a column in it that no earlier one has.
+struct Entries<T> {
+    starts: Vec<usize>,
+    places: Vec<(u32, u32)>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Entries<T> {
+    fn new(m: Columns<'_>, values: &[T], tree: &Tree) -> Self {
+        let n = m.columns;
+        let (mut place, mut of) = (vec![0_u32; n], vec![0_u32; n]);
+        tree.order.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
+        for s in 0..tree.len() {
+            of[tree.begin[s] as usize..tree.begin[s + 1] as usize].fill(s as u32);
+        }
+        let owner = |i: u32, j: u32| of[i.min(j) as usize] as usize;
+        let rows = |column: usize| m.starts[column] as usize..m.starts[column + 1] as usize;
+        let mut starts = vec![0; tree.len() + 2];
+        for column in 0..n {
+            for &row in &m.indices[rows(column)] {
+                starts[owner(place[row as usize], place[column]) + 2] += 1;
+            }
+        }
+        for s in 0..tree.len() {
+            starts[s + 2] += starts[s + 1];
+        }
+        let (mut places, mut sorted) = (vec![(0, 0); values.len()], vec![T::default(); values.len()]);
+        for column in 0..n {
+            for k in rows(column) {
+                let (i, j) = (place[m.indices[k] as usize], place[column]);
+                let at = &mut starts[owner(i, j) + 1];
+                (places[*at], sorted[*at]) = ((i, j), values[k]);
+                *at += 1;
+            }
+        }
+        Self { starts, places, values: sorted }
+    }
+}
+
+/// Consecutive supernodes that one thread takes: a subtree, or a single one near the root.
+struct Piece<'a, T> {
+    supernodes: Range<usize>,
+    values: &'a mut [T],
+    swaps: &'a mut [u32],
+}
+
+/// What eliminates fronts one behind the other.
+struct Worker<'a, T> {
+    tree: &'a Tree,
+    entries: &'a Entries<T>,
+    pivots: Pivots,
+    /// Where rows stand in the front at hand.
+    place: Vec<u32>,
+    /// Contributions that wait for their parents, the last one on top; where each begins.
+    stack: Vec<T>,
+    waiting: Vec<(usize, usize)>,
+    made_up: usize,
+}
+
+/// A contribution, and whose it is.
+struct Contribution<T> {
+    of: usize,
+    values: Vec<T>,
+}
+
+impl<'a, T: Scalar> Worker<'a, T> {
+    fn new(tree: &'a Tree, entries: &'a Entries<T>, pivots: Pivots) -> Self {
+        let place = vec![0; tree.order.len()];
+        Self { tree, entries, pivots, place, stack: Vec::new(), waiting: Vec::new(), made_up: 0 }
+    }
+
+    /// Eliminates a subtree; its contribution is left on the stack.
+    fn subtree(&mut self, piece: Piece<'_, T>) {
+        let (mut values, mut swaps) = (piece.values, piece.swaps);
+        for s in piece.supernodes {
+            let (own, rest) = std::mem::take(&mut values).split_at_mut(self.tree.entries(s));
+            let (own_swaps, rest_swaps) = std::mem::take(&mut swaps).split_at_mut(self.tree.shape(s).0);
+            (values, swaps) = (rest, rest_swaps);
+            let r = self.tree.shape(s).1;
+            let top = self.stack.len();
+            let mut stack = std::mem::take(&mut self.stack);
+            stack.resize(top + r * r, T::default());
+            let (below, contribution) = stack.split_at_mut(top);
+            let mut first = top;
+            let mut children = Vec::new();
+            while let Some(&(child, at)) = self.waiting.last() {
+                if self.tree.parents[child] != s as u32 {
+                    break;
+                }
+                children.push((child, at));
+                first = at;
+                self.waiting.pop();
+            }
+            let given = children.iter().rev().map(|&(child, at)| {
+                let r = self.tree.shape(child).1;
+                (child, &below[at..at + r * r])
+            });
+            self.front(s, (own, contribution, own_swaps), given);
+            // The contribution takes the place of the children's.
+            stack.copy_within(top.., first);
+            stack.truncate(first + r * r);
+            self.stack = stack;
+            if self.tree.parents[s] != NONE {
+                self.waiting.push((s, first));
+            }
+        }
+    }
+
+    /// Puts a front together and eliminates it.
+    fn front<'b>(
+        &mut self,
+        s: usize,
+        (values, contribution, swaps): (&mut [T], &mut [T], &mut [u32]),
+        children: impl Iterator<Item = (usize, &'b [T])>,
+    ) where
+        T: 'b,
+    {
+        let tree = self.tree;
+        let (w, r) = tree.shape(s);
+        let (m, begin) = (w + r, tree.begin[s]);
+        let (panel, upper) = values.split_at_mut(m * w);
+        for k in 0..w {
+            self.place[begin as usize + k] = k as u32;
+        }
+        for (k, &row) in tree.rows(s).iter().enumerate() {
+            self.place[row as usize] = (w + k) as u32;
+        }
+        let range = self.entries.starts[s]..self.entries.starts[s + 1];
+        for (&(i, j), &value) in self.entries.places[range.clone()].iter().zip(&self.entries.values[range]) {
+            let (i, j) = (self.place[i as usize] as usize, self.place[j as usize] as usize);
+            if j < w {
+                panel[j * m + i] += value;
+            } else {
+                upper[(j - w) * w + i] += value;
+            }
+        }
+        let mut places = Vec::new();
+        for (child, given) in children {
+            let rows = tree.rows(child);
+            places.clear();
+            places.extend(rows.iter().map(|&row| self.place[row as usize]));
+            // Rows are in ascending order, so those of the front's own columns come first.
+            let own = places.partition_point(|&place| (place as usize) < w);
+            for (&j, given) in places.iter().zip(given.chunks_exact(rows.len().max(1))) {
+                let j = j as usize;
+                if j < w {
+                    let column = &mut panel[j * m..(j + 1) * m];
+                    add(column, &places, given);
+                } else {
+                    add(&mut upper[(j - w) * w..(j - w + 1) * w], &places[..own], &given[..own]);
+                    let below = &mut contribution[(j - w) * r..(j - w + 1) * r];
+                    for (&i, &value) in places[own..].iter().zip(&given[own..]) {
+                        below[i as usize - w] += value;
+                    }
+                }
+            }
+        }
+        let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
+        self.made_up += front.eliminate(self.pivots);
+    }
+}
+
+fn add<T: Scalar>(column: &mut [T], places: &[u32], values: &[T]) {
+    for (&i, &value) in places.iter().zip(values) {
+        column[i as usize] += value;
+    }
+}
+
+impl<T: Scalar> Frontal<T> {
+    /// Factorises M, given by columns, whose largest entries are about 1. `going` tells whether to go on.
+    pub(in super::super) fn new(
+        m: Columns<'_>,
+        values: &[T],
+        tree: &Arc<Tree>,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        let entries = Entries::new(m, values, tree);
+        let largest = values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max);
+        let least = <T::Real as Float>::epsilon().to_f64().sqrt() * largest;
+        let pivots = Pivots { preference: PREFERENCE, least };
+        let mut at = Vec::with_capacity(tree.len() + 1);
+        at.push(0);
+        for s in 0..tree.len() {
+            at.push(at[s] + tree.entries(s));
+        }
+        let mut all = vec![T::default(); at[tree.len()]];
+        let mut swaps = vec![0; m.columns];
+        let (tasks, top) = pieces(tree, &mut all, &mut swaps);
+        let done = tasks
+            .into_par_iter()
+            .map(|piece| {
+                let root = piece.supernodes.end - 1;
+                let mut worker = Worker::new(tree, &entries, pivots);
+                worker.subtree(piece);
+                (Contribution { of: root, values: worker.stack }, worker.made_up)
+            })
+            .collect();
+        let mut made_up = 0;
+        let mut contributions: Vec<Vec<Contribution<T>>> = Vec::new();
+        contributions.resize_with(tree.len(), Vec::new);
+        let give = |contribution: Contribution<T>, to: &mut Vec<Vec<Contribution<T>>>| {
+            if tree.parents[contribution.of] != NONE {
+                to[tree.parents[contribution.of] as usize].push(contribution);
+            }
+        };
+        for (contribution, count) in done {
+            made_up += count;
+            give(contribution, &mut contributions);
+        }
+        let mut worker = Worker::new(tree, &entries, pivots);
+        for piece in top {
+            if !going() {
+                return Err(Reason::Stopped);
+            }
+            let s = piece.supernodes.start;
+            let mut children = std::mem::take(&mut contributions[s]);
+            children.sort_unstable_by_key(|child| child.of);
+            let r = tree.shape(s).1;
+            let mut contribution = vec![T::default(); r * r];
+            let given = children.iter().map(|child| (child.of, &child.values[..]));
+            worker.front(s, (piece.values, &mut contribution, piece.swaps), given);
+            give(Contribution { of: s, values: contribution }, &mut contributions);
+        }
+        made_up += worker.made_up;
+        Ok(Self { tree: tree.clone(), at, values: all, swaps, made_up })
+    }
+
+    /// Bytes of both factors.
+    pub(in super::super) fn bytes(&self) -> u64 {
+        (self.values.len() * size_of::<T>() + self.swaps.len() * 4) as u64
+    }
+
+    /// Whether all entries are numbers.
+    pub(in super::super) fn is_finite(&self) -> bool {
+        self.values.iter().all(|value| value.is_finite())
+    }
+}
+
+/// Subtrees with at most a part of the work, and the supernodes above them, one by one, children first.
+fn pieces<'a, T>(
+    tree: &Tree,
+    mut values: &'a mut [T],
+    mut swaps: &'a mut [u32],
+) -> (Vec<Piece<'a, T>>, Vec<Piece<'a, T>>) {
+    let most = PART * tree.all_work();
+    let small = |s: usize| tree.work[s] <= most;
+    let (mut tasks, mut top) = (Vec::new(), Vec::new());
+    let mut from = 0;
+    for s in 0..tree.len() {
+        let alone = !small(s);
+        let ends = small(s) && (tree.parents[s] == NONE || !small(tree.parents[s] as usize));
+        if !alone && !ends {
+            continue;
+        }
+        let entries = (from..=s).map(|s| tree.entries(s)).sum();
+        let columns = (tree.begin[s + 1] - tree.begin[from]) as usize;
+        let (own, rest) = values.split_at_mut(entries);
+        let (own_swaps, rest_swaps) = swaps.split_at_mut(columns);
+        (values, swaps) = (rest, rest_swaps);
+        let piece = Piece { supernodes: from..s + 1, values: own, swaps: own_swaps };
+        if alone {
+            top.push(piece)
+        } else {
+            tasks.push(piece)
+        }
+        from = s + 1;
+    }
+    (tasks, top)
+}

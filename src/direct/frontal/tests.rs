@@ -1,0 +1,152 @@
+//! Factors of matrices whose structure tries every way through a front.
+
+use super::super::factor::columns_of_transpose;
+use super::tree::NONE;
+use super::{Frontal, Tree};
+use crate::generate::{convection_diffusion, poisson2d};
+use crate::matrix::Csr;
+use crate::random::Random;
+use crate::scalar::{Real, Scalar};
+use num_complex::Complex;
+use std::sync::Arc;
+
+/// A matrix from its entries.
+fn matrix<T: Scalar>(n: usize, mut entries: Vec<(usize, usize, T)>) -> Csr<T> {
+    entries.sort_unstable_by_key(|&(i, j, _)| (i, j));
+    entries.dedup_by_key(|&mut (i, j, _)| (i, j));
+    let mut offsets = vec![0; n + 1];
+    entries.iter().for_each(|&(i, _, _)| offsets[i + 1] += 1);
+    (0..n).for_each(|i| offsets[i + 1] += offsets[i]);
+    let (indices, values) = entries.iter().map(|&(_, j, value)| (j as u32, value)).unzip();
+    Csr::from_parts(n, n, offsets, indices, values).unwrap()
+}
+
+/// An order of elimination without any sense.
+fn shuffled(n: usize, seed: u64) -> Vec<u32> {
+    let mut random = Random::new(seed);
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    (1..n).rev().for_each(|k| order.swap(k, random.below(k as u64 + 1) as usize));
+    order
+}
+
+/// The factor of M given by its columns, which are the rows of `a`.
+fn factor<T: Scalar>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
+    let tree = Arc::new(Tree::new(a, order).unwrap());
+    checked(&tree, a.rows());
+    Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, &tree, &mut || true).unwrap()
+}
+
+/// Each column belongs to one supernode, rows ascend, and lie in the parent's columns or among its rows.
+fn checked(tree: &Tree, n: usize) {
+    let mut order = tree.order.clone();
+    order.sort_unstable();
+    assert!(order.into_iter().eq(0..n as u32));
+    for s in 0..tree.len() {
+        let (rows, parent) = (tree.rows(s), tree.parents[s]);
+        assert!(tree.begin[s] < tree.begin[s + 1] && rows.windows(2).all(|w| w[0] < w[1]));
+        assert_eq!(parent == NONE, rows.is_empty());
+        if let Some(&first) = rows.first() {
+            let p = parent as usize;
+            assert!(p > s && (tree.begin[p]..tree.begin[p + 1]).contains(&first));
+            let known = |&row: &u32| row < tree.begin[p + 1] || tree.rows(p).binary_search(&row).is_ok();
+            assert!(rows.iter().all(known));
+        }
+    }
+}
+
+/// Solves with M = A^T and with A, and gives the larger residual beside b.
+fn residual<T: Scalar>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
+    let n = a.rows();
+    let mut random = Random::new(5);
+    let b: Vec<T> = (0..n).map(|_| T::from_f64(random.below(2000) as f64 / 1000.0 - 1.0)).collect();
+    let size = |x: &[T]| x.iter().map(|x| x.abs().to_f64()).fold(0.0, f64::max);
+    let mut worst = 0.0_f64;
+    for transposed in [false, true] {
+        let (mut x, mut work) = (b.clone(), vec![T::default(); n]);
+        lu.solve(transposed, &mut x, &mut work);
+        let mut r = b.clone();
+        for (i, j, value) in a.iter() {
+            let (row, column) = if transposed { (i, j) } else { (j, i) };
+            r[row] -= value * x[column];
+        }
+        worst = worst.max(size(&r) / size(&b));
+    }
+    worst
+}
+
+/// Random entries beside a diagonal; `dense` rows and columns couple all others.
+fn ragged<T: Scalar>(n: usize, seed: u64, dense: usize, value: impl Fn(f64, f64) -> T) -> Csr<T> {
+    let mut random = Random::new(seed);
+    let mut number = || random.below(2000) as f64 / 1000.0 - 1.0;
+    let mut entries: Vec<(usize, usize, T)> = (0..n).map(|i| (i, i, value(4.0, 1.0))).collect();
+    let mut random = Random::new(seed + 100);
+    for _ in 0..2 * n {
+        let (i, j) = (random.below(n as u64) as usize, random.below(n as u64) as usize);
+        entries.push((i, j, value(number(), number())));
+    }
+    for k in 0..dense.min(n) {
+        for i in (0..n).filter(|&i| i != k) {
+            entries.push((i, k, value(number() / 10.0, number())));
+            entries.push((k, i, value(number() / 10.0, number())));
+        }
+    }
+    matrix(n, entries)
+}
+
+#[test]
+fn ragged_random_matrices_of_every_type_are_solved() {
+    for (n, dense) in [(1, 0), (2, 1), (7, 0), (40, 2), (150, 0), (150, 3), (260, 1)] {
+        for seed in 0..3 {
+            let order = shuffled(n, seed);
+            let a = ragged(n, seed, dense, |re, _| re);
+            assert!(residual(&a, &factor(&a, &order)) < 1e-11, "{n} {dense} {seed}");
+            let a = ragged(n, seed, dense, Complex::<f64>::new);
+            assert!(residual(&a, &factor(&a, &order)) < 1e-11, "complex {n} {dense} {seed}");
+            let a = ragged(n, seed, dense, |re, _| re as f32);
+            assert!(residual(&a, &factor(&a, &order)) < 1e-3, "single {n} {dense} {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_dense_matrix_is_one_front_with_pivots_of_any_row() {
+    let mut random = Random::new(3);
+    let n = 147;
+    let mut entries = Vec::new();
+    for i in 0..n {
+        for j in 0..n {
+            entries.push((i, j, random.below(2000) as f64 / 1000.0 - 1.0));
+        }
+    }
+    let a = matrix(n, entries);
+    let lu = factor(&a, &shuffled(n, 1));
+    assert!(lu.tree.len() == 1 && lu.made_up == 0 && residual(&a, &lu) < 1e-10);
+    assert!(lu.swaps.iter().enumerate().any(|(k, &with)| with as usize != k));
+}
+
+#[test]
+fn grids_are_solved_and_threads_change_no_bit() {
+    let a = convection_diffusion([13, 12, 14], 0.05).unwrap();
+    let order = crate::prepare::nested_dissection(&a).unwrap();
+    let lu = factor(&a, order.new_to_old());
+    assert!(lu.made_up == 0 && residual(&a, &lu) < 1e-11);
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let other = alone.install(|| factor(&a, order.new_to_old()));
+    assert!(lu.values == other.values && lu.swaps == other.swaps);
+    // Blocks are stored with few zeros.
+    let size = crate::prepare::order_size(&a, &order).unwrap();
+    assert!((lu.values.len() as f64) < 1.5 * (2.0 * size.entries), "{} {size:?}", lu.values.len());
+}
+
+#[test]
+fn what_is_singular_has_pivots_made_up_and_observers_are_heard() {
+    let a = poisson2d(20, 20).unwrap();
+    let order = shuffled(400, 2);
+    // Row and column 7 vanish.
+    let kept = a.iter().map(|(i, j, value)| (i, j, if i == 7 || j == 7 { 0.0 } else { value }));
+    let lu = factor(&matrix(400, kept.collect()), &order);
+    assert!(lu.made_up == 1 && lu.is_finite());
+    let tree = Arc::new(Tree::new(&a, &order).unwrap());
+    let columns = columns_of_transpose(&a).unwrap();
+    assert!(Frontal::new(columns, a.parts().values, &tree, &mut || false).is_err());
+}

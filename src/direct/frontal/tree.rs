@@ -1,0 +1,270 @@
+//! Supernodes of the factor of A + A^T, the rows of each, and the tree in which contributions go up.
+
+use super::super::factor::as_reason;
+use super::super::report::Reason;
+use crate::graph::{Adjacency, Permutation};
+use crate::matrix::Csr;
+use crate::prepare::{column_counts, elimination_tree, postorder};
+use crate::scalar::Scalar;
+
+/// No parent.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Up to so many columns a supernode is merged with its parent's where no more than this part of the entries of both
+/// together are zeros: few large blocks are faster than many small ones. (The numbers are CHOLMOD's: Chen, Davis,
+/// Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008.)
+const MERGED: [(u32, f64); 4] = [(4, 1.0), (16, 0.8), (48, 0.1), (u32::MAX, 0.05)];
+
+/// The structure of both factors.
+pub(in super::super) struct Tree {
+    /// The old index of each column, children before parents.
+    pub(super) order: Vec<u32>,
+    /// The first column of each supernode, and the number of columns.
+    pub(super) begin: Vec<u32>,
+    /// The supernode that takes the contribution.
+    pub(super) parents: Vec<u32>,
+    /// Rows below each supernode's own, in ascending order: `rows[rows_at[s]..rows_at[s + 1]]`.
+    pub(super) rows_at: Vec<usize>,
+    pub(super) rows: Vec<u32>,
+    /// Multiplications in the subtree of each supernode.
+    pub(super) work: Vec<f64>,
+    /// The first supernode of each subtree; those between belong to it.
+    pub(super) first: Vec<u32>,
+}
+
+impl Tree {
+    /// The structure for the pattern of M + M^T in this order of elimination; M may be given by rows or by columns.
+    pub(in super::super) fn new<T: Scalar>(m: &Csr<T>, order: &[u32]) -> Result<Self, Reason> {
+        let graph = Adjacency::new(m).map_err(as_reason)?;
+        let order = Permutation::from_new_to_old(order.to_vec()).map_err(as_reason)?;
+        let parents = elimination_tree(&graph, &order);
+        let counts = column_counts(&graph, &order, &parents);
+        let columns = Columns::new(&order, &parents, &counts);
+        let (order, begin, parents) = columns.supernodes();
+        let permutation = Permutation::from_new_to_old(order).map_err(as_reason)?;
+        let (rows_at, rows) = structure(&graph, &permutation, &begin, &parents);
+        let mut tree = Self {
+            order: permutation.into_parts().0,
+            begin,
+            parents,
+            rows_at,
+            rows,
+            work: vec![],
+            first: vec![],
+        };
+        tree.add_up();
+        Ok(tree)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Columns of a supernode, and rows below them.
+    pub(super) fn shape(&self, s: usize) -> (usize, usize) {
+        ((self.begin[s + 1] - self.begin[s]) as usize, self.rows_at[s + 1] - self.rows_at[s])
+    }
+
+    pub(super) fn rows(&self, s: usize) -> &[u32] {
+        &self.rows[self.rows_at[s]..self.rows_at[s + 1]]
+    }
+
+    /// Entries of a supernode's part of both factors.
+    pub(super) fn entries(&self, s: usize) -> usize {
+        let (w, r) = self.shape(s);
+        w * (w + 2 * r)
+    }
+
+    /// Entries of both factors, zeros in blocks among them.
+    pub(in super::super) fn all_entries(&self) -> usize {
+        (0..self.len()).map(|s| self.entries(s)).sum()
+    }
+
+    /// Multiplications of the factorisation.
+    pub(in super::super) fn all_work(&self) -> f64 {
+        (0..self.len()).filter(|&s| self.parents[s] == NONE).map(|s| self.work[s]).sum()
+    }
+
+    fn add_up(&mut self) {
+        let count = self.len();
+        self.work = (0..count)
+            .map(|s| {
+                let (w, r) = self.shape(s);
+                let (w, r) = (w as f64, r as f64);
+                w * w * w / 3.0 + w * w * r + w * r * r
+            })
+            .collect();
+        self.first = (0..count as u32).collect();
+        for s in 0..count {
+            let parent = self.parents[s];
+            if parent != NONE {
+                self.work[parent as usize] += self.work[s];
+                let first = self.first[s];
+                let known = &mut self.first[parent as usize];
+                *known = first.min(*known);
+            }
+        }
+    }
+}
+
+/// Columns in postorder.
+struct Columns {
+    /// Old indices.
+    order: Vec<u32>,
+    parents: Vec<u32>,
+    counts: Vec<u32>,
+}
+
+impl Columns {
+    fn new(order: &Permutation, parents: &[u32], counts: &[u32]) -> Self {
+        let post = postorder(parents);
+        let mut place = vec![0; post.len()];
+        post.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
+        let parent = |&old: &u32| match parents[old as usize] {
+            NONE => NONE,
+            parent => place[parent as usize],
+        };
+        Self {
+            order: post.iter().map(|&old| order.new_to_old()[old as usize]).collect(),
+            parents: post.iter().map(parent).collect(),
+            counts: post.iter().map(|&old| counts[old as usize]).collect(),
+        }
+    }
+
+    /// Order of columns, first columns of supernodes and their tree, once small supernodes are merged.
+    fn supernodes(&self) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+        let n = self.order.len();
+        let mut begin = Vec::new();
+        let mut of = Vec::with_capacity(n);
+        for column in 0..n {
+            let joins = column > 0
+                && self.parents[column - 1] == column as u32
+                && self.counts[column - 1] == self.counts[column] + 1;
+            if !joins {
+                begin.push(column as u32);
+            }
+            of.push(begin.len() as u32 - 1);
+        }
+        begin.push(n as u32);
+        let count = begin.len() - 1;
+        let last = |s: usize| begin[s + 1] as usize - 1;
+        let parents: Vec<u32> = (0..count)
+            .map(|s| match self.parents[last(s)] {
+                NONE => NONE,
+                parent => of[parent as usize],
+            })
+            .collect();
+        let leaders = self.merged(&begin, &parents);
+        // Supernodes that stay, numbered anew; parents stand behind their children.
+        let mut number = vec![NONE; count];
+        let mut kept = 0;
+        for s in 0..count {
+            if leaders[s] == s as u32 {
+                number[s] = kept;
+                kept += 1;
+            }
+        }
+        let mut tree = vec![NONE; kept as usize];
+        let mut members = vec![Vec::new(); kept as usize];
+        for s in 0..count {
+            let own = number[leaders[s] as usize];
+            members[own as usize].push(s);
+            if leaders[s] == s as u32 && parents[s] != NONE {
+                tree[own as usize] = number[leaders[parents[s] as usize] as usize];
+            }
+        }
+        let post = postorder(&tree);
+        let mut place = vec![0; post.len()];
+        post.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
+        let (mut order, mut first, mut up) = (Vec::with_capacity(n), vec![0], Vec::new());
+        for &old in &post {
+            for &s in &members[old as usize] {
+                order.extend_from_slice(&self.order[begin[s] as usize..begin[s + 1] as usize]);
+            }
+            first.push(order.len() as u32);
+            up.push(match tree[old as usize] {
+                NONE => NONE,
+                parent => place[parent as usize],
+            });
+        }
+        (order, first, up)
+    }
+
+    /// The supernode with which each one is merged; its own number where it stays.
+    fn merged(&self, begin: &[u32], parents: &[u32]) -> Vec<u32> {
+        let count = parents.len();
+        let mut width: Vec<u32> = begin.windows(2).map(|w| w[1] - w[0]).collect();
+        let below: Vec<u32> = (0..count).map(|s| self.counts[begin[s + 1] as usize - 1] - 1).collect();
+        let mut zeros = vec![0.0; count];
+        let mut leaders: Vec<u32> = (0..count as u32).collect();
+        let (mut child, mut next) = (vec![NONE; count], vec![NONE; count]);
+        for s in 0..count {
+            // All children of s have met their own children.
+            let mut at = child[s];
+            while at != NONE {
+                let c = at as usize;
+                at = next[c];
+                let (w, r) = (f64::from(width[c] + width[s]), f64::from(below[s]));
+                let new = f64::from(width[c]) * (f64::from(width[s]) + r - f64::from(below[c]));
+                let (all, empty) = (w * (w + 1.0) / 2.0 + w * r, zeros[c] + zeros[s] + new);
+                let fits = |&(most, part): &(u32, f64)| width[c] + width[s] <= most && empty <= part * all;
+                if new == 0.0 || MERGED.iter().any(fits) {
+                    leaders[c] = s as u32;
+                    width[s] += width[c];
+                    zeros[s] = empty;
+                }
+            }
+            if parents[s] != NONE {
+                next[s] = std::mem::replace(&mut child[parents[s] as usize], s as u32);
+            }
+        }
+        for s in (0..count).rev() {
+            leaders[s] = leaders[leaders[s] as usize];
+        }
+        leaders
+    }
+}
+
+/// Rows below each supernode: what its columns of M + M^T have there, and what its children have.
+fn structure(
+    graph: &Adjacency<'_>,
+    order: &Permutation,
+    begin: &[u32],
+    parents: &[u32],
+) -> (Vec<usize>, Vec<u32>) {
+    let count = parents.len();
+    let (mut rows_at, mut rows) = (Vec::with_capacity(count + 1), Vec::<u32>::new());
+    rows_at.push(0);
+    let (mut child, mut next) = (vec![NONE; count], vec![NONE; count]);
+    let mut met = vec![NONE; order.len()];
+    for s in 0..count {
+        let (from, end) = (begin[s], begin[s + 1]);
+        let start = rows.len();
+        for column in from..end {
+            for other in graph.neighbours(order.new_to_old()[column as usize] as usize) {
+                let row = order.old_to_new()[other];
+                if row >= end && met[row as usize] != s as u32 {
+                    met[row as usize] = s as u32;
+                    rows.push(row);
+                }
+            }
+        }
+        let mut at = child[s];
+        while at != NONE {
+            for k in rows_at[at as usize]..rows_at[at as usize + 1] {
+                let row = rows[k];
+                if row >= end && met[row as usize] != s as u32 {
+                    met[row as usize] = s as u32;
+                    rows.push(row);
+                }
+            }
+            at = next[at as usize];
+        }
+        rows[start..].sort_unstable();
+        rows_at.push(rows.len());
+        if parents[s] != NONE {
+            next[s] = std::mem::replace(&mut child[parents[s] as usize], s as u32);
+        }
+    }
+    (rows_at, rows)
+}
