@@ -19,6 +19,10 @@ pub(super) const AT_ONCE: f64 = 2e9;
 /// The same of one that is tried before iterations which may not serve: two seconds.
 pub(super) const QUICK: f64 = 1e10;
 
+/// The same of one that is tried before an incomplete factorisation of a large matrix, which is made and applied on
+/// one thread, row by row: ten seconds on two.
+pub(super) const BEFORE_INCOMPLETE: f64 = 1e11;
+
 /// The same of one that is tried where iterations did not serve: a minute.
 pub(super) const PATIENT: f64 = 4e11;
 

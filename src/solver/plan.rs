@@ -1,7 +1,7 @@
 //! What is chosen for a matrix: the format, the precision, the preconditioner.
 
 use super::SolverBackend;
-use super::budgets::{PATIENCE, SMALL, device_setup};
+use super::budgets::{SMALL, device_setup};
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
 use super::hierarchy::{Levels, boxes_pay};
@@ -232,7 +232,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             let plan = self.plan(n, Name::Jacobi, Precision::Double, behind);
             // Behind the stage that it stands in for, where that is not the first.
             let place = stages.iter().position(|stage| stage.plan.why == why).map_or(0, |place| place + 1);
-            let share = (plan.method == Method::Gmres).then(|| self.patience(n, PATIENCE));
+            let share = self.share_of_first(n, Name::Jacobi).filter(|_| plan.method == Method::Gmres);
             stages.insert(place, Stage::new(Plan { share, ..plan }, iterated(self.backend, parts)?));
         }
         Ok(System { stored, stages, choice })

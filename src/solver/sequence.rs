@@ -2,8 +2,8 @@
 
 use super::SolverBackend;
 use super::budgets::{
-    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, LEVELS_FROM, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT,
-    QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
+    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, LEVELS_FROM, LEVELS_ITERATIONS, MEDIUM,
+    PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
 };
 use super::iterated::Parts;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
@@ -67,7 +67,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 
     /// The share of the iterations that the first method gets before others have their turn; none: all of them.
-    fn share_of_first(&self, n: usize, name: Name) -> Option<f64> {
+    pub(super) fn share_of_first(&self, n: usize, name: Name) -> Option<f64> {
         match (self.wishes.method, self.first()) {
             (Method::Auto, Method::Gmres) => {
                 let most = match name {
@@ -120,10 +120,12 @@ impl<B: SolverBackend> Planner<'_, B> {
         let (large, patience) = (n > SMALL, Some(self.patience(n, PATIENCE)));
         let mut stages = Vec::new();
         if large {
+            // Its forecast alone takes seconds for so many unknowns, so a few iterations have come before.
+            stages.push(self.direct(n, BEFORE_INCOMPLETE, CHEAP));
             if self.may_take_factors() {
                 stages.push(self.incomplete(n, Name::Ilu, FACTORS));
             }
-            // Its forecast alone takes seconds for so many unknowns, and iterations go on where it is refused.
+            // Iterations go on where it is refused.
             stages.push(self.direct(n, PATIENT, LAST));
         }
         if self.may_take_factors() {

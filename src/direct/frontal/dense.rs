@@ -99,15 +99,16 @@ fn narrow<T: Scalar>(
     let mut made_up = 0;
     for k in from..to {
         let column = &a[k * m..(k + 1) * m];
-        let (mut at, mut size) = (k, column[k].abs().to_f64());
+        // Squares, which take no root of what is complex.
+        let (mut at, mut size) = (k, column[k].abs2().to_f64());
         let mut most = size;
         for (i, value) in column.iter().enumerate().take(w).skip(k + 1) {
-            let value = value.abs().to_f64();
+            let value = value.abs2().to_f64();
             if value > most {
                 (at, most) = (i, value);
             }
         }
-        if size >= pivots.preference * most {
+        if size >= pivots.preference.powi(2) * most {
             at = k;
         } else {
             size = most;
@@ -117,7 +118,7 @@ fn narrow<T: Scalar>(
         }
         swaps[k] = at as u32;
         // NaN is kept: the factor is seen not to be finite.
-        if size < pivots.least {
+        if size < pivots.least.powi(2) {
             a[k * m + k] = T::from_f64(pivots.least);
             made_up += 1;
         }
