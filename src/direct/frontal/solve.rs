@@ -10,11 +10,13 @@ impl<T: Scalar> Frontal<T> {
         for (work, &old) in work.iter_mut().zip(&self.tree.order) {
             *work = x[old as usize];
         }
+        // What a front has to do with the rows below it stands here in one piece.
+        let below = &mut Vec::new();
         if transposed {
             (0..self.tree.len()).for_each(|s| self.upper_transposed(s, work));
-            (0..self.tree.len()).rev().for_each(|s| self.lower_transposed(s, work));
+            (0..self.tree.len()).rev().for_each(|s| self.lower_transposed(s, work, below));
         } else {
-            (0..self.tree.len()).for_each(|s| self.lower(s, work));
+            (0..self.tree.len()).for_each(|s| self.lower(s, work, below));
             (0..self.tree.len()).rev().for_each(|s| self.upper(s, work));
         }
         for (work, &old) in work.iter().zip(&self.tree.order) {
@@ -29,22 +31,22 @@ impl<T: Scalar> Frontal<T> {
         (w, w + r, panel, upper, self.tree.begin[s] as usize)
     }
 
-    fn lower(&self, s: usize, x: &mut [T]) {
+    fn lower(&self, s: usize, x: &mut [T], below: &mut Vec<T>) {
         let (w, m, panel, _, begin) = self.part(s);
-        let (own, below) = x[begin..].split_at_mut(w);
+        let (own, rest) = x[begin..].split_at_mut(w);
         for (k, &with) in self.swaps[begin..begin + w].iter().enumerate() {
             own.swap(k, with as usize);
         }
+        below.clear();
+        below.resize(m - w, T::default());
         for k in 0..w {
             let factor = own[k];
-            if factor == T::default() {
-                continue;
-            }
             let column = &panel[k * m..(k + 1) * m];
             subtract(&mut own[k + 1..], &column[k + 1..w], factor);
-            for (&row, &value) in self.tree.rows(s).iter().zip(&column[w..]) {
-                below[row as usize - begin - w] -= value * factor;
-            }
+            subtract(below, &column[w..], factor);
+        }
+        for (&row, &value) in self.tree.rows(s).iter().zip(below.iter()) {
+            rest[row as usize - begin - w] += value;
         }
     }
 
@@ -74,16 +76,14 @@ impl<T: Scalar> Frontal<T> {
         }
     }
 
-    fn lower_transposed(&self, s: usize, x: &mut [T]) {
+    fn lower_transposed(&self, s: usize, x: &mut [T], below: &mut Vec<T>) {
         let (w, m, panel, _, begin) = self.part(s);
-        let (own, below) = x[begin..].split_at_mut(w);
+        let (own, rest) = x[begin..].split_at_mut(w);
+        below.clear();
+        below.extend(self.tree.rows(s).iter().map(|&row| rest[row as usize - begin - w]));
         for k in (0..w).rev() {
             let column = &panel[k * m..(k + 1) * m];
-            let mut value = own[k] - product(&column[k + 1..w], &own[k + 1..]);
-            for (&row, &factor) in self.tree.rows(s).iter().zip(&column[w..]) {
-                value -= factor * below[row as usize - begin - w];
-            }
-            own[k] = value;
+            own[k] -= product(&column[k + 1..w], &own[k + 1..]) + product(&column[w..], below);
         }
         for (k, &with) in self.swaps[begin..begin + w].iter().enumerate().rev() {
             own.swap(k, with as usize);
@@ -91,6 +91,16 @@ impl<T: Scalar> Frontal<T> {
     }
 }
 
+/// Four sums side by side, none of which waits for another.
 fn product<T: Scalar>(a: &[T], b: &[T]) -> T {
-    a.iter().zip(b).fold(T::default(), |sum, (&a, &b)| sum + a * b)
+    let (fours, rest) = a.as_chunks::<4>();
+    let (fours_b, rest_b) = b.as_chunks::<4>();
+    let mut sums = [T::default(); 4];
+    for (a, b) in fours.iter().zip(fours_b) {
+        for k in 0..4 {
+            sums[k] += a[k] * b[k];
+        }
+    }
+    let last = rest.iter().zip(rest_b).fold(T::default(), |sum, (&a, &b)| sum + a * b);
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + last
 }
