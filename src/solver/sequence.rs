@@ -120,8 +120,11 @@ impl<B: SolverBackend> Planner<'_, B> {
         let (large, patience) = (n > SMALL, Some(self.patience(n, PATIENCE)));
         let mut stages = Vec::new();
         if large {
-            // Its forecast alone takes seconds for so many unknowns, so a few iterations have come before.
-            stages.push(self.direct(n, BEFORE_INCOMPLETE, CHEAP));
+            // Its forecast alone takes seconds for so many unknowns, so a few iterations have come before. On a device
+            // incomplete factorisations are made and applied by all of its threads.
+            if !<B as PreconditionSteps>::BYTES_TELL {
+                stages.push(self.direct(n, BEFORE_INCOMPLETE, CHEAP));
+            }
             if self.may_take_factors() {
                 stages.push(self.incomplete(n, Name::Ilu, FACTORS));
             }
