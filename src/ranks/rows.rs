@@ -67,12 +67,13 @@ pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<
     };
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let Piece { header, rows, columns, values } = mirrored(piece);
-    let parts = match whole_planes(group, header.rows(), (&rows, &columns))? {
+    let parts = match whole_planes(group, &piece)? {
         Some(parts) => parts,
-        None => owners(group, header.rows(), &rows)?,
+        None => owners(group, &piece)?,
     };
-    let own = sent(group, &parts, (rows, columns, values))?;
+    let own = sent(group, &parts, &piece)?;
+    let header = piece.header;
+    drop((piece.rows, piece.columns, piece.values));
     let received = own.2.len();
     let triplets = Triplets::from_parts(header.rows(), header.columns(), own.0, own.1, own.2)?;
     let a = assemble::to_csr(&crate::Host, triplets)?;
@@ -176,37 +177,24 @@ fn piece<T: Scalar>(path: &Path, header: Header, [rank, ranks]: [usize; 2]) -> O
     Some(Piece { header, rows, columns, values })
 }
 
-/// With the entries that are not stored, of which each follows its mirror image.
-fn mirrored<T: Scalar>(piece: Piece<T>) -> Piece<T> {
-    let Piece { header, rows, columns, values } = piece;
-    let image = |value: T| match header.symmetry() {
-        Symmetry::General => None,
-        Symmetry::Symmetric => Some(value),
-        Symmetry::Hermitian => Some(value.conj()),
-        Symmetry::SkewSymmetric => Some(-value),
-    };
-    if header.symmetry() == Symmetry::General {
-        return Piece { header, rows, columns, values };
-    }
-    let parts = of_entries(rows.len(), |entries| {
-        let room = 2 * entries.len();
-        let mut all = (Vec::with_capacity(room), Vec::with_capacity(room), Vec::with_capacity(room));
+impl<T: Scalar> Piece<T> {
+    /// The entries from some place on, each that is not stored behind its mirror image.
+    fn each(&self, entries: Range<usize>, mut f: impl FnMut(u32, u32, T)) {
+        let symmetry = self.header.symmetry();
         for place in entries {
-            let (i, j, value) = (rows[place], columns[place], values[place]);
-            let mut push = |i, j, value| {
-                all.0.push(i);
-                all.1.push(j);
-                all.2.push(value);
-            };
-            push(i, j, value);
-            if let Some(image) = image(value).filter(|_| i != j) {
-                push(j, i, image);
+            let (i, j, value) = (self.rows[place], self.columns[place], self.values[place]);
+            f(i, j, value);
+            if i == j {
+                continue;
+            }
+            match symmetry {
+                Symmetry::General => {}
+                Symmetry::Symmetric => f(j, i, value),
+                Symmetry::Hermitian => f(j, i, value.conj()),
+                Symmetry::SkewSymmetric => f(j, i, -value),
             }
         }
-        all
-    });
-    let (rows, columns, values) = joined(parts);
-    Piece { header, rows, columns, values }
+    }
 }
 
 /// Entries that a task takes.
@@ -218,57 +206,36 @@ fn of_entries<R: Send>(count: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Ve
     (0..tasks).into_par_iter().map(|k| f(k * TASK..((k + 1) * TASK).min(count))).collect()
 }
 
-/// Entries one part behind the other.
-fn joined<T: Scalar>(parts: Vec<Entries<T>>) -> Entries<T> {
-    let count = parts.iter().map(|part| part.0.len()).sum();
-    let mut all = (vec![0; count], vec![0; count], vec![T::zero(); count]);
-    let (mut rows, mut columns, mut values) = (&mut all.0[..], &mut all.1[..], &mut all.2[..]);
-    let mut places = Vec::with_capacity(parts.len());
-    for part in &parts {
-        let length = part.0.len();
-        let here = (rows.split_at_mut(length), columns.split_at_mut(length), values.split_at_mut(length));
-        places.push((here.0.0, here.1.0, here.2.0));
-        (rows, columns, values) = (here.0.1, here.1.1, here.2.1);
-    }
-    let tasks: Vec<_> = places.into_iter().zip(&parts).collect();
-    tasks.into_par_iter().for_each(|((rows, columns, values), part)| {
-        rows.copy_from_slice(&part.0);
-        columns.copy_from_slice(&part.1);
-        values.copy_from_slice(&part.2);
-    });
-    all
-}
-
 /// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which multigrid's
 /// boxes ask for.
-fn whole_planes(
-    group: &Group,
-    n: usize,
-    (rows, columns): (&[u32], &[u32]),
-) -> Result<Option<Vec<Range<usize>>>> {
-    let step = rows.len().div_ceil(2).max(1);
-    let mut own: Vec<i64> = (0..rows.len())
-        .step_by(step)
-        .flat_map(|start| start..(start + LOOKED_AT).min(rows.len()))
-        .map(|place| i64::from(columns[place]) - i64::from(rows[place]))
-        .collect();
+fn whole_planes<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Option<Vec<Range<usize>>>> {
+    let (count, mut own) = (piece.rows.len(), Vec::new());
+    for start in (0..count).step_by(count.div_ceil(2).max(1)) {
+        let some = start..(start + LOOKED_AT).min(count);
+        piece.each(some, |i, j, _| own.push(i64::from(j) - i64::from(i)));
+    }
     own.sort_unstable();
     own.dedup();
     own.truncate(NEIGHBOURS + 1);
     let all =
         group.all_gather(&own.iter().flat_map(|distance| distance.to_le_bytes()).collect::<Vec<u8>>())?;
     let distances = all.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| i64::from_le_bytes(*word));
-    Ok(seeming_grid(n, distances).and_then(|grid| planes(grid, group.ranks())))
+    Ok(seeming_grid(piece.header.rows(), distances).and_then(|grid| planes(grid, group.ranks())))
 }
 
 /// The rows of each rank, about as many entries each.
-fn owners(group: &Group, n: usize, rows: &[u32]) -> Result<Vec<Range<usize>>> {
+fn owners<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Vec<Range<usize>>> {
+    let n = piece.header.rows();
     let width = n.div_ceil(GROUPS).max(1);
     let mut counts = vec![0_u64; n.div_ceil(width)];
-    // Entries of a task lie in few groups, mostly.
-    for (group, count) in of_entries(rows.len(), |entries| runs(&rows[entries], width)).into_iter().flatten()
-    {
-        counts[group] += count;
+    let of_tasks = of_entries(piece.rows.len(), |entries| {
+        let mut groups = Vec::with_capacity(2 * entries.len());
+        piece.each(entries, |i, _, _| groups.push(i / width as u32));
+        groups.sort_unstable();
+        groups.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect::<Vec<_>>()
+    });
+    for (group, count) in of_tasks.into_iter().flatten() {
+        counts[group as usize] += count;
     }
     let all = group.all_gather(&counts.iter().flat_map(|count| count.to_le_bytes()).collect::<Vec<u8>>())?;
     let total = |place: usize| {
@@ -280,77 +247,79 @@ fn owners(group: &Group, n: usize, rows: &[u32]) -> Result<Vec<Range<usize>>> {
     Ok(groups.into_iter().map(|range| (range.start * width).min(n)..(range.end * width).min(n)).collect())
 }
 
-/// Groups that follow one another in a list of rows, and how many rows of each.
-fn runs(rows: &[u32], width: usize) -> Vec<(usize, u64)> {
-    let runs = rows.chunk_by(|&a, &b| a as usize / width == b as usize / width);
-    runs.map(|run| (run[0] as usize / width, run.len() as u64)).collect()
-}
-
 /// Rows, columns and values.
 type Entries<T> = (Vec<u32>, Vec<u32>, Vec<T>);
 
 /// Brings every entry to the rank that owns its row; they stay in the order of the file.
-fn sent<T: Scalar>(
-    group: &Group,
-    parts: &[Range<usize>],
-    (rows, columns, values): Entries<T>,
-) -> Result<Entries<T>> {
+fn sent<T: Scalar>(group: &Group, parts: &[Range<usize>], piece: &Piece<T>) -> Result<Entries<T>> {
     let words = if T::COMPLEX { 2 } else { 1 };
     let here = &parts[group.rank()];
-    let divided = of_entries(rows.len(), |entries| {
-        let mut to_each = vec![Vec::new(); parts.len()];
-        let mut own: Entries<T> = (Vec::new(), Vec::new(), Vec::new());
-        // In a file by rows nearly all of them stay.
-        own.0.reserve(entries.len());
-        own.1.reserve(entries.len());
-        own.2.reserve(entries.len());
-        for place in entries {
-            let (i, j, value) = (rows[place], columns[place], values[place]);
+    // In a file by rows nearly all of them stay: these are counted, and put where they belong when it is known how many
+    // come from others.
+    let divided = of_entries(piece.rows.len(), |entries| {
+        let (mut stay, mut to_each) = (0, vec![Vec::new(); parts.len()]);
+        piece.each(entries, |i, j, value| {
             if here.contains(&(i as usize)) {
-                own.0.push(i);
-                own.1.push(j);
-                own.2.push(value);
-                continue;
+                stay += 1;
+                return;
             }
             let owner = &mut to_each[parts.partition_point(|rows| rows.end <= i as usize)];
             owner.extend_from_slice(&i.to_le_bytes());
             owner.extend_from_slice(&j.to_le_bytes());
             value.bits()[..words].iter().for_each(|word| owner.extend_from_slice(&word.to_le_bytes()));
-        }
-        (own, to_each)
+        });
+        (stay, to_each)
     });
-    let (own, mut to_each): (Vec<Entries<T>>, Vec<Vec<u8>>) = (Vec::new(), vec![Vec::new(); parts.len()]);
-    let own = divided.into_iter().fold(own, |mut own, (entries, theirs)| {
-        own.push(entries);
+    let (mut stay, mut to_each) = (Vec::with_capacity(divided.len()), vec![Vec::new(); parts.len()]);
+    for (count, theirs) in divided {
+        stay.push(count);
         to_each.iter_mut().zip(theirs).for_each(|(all, more)| all.extend(more));
-        own
-    });
-    drop((rows, columns, values));
-    let own = joined(own);
-    let mut from_each = group.deliver(&to_each)?;
-    drop(to_each);
-    if from_each.iter().all(Vec::is_empty) {
-        return Ok(own);
     }
+    let from_each = group.deliver(&to_each)?;
+    drop(to_each);
     let size = 8 + 8 * words;
-    let count = own.0.len() + from_each.iter().map(|bytes| bytes.len() / size).sum::<usize>();
-    let mut all = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
-    for (rank, bytes) in from_each.iter_mut().enumerate() {
+    let count = stay.iter().sum::<usize>() + from_each.iter().map(|bytes| bytes.len() / size).sum::<usize>();
+    let mut all = (vec![0; count], vec![0; count], vec![T::zero(); count]);
+    let mut rest = (&mut all.0[..], &mut all.1[..], &mut all.2[..]);
+    for (rank, bytes) in from_each.into_iter().enumerate() {
         if rank == group.rank() {
-            all.0.extend_from_slice(&own.0);
-            all.1.extend_from_slice(&own.1);
-            all.2.extend_from_slice(&own.2);
+            let mut tasks = Vec::with_capacity(stay.len());
+            for (task, &count) in stay.iter().enumerate() {
+                let first;
+                (first, rest) = cut(rest, count);
+                tasks.push((task * TASK..((task + 1) * TASK).min(piece.rows.len()), first));
+            }
+            tasks.into_par_iter().for_each(|(entries, (rows, columns, values))| {
+                let mut places = rows.iter_mut().zip(columns).zip(values);
+                piece.each(entries, |i, j, value| {
+                    if here.contains(&(i as usize))
+                        && let Some(((row, column), number)) = places.next()
+                    {
+                        (*row, *column, *number) = (i, j, value);
+                    }
+                });
+            });
         }
-        let bytes = std::mem::take(bytes);
-        for entry in bytes.chunks_exact(size) {
+        let first;
+        (first, rest) = cut(rest, bytes.len() / size);
+        let places = first.0.iter_mut().zip(first.1).zip(first.2);
+        for (((row, column), value), entry) in places.zip(bytes.chunks_exact(size)) {
             let number = |at: usize| entry[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
             let word = |at: usize| {
                 entry.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
             };
-            all.0.push(number(0));
-            all.1.push(number(4));
-            all.2.push(T::from_bits([word(8), word(16)]));
+            (*row, *column, *value) = (number(0), number(4), T::from_bits([word(8), word(16)]));
         }
     }
     Ok(all)
+}
+
+/// Places of rows, columns and values.
+type Places<'a, T> = (&'a mut [u32], &'a mut [u32], &'a mut [T]);
+
+/// The first `count` of them, and the others.
+fn cut<T>((rows, columns, values): Places<'_, T>, count: usize) -> (Places<'_, T>, Places<'_, T>) {
+    let ((a, b), (c, d), (e, f)) =
+        (rows.split_at_mut(count), columns.split_at_mut(count), values.split_at_mut(count));
+    ((a, c, e), (b, d, f))
 }
