@@ -5,9 +5,9 @@ use super::foreign::symmetric_flops;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
+use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::OrderKind;
-use crate::scalar::Scalar;
 
 /// Above so many multiplications LU works in dense fronts: column by column they take a twentieth of a second.
 const FRONTAL_FROM: f64 = 1e7;
@@ -60,7 +60,7 @@ impl Analysis {
 }
 
 /// Kinds to try, the likeliest first.
-pub(super) fn chain<T: Scalar>(
+pub(super) fn chain<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
     structures: &mut Structures,
@@ -74,7 +74,7 @@ pub(super) fn chain<T: Scalar>(
 }
 
 /// Kinds to try for this matrix.
-fn every_kind<T: Scalar>(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Vec<Kind> {
+fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Vec<Kind> {
     if a.rows() != a.columns() {
         // Fewer rows than columns: only what leaves columns unscaled has the solution of least norm.
         let small = a.rows().min(a.columns()) <= SMALL_DENSE;
@@ -112,13 +112,13 @@ fn every_kind<T: Scalar>(a: &Csr<T>, options: &DirectOptions, structures: &mut S
 
 /// Whether rows have more than ten times the root of n entries, and more than a block: the library's blocks are laid
 /// out for any choice of pivots, so that each entry of such a row couples all columns that have one in it.
-fn has_dense_rows<T: Scalar>(a: &Csr<T>) -> bool {
+fn has_dense_rows<T: Factorable>(a: &Csr<T>) -> bool {
     let most = (DENSE_ROW * (a.rows() as f64).sqrt()) as usize;
     (0..a.rows()).any(|row| a.row(row).0.len() > most.max(LEAST_DENSE_ROW))
 }
 
 /// The cost of one kind; its structure is kept.
-pub(super) fn forecast<T: Scalar>(
+pub(super) fn forecast<T: Factorable>(
     a: &Csr<T>,
     kind: Kind,
     options: &DirectOptions,

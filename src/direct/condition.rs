@@ -3,14 +3,15 @@
 //! (1984).
 
 use super::factor::Factor;
-use crate::scalar::{Real, Scalar};
+use crate::direct::Factorable;
+use crate::scalar::Real;
 
-fn sum<T: Scalar>(x: &[T]) -> f64 {
+fn sum<T: Factorable>(x: &[T]) -> f64 {
     x.iter().map(|x| x.abs().to_f64()).sum()
 }
 
 /// A lower bound of ||A^-1||_1, mostly within a factor of 3; at most eleven solves.
-pub(super) fn inverse_norm<T: Scalar>(factor: &Factor<T>, n: usize) -> Option<f64> {
+pub(super) fn inverse_norm<T: Factorable>(factor: &Factor<T>, n: usize) -> Option<f64> {
     if n == 0 || !factor.has_transpose() {
         return None;
     }

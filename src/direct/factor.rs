@@ -9,6 +9,7 @@ use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
 use super::report::{Reason, Unmatched};
 use crate::backend::{Host, Offsets, OffsetsRef};
+use crate::direct::Factorable;
 use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::prepare::{
@@ -56,7 +57,7 @@ pub(super) struct LuPlan {
 
 impl Structures {
     /// The structure of a factor of a symmetric matrix, and how its order of elimination was found.
-    pub(super) fn symmetric<T: Scalar>(
+    pub(super) fn symmetric<T: Factorable>(
         &mut self,
         a: &Csr<T>,
         options: &DirectOptions,
@@ -70,7 +71,7 @@ impl Structures {
     }
 
     /// Order and scaling for LU.
-    pub(super) fn lu<T: Scalar>(
+    pub(super) fn lu<T: Factorable>(
         &mut self,
         a: &Csr<T>,
         options: &DirectOptions,
@@ -84,7 +85,7 @@ impl Structures {
 }
 
 /// The structure of a factor of a symmetric matrix in the better order of elimination, and how that was found.
-pub(super) fn symmetric_structure<T: Scalar>(
+pub(super) fn symmetric_structure<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
 ) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
@@ -99,7 +100,7 @@ pub(super) fn symmetric_structure<T: Scalar>(
     }
 }
 
-enum Numbers<T: Scalar> {
+enum Numbers<T: Factorable> {
     Symmetric {
         structure: Arc<SymbolicCholesky<u32>>,
         order: OrderKind,
@@ -124,7 +125,7 @@ enum Numbers<T: Scalar> {
 }
 
 /// A factor of A.
-pub(super) struct Factor<T: Scalar> {
+pub(super) struct Factor<T: Factorable> {
     pub(super) kind: Kind,
     pub(super) bytes: u64,
     numbers: Numbers<T>,
@@ -145,7 +146,7 @@ pub(super) fn columns_of_transpose<T: Scalar>(a: &Csr<T>) -> Result<Columns<'_>,
     Ok(Columns { rows: a.columns(), columns: a.rows(), starts, indices: parts.indices })
 }
 
-fn largest<T: Scalar>(values: &[T]) -> f64 {
+fn largest<T: Factorable>(values: &[T]) -> f64 {
     values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max)
 }
 
@@ -172,7 +173,7 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
 
 impl LuPlan {
     /// Matching, scaling and order for the values at hand.
-    pub(super) fn new<T: Scalar>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+    pub(super) fn new<T: Factorable>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
         let (prepared, matched, unmatched) = match &options.prepared {
             Some(prepared) => (prepared.clone(), a.rows(), Unmatched::default()),
             None => prepared(a)?,
@@ -208,7 +209,7 @@ impl LuPlan {
 type OwnedColumns<T> = (Vec<u32>, Vec<u32>, Vec<T>);
 
 /// The columns of P R A C.
-fn matched_columns<T: Scalar>(a: &Csr<T>, prepared: &Prepared) -> Result<OwnedColumns<T>, Reason> {
+fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) -> Result<OwnedColumns<T>, Reason> {
     let scaled = prepared.scaling.apply(a).map_err(as_reason)?;
     let parts = scaled.parts();
     let rows = columns_of_transpose(&scaled)?;
@@ -229,7 +230,7 @@ fn matched_columns<T: Scalar>(a: &Csr<T>, prepared: &Prepared) -> Result<OwnedCo
     Ok((starts, indices, values))
 }
 
-impl<T: Scalar> Factor<T> {
+impl<T: Factorable> Factor<T> {
     /// Factorises A; `rough` takes smaller pivots of LU for zeros. `going` tells whether to go on.
     pub(super) fn new(
         a: &Csr<T>,
@@ -504,7 +505,7 @@ impl Prepared {
     ///
     /// # Errors
     /// Where there are 2^32 - 1 rows or more.
-    pub fn none<T: Scalar>(a: &Csr<T, Host>) -> crate::Result<Self> {
+    pub fn none<T: Factorable>(a: &Csr<T, Host>) -> crate::Result<Self> {
         Ok(Self { scaling: Scaling::unit(a.rows(), a.columns()), rows: Permutation::identity(a.rows())? })
     }
 }

@@ -1,10 +1,11 @@
-//! What faer does for us, for the four types of entries: one function for each step, compiled once.
+//! What faer does for us, for real and complex entries: one function for each step, compiled once.
 //!
 //! Arrays go in as columns of A^T, which are the rows of A. faer's `Ok` says nothing of finiteness and some of its
 //! functions panic: callers check the one and catch the other.
 
 use super::report::Reason;
 use crate::graph::Permutation;
+use crate::scalar::Scalar;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
 use faer::linalg::householder as reflectors;
@@ -138,8 +139,10 @@ impl<T> DenseQr<T> {
     }
 }
 
-/// Steps of factorisations for one type of entries.
-pub trait Foreign: Sized {
+/// Entries of matrices that are factorised: `f64` and `Complex<f64>`. Single precision is converted
+/// ([`Scalar::Double`]), since its own factors would make up a tenth of this crate's compiled code, and double ones need
+/// fewer steps of refinement.
+pub trait Factorable: Scalar<Real = f64> {
     /// Cholesky (no regularisation) or LDL^H with pivots of magnitude at most `epsilon` replaced by `delta`.
     fn symmetric_factor(
         structure: &SymbolicCholesky<u32>,
@@ -171,8 +174,8 @@ pub trait Foreign: Sized {
 }
 
 macro_rules! foreign {
-    ($($t:ty => $real:ty),*) => {$(
-        impl Foreign for $t {
+    ($($t:ty),*) => {$(
+        impl Factorable for $t {
             fn symmetric_factor(
                 structure: &SymbolicCholesky<u32>,
                 a: (Columns<'_>, &[Self]),
@@ -183,7 +186,7 @@ macro_rules! foreign {
                 values.resize(structure.len_val(), Self::default());
                 let a = SparseColMatRef::new(a.0.symbolic(), a.1);
                 let Some((epsilon, delta)) = regularisation else { return cholesky(structure, a, values) };
-                ldl(structure, a, (epsilon as $real, delta as $real), values)
+                ldl(structure, a, (epsilon, delta), values)
             }
             fn symmetric_solve(
                 structure: &SymbolicCholesky<u32>,
@@ -220,9 +223,9 @@ macro_rules! foreign {
                 eliminate(left, upper, below, -<$t as num_traits::One>::one());
             }
             fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self> {
-                qr(Mat::from_fn(rows, columns, |i, j| a[i + j * rows]), <$real>::EPSILON.into(), minimum_norm, |v| {
+                qr(Mat::from_fn(rows, columns, |i, j| a[i + j * rows]), f64::EPSILON, minimum_norm, |v| {
                     let (re, im) = ($crate::scalar::Scalar::re(v), $crate::scalar::Scalar::im(v));
-                    f64::from(re).hypot(f64::from(im))
+                    f64::hypot(re, im)
                 })
             }
             fn qr_solve(qr: &DenseQr<Self>, b: &[Self]) -> Vec<Self> {
@@ -231,7 +234,7 @@ macro_rules! foreign {
         }
     )*};
 }
-foreign!(f32 => f32, f64 => f64, Complex<f32> => f32, Complex<f64> => f64);
+foreign!(f64, Complex<f64>);
 
 fn cholesky<T: ComplexField>(
     structure: &SymbolicCholesky<u32>,

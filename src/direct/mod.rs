@@ -43,10 +43,21 @@ mod solver;
 mod tests;
 mod ways;
 
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+
 pub use analysis::Analysis;
 pub use device::{DirectBackend, OnDevice};
-pub(crate) use foreign::Foreign;
+pub use foreign::Factorable;
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
 pub(crate) use refine::norm;
 pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Unmatched};
 pub use solver::Direct;
+
+/// The matrix with its entries as doubles, to be factorised.
+pub(crate) fn in_doubles<T: Scalar>(a: Csr<T>) -> Csr<T::Double> {
+    let (rows, columns) = (a.rows(), a.columns());
+    let (offsets, indices, values) = a.into_arrays();
+    let values = values.into_iter().map(T::to_double).collect();
+    Csr::from_parts_unchecked(rows, columns, offsets, indices, values)
+}

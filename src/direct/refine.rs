@@ -7,6 +7,7 @@ use super::factor::{Factor, columns_of_transpose};
 use super::fgmres::fgmres;
 use super::options::Kind;
 use crate::backend::{Host, OffsetsRef};
+use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar};
@@ -124,7 +125,7 @@ fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
 }
 
 /// Solves A x = b with a factor, to ||b - A x|| <= `goal` where that can be reached.
-pub(super) fn refine<T: Scalar>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f64) -> Refined<T> {
+pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f64) -> Refined<T> {
     let (m, n) = (a.rows(), a.columns());
     let zeros = vec![T::default(); n];
     let start = norm(b);

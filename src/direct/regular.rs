@@ -21,20 +21,21 @@ use super::factor::{as_reason, columns_of_transpose, symmetric_structure, times,
 use super::foreign;
 use super::options::DirectOptions;
 use super::report::Reason;
+use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::{Scaling, equilibrate, equilibrate_symmetric};
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Real;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
 
 /// s beside the largest entry, which scaling has brought near 1: the cube root of the rounding unit, so that what
 /// elimination loses, eps / s^2, is about as small as s itself.
-fn shift<T: Scalar>() -> f64 {
+fn shift<T: Factorable>() -> f64 {
     <T::Real as Float>::epsilon().to_f64().cbrt()
 }
 
 /// L D L^H of a regular matrix near A, or around it.
-pub(super) struct Regular<T: Scalar> {
+pub(super) struct Regular<T: Factorable> {
     structure: SymbolicCholesky<u32>,
     values: Vec<T>,
     scaling: Scaling,
@@ -49,7 +50,7 @@ struct Rows<T> {
     values: Vec<T>,
 }
 
-impl<T: Scalar> Rows<T> {
+impl<T: Factorable> Rows<T> {
     fn with_capacity(rows: usize, entries: usize) -> Self {
         let mut starts = Vec::with_capacity(rows + 1);
         starts.push(0);
@@ -70,7 +71,7 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-impl<T: Scalar> Regular<T> {
+impl<T: Factorable> Regular<T> {
     /// Of A + s I, A being Hermitian.
     pub(super) fn shifted(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
         let scaling = equilibrate_symmetric(a).map_err(as_reason)?;

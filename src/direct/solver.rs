@@ -6,9 +6,10 @@ use super::factor::{Factor, Structures, caught};
 use super::options::{DirectOptions, Kind};
 use super::refine::{LEAST, Refined, largest, norm, norms, refine};
 use super::report::{DirectReport, Reason};
+use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Real;
 use num_traits::Float;
 use std::time::Instant;
 
@@ -30,7 +31,7 @@ const ALIKE: f64 = 1.0 + 1e-3;
 /// assert!(report.solved && (x[0] - 1.0_f64).abs() < 1e-14, "{report}");
 /// # Ok::<(), residua::Error>(())
 /// ```
-pub struct Direct<T: Scalar> {
+pub struct Direct<T: Factorable> {
     a: Csr<T>,
     options: DirectOptions,
     structures: Structures,
@@ -51,7 +52,7 @@ pub struct Direct<T: Scalar> {
     deadline: Option<Instant>,
 }
 
-impl<T: Scalar> Direct<T> {
+impl<T: Factorable> Direct<T> {
     /// What the factorisation of A will cost, by the kind that would be tried first. Nothing of the size of a factor is
     /// allocated.
     ///

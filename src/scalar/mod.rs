@@ -1,5 +1,6 @@
 //! The types that buffers and matrices hold. All traits here are sealed: a backend has kernels for a known set.
 
+use crate::direct::Factorable;
 use num_complex::Complex;
 use num_traits::{Float, NumAssign};
 use std::fmt::{Debug, Display, LowerExp};
@@ -22,9 +23,7 @@ pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + 
 }
 
 /// A matrix or vector entry: a real or complex floating-point number.
-pub trait Scalar:
-    Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> + crate::direct::Foreign
-{
+pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> {
     /// The type of magnitudes: `f64` for `Complex<f64>`, itself for a real type.
     type Real: Real;
     /// Whether the type has an imaginary part.
@@ -53,6 +52,12 @@ pub trait Scalar:
     fn narrow(self) -> Option<Self::Narrow>;
     /// The nearest number of the narrower type.
     fn to_narrow(self) -> Self::Narrow;
+    /// The type in which systems are factorised: the double of a single, and a double itself.
+    type Double: Factorable;
+    /// The same number as a double.
+    fn to_double(self) -> Self::Double;
+    /// The nearest number of this type.
+    fn from_double(value: Self::Double) -> Self;
     /// The bits of the real and of the imaginary part; the latter are 0 for a real type.
     fn bits(self) -> [u64; 2];
     /// The inverse of [`Scalar::bits`].
@@ -171,6 +176,15 @@ macro_rules! real {
                 let narrow = self as f32;
                 (Self::from(narrow).to_bits() == self.to_bits()).then_some(narrow)
             }
+            type Double = f64;
+            #[inline(always)]
+            fn to_double(self) -> f64 {
+                f64::from(self)
+            }
+            #[inline(always)]
+            fn from_double(value: f64) -> $t {
+                value as $t
+            }
             #[inline(always)]
             fn bits(self) -> [u64; 2] {
                 [u64::from(self.to_bits()), 0]
@@ -232,6 +246,15 @@ macro_rules! real {
             #[inline(always)]
             fn narrow(self) -> Option<Complex<f32>> {
                 Some(Complex::new(Scalar::narrow(self.re)?, Scalar::narrow(self.im)?))
+            }
+            type Double = Complex<f64>;
+            #[inline(always)]
+            fn to_double(self) -> Complex<f64> {
+                Complex::new(f64::from(self.re), f64::from(self.im))
+            }
+            #[inline(always)]
+            fn from_double(value: Complex<f64>) -> Self {
+                Complex::new(value.re as $t, value.im as $t)
             }
             #[inline(always)]
             fn bits(self) -> [u64; 2] {

@@ -6,7 +6,7 @@ use super::report::Verdict;
 use super::stage::{Ready, Task};
 use crate::direct::{
     Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,
-    OnDevice, Reason, norm,
+    OnDevice, Reason, in_doubles, norm,
 };
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
@@ -60,7 +60,7 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     backend: B,
     /// They factorise in the first solve, whose observer can end that.
     device: Option<OnDevice<T, B>>,
-    host: Option<Direct<T>>,
+    host: Option<Direct<T::Double>>,
     limits: Limits,
     /// Bytes and seconds, where they were forecast; bytes of the factor that was made.
     expected: Option<(f64, f64)>,
@@ -162,9 +162,10 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         self.device = None;
         let Some(direct) = &mut self.host else { return Err(Error::Unsupported("no factors".into())) };
         direct.until(self.limits.deadline);
-        let b = self.backend.download(b)?;
-        let mut solution = vec![T::zero(); B::len(x)];
+        let b: Vec<_> = self.backend.download(b)?.into_iter().map(T::to_double).collect();
+        let mut solution = vec![T::Double::default(); B::len(x)];
         let told = direct.solve_while(&b, &mut solution, tolerance, going)?;
+        let solution: Vec<T> = solution.into_iter().map(T::from_double).collect();
         self.backend.write(&solution, x)?;
         let before = self.remark.take().map_or(String::new(), |words| format!("{words}; then on the CPU: "));
         self.remark = Some(before + &words(&told));
@@ -272,7 +273,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             return device.update(a);
         }
         match &mut self.host {
-            Some(host) => host.update(&a.to_host(&self.backend)?),
+            Some(host) => host.update(&in_doubles(a.to_host(&self.backend)?)),
             None => Ok(()),
         }
     }
@@ -311,7 +312,7 @@ fn on_host<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
     limits: &Limits,
-) -> Result<(Direct<T>, Limit)> {
+) -> Result<(Direct<T::Double>, Limit)> {
     let mut wishes = DirectOptions {
         condition: limits.condition,
         without: limits.without.clone(),
@@ -325,7 +326,7 @@ fn on_host<T: Scalar, B: SolverBackend>(
         wishes.dense_flop_limit = DENSE * flops;
         wishes.flop_limit = MORE * flops;
     }
-    let direct = Direct::planned(&a.to_host(backend)?, wishes)?;
+    let direct = Direct::planned(&in_doubles(a.to_host(backend)?), wishes)?;
     Ok((direct, limits.flops.map(|flops| (memory, flops))))
 }
 

@@ -1,7 +1,7 @@
 //! What a solve would do: the methods that it would try, and what each is expected to take.
 
 use super::Arguments;
-use crate::direct::{Analysis, Direct, DirectOptions};
+use crate::direct::{Analysis, Direct, DirectOptions, in_doubles};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::report::{Align, Table, bytes, count, seconds};
@@ -25,8 +25,11 @@ where
     let trail = solver.trail();
     let is_direct = |stage: &StageReport| stage.method == Method::Direct;
     // A matrix that has no factorisation is told so by the stage.
-    let analysis =
-        trail.stages.iter().any(is_direct).then(|| Direct::analyse(&host, &DirectOptions::default()));
+    let analysis = trail
+        .stages
+        .iter()
+        .any(is_direct)
+        .then(|| Direct::analyse(&in_doubles(host), &DirectOptions::default()));
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
     let size =
         format!("{} x {}, {} nonzeros", count(rows as u64), count(columns as u64), count(nonzeros as u64));

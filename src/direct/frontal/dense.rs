@@ -1,7 +1,8 @@
 //! Elimination within one front.
 
+use crate::direct::Factorable;
 use crate::parallel::prelude::*;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Real;
 
 /// Columns that are eliminated one by one.
 const NARROW: usize = 16;
@@ -32,7 +33,7 @@ pub(super) struct Pivots {
     pub(super) least: f64,
 }
 
-impl<T: Scalar> Front<'_, T> {
+impl<T: Factorable> Front<'_, T> {
     /// Eliminates the front's own columns; gives how many pivots were made up.
     pub(super) fn eliminate(&mut self, pivots: Pivots) -> usize {
         let (w, m) = (self.width, self.height);
@@ -61,7 +62,7 @@ impl<T: Scalar> Front<'_, T> {
 }
 
 /// Eliminates columns `from..to` of a panel whose rows up to `w` may be swapped. All columns before are done with.
-fn panel<T: Scalar>(
+fn panel<T: Factorable>(
     a: &mut [T],
     m: usize,
     from: usize,
@@ -87,7 +88,7 @@ fn panel<T: Scalar>(
 }
 
 /// The same for few columns, one by one. Rows are swapped in the whole panel.
-fn narrow<T: Scalar>(
+fn narrow<T: Factorable>(
     a: &mut [T],
     m: usize,
     from: usize,
@@ -138,7 +139,7 @@ fn narrow<T: Scalar>(
 }
 
 /// U12 = L11^-1 F12 and C - L21 U12, column by column.
-fn plain<T: Scalar>(panel: &[T], m: usize, w: usize, upper: &mut [T], contribution: &mut [T]) {
+fn plain<T: Factorable>(panel: &[T], m: usize, w: usize, upper: &mut [T], contribution: &mut [T]) {
     for (upper, contribution) in upper.chunks_exact_mut(w).zip(contribution.chunks_exact_mut(m - w)) {
         for k in 0..w {
             let factor = upper[k];
@@ -153,7 +154,7 @@ fn plain<T: Scalar>(panel: &[T], m: usize, w: usize, upper: &mut [T], contributi
 
 /// y - factor x.
 #[inline]
-pub(super) fn subtract<T: Scalar>(y: &mut [T], x: &[T], factor: T) {
+pub(super) fn subtract<T: Factorable>(y: &mut [T], x: &[T], factor: T) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y -= x * factor;
     }

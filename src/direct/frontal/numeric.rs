@@ -4,8 +4,9 @@ use super::super::foreign::Columns;
 use super::super::report::Reason;
 use super::dense::{Front, Pivots};
 use super::tree::{NONE, Tree};
+use crate::direct::Factorable;
 use crate::parallel::prelude::*;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Real;
 use num_traits::Float;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ struct Entries<T> {
     values: Vec<T>,
 }
 
-impl<T: Scalar> Entries<T> {
+impl<T: Factorable> Entries<T> {
     fn new(m: Columns<'_>, values: &[T], tree: &Tree) -> Self {
         let n = m.columns;
         let (mut place, mut of) = (vec![0_u32; n], vec![0_u32; n]);
@@ -93,7 +94,7 @@ struct Contribution<T> {
     values: Vec<T>,
 }
 
-impl<'a, T: Scalar> Worker<'a, T> {
+impl<'a, T: Factorable> Worker<'a, T> {
     fn new(tree: &'a Tree, entries: &'a Entries<T>, pivots: Pivots) -> Self {
         let place = vec![0; tree.order.len()];
         Self { tree, entries, pivots, place, stack: Vec::new(), waiting: Vec::new(), made_up: 0 }
@@ -190,13 +191,13 @@ impl<'a, T: Scalar> Worker<'a, T> {
     }
 }
 
-fn add<T: Scalar>(column: &mut [T], places: &[u32], values: &[T]) {
+fn add<T: Factorable>(column: &mut [T], places: &[u32], values: &[T]) {
     for (&i, &value) in places.iter().zip(values) {
         column[i as usize] += value;
     }
 }
 
-impl<T: Scalar> Frontal<T> {
+impl<T: Factorable> Frontal<T> {
     /// Factorises M, given by columns, whose largest entries are about 1. `going` tells whether to go on.
     pub(in super::super) fn new(
         m: Columns<'_>,

@@ -2,9 +2,9 @@
 
 use super::dense::subtract;
 use super::numeric::Frontal;
-use crate::scalar::Scalar;
+use crate::direct::Factorable;
 
-impl<T: Scalar> Frontal<T> {
+impl<T: Factorable> Frontal<T> {
     /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.
     pub(in super::super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
         for (work, &old) in work.iter_mut().zip(&self.tree.order) {
@@ -92,7 +92,7 @@ impl<T: Scalar> Frontal<T> {
 }
 
 /// Four sums side by side, none of which waits for another.
-fn product<T: Scalar>(a: &[T], b: &[T]) -> T {
+fn product<T: Factorable>(a: &[T], b: &[T]) -> T {
     let (fours, rest) = a.as_chunks::<4>();
     let (fours_b, rest_b) = b.as_chunks::<4>();
     let mut sums = [T::default(); 4];

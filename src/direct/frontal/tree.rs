@@ -2,10 +2,10 @@
 
 use super::super::factor::as_reason;
 use super::super::report::Reason;
+use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::prepare::{column_counts, elimination_tree, postorder};
-use crate::scalar::Scalar;
 
 /// No parent.
 pub(super) const NONE: u32 = u32::MAX;
@@ -34,7 +34,7 @@ pub(in super::super) struct Tree {
 
 impl Tree {
     /// The structure for the pattern of M + M^T in this order of elimination; M may be given by rows or by columns.
-    pub(in super::super) fn new<T: Scalar>(m: &Csr<T>, order: &[u32]) -> Result<Self, Reason> {
+    pub(in super::super) fn new<T: Factorable>(m: &Csr<T>, order: &[u32]) -> Result<Self, Reason> {
         let graph = Adjacency::new(m).map_err(as_reason)?;
         let order = Permutation::from_new_to_old(order.to_vec()).map_err(as_reason)?;
         let parents = elimination_tree(&graph, &order);
