@@ -155,7 +155,6 @@ fn systems_in_single_precision_are_factorised_in_doubles() {
             for n in [1, 7, 130] {
                 let a = matrix::<T>(&mut random, n, class);
                 let b = product(&a, &random.vector(n));
-                let mut x = vec![T::zero(); n];
                 let mut solver =
                     Solver::builder().method(Method::Direct).device(Device::Cpu).build(a.clone()).unwrap();
                 let solution = solver.solve(&b).unwrap();
