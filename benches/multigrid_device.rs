@@ -2,9 +2,12 @@
 //! random x, both with kernels compiled and loaded.
 //!
 //! `cargo bench --bench multigrid_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points), `27:K` (27
-//! points, K^3), `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3), `shuffled:K` (7
-//! points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid), `bits:K` (7 points, K^3, in random
-//! order: whether 20 setups and solves give the same bits of x) or the name of a file.
+//! points, K^3), `jumps:K` (7 points, K^3, coefficients that jump by 10^6 between blocks of 8^3), `rough:K` (7 points,
+//! K^3, coefficients of each cell log-uniform, with the variance of a lognormal distribution of sigma 1), `shuffled:K`
+//! (7 points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid), `bits:K` (7 points, K^3, in
+//! random order: whether 20 setups and solves give the same bits of x), `convection:K:P` (upwind differences, K^3, at a
+//! cell Peclet number of P), the name of a file, or for products alone (`peers/spgemm.py`) `square:FILE` (A A) and
+//! `triple:FILE,FILE` (R A P of A and P, R = P^T).
 
 #[path = "shared/solves.rs"]
 mod solves;
@@ -70,6 +73,40 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
     Ok(())
 }
 
+/// Iterations and time of GMRES with grids for upwind differences.
+fn convection(cuda: &Cuda, name: &str, k: usize, peclet: f64) -> residua::Result<()> {
+    let a = generate::convection_diffusion([k; 3], 1.0 / (peclet * (k as f64 + 1.0)))?;
+    let b = cuda.upload(of_random_x(&a)?)?;
+    let (device, mut x) = (a.to_backend(cuda)?, cuda.zeros(a.rows())?);
+    let builder = Solver::<f64>::builder().method(Method::Gmres).preconditioner("amg".parse()?);
+    let (build, mut solver) = fastest(cuda, 2, || builder.clone().build_on(cuda, device.copied(cuda)?))?;
+    let (solve, report) = fastest(cuda, 3, || {
+        cuda.fill(0.0, &mut x)?;
+        solver.solve_on(cuda, &b, &mut x)
+    })?;
+    println!(
+        "{name:12} gmres with amg: build {build:.2} solve {solve:.2} ms, {} iterations, {:.1e}",
+        report.iterations, report.relative_residual
+    );
+    Ok(())
+}
+
+/// The time of A A, or of R A P where there is a P.
+fn products(cuda: &Cuda, name: &str, files: &str) -> residua::Result<()> {
+    let (a, p) = files.split_once(',').map_or((files, None), |(a, p)| (a, Some(p)));
+    let a = residua::files::read_csr::<f64>(a)?.into_backend(cuda)?;
+    let (time, entries) = match p {
+        None => fastest(cuda, 5, || Ok(matrix::multiply(cuda, &a, &a)?.nonzeros()))?,
+        Some(p) => {
+            let p = residua::files::read_csr::<f64>(p)?.into_backend(cuda)?;
+            let r = p.transpose(cuda)?;
+            fastest(cuda, 5, || Ok(matrix::TripleProduct::new(cuda, &r, &a, &p)?.product().nonzeros()))?
+        }
+    };
+    println!("{:12} ours {time:.2} ms, {entries} entries", name.split(':').next().unwrap_or(name));
+    Ok(())
+}
+
 /// Whether 20 setups and solves give the same bits of x.
 fn bits(cuda: &Cuda, name: &str, a: &Csr<f64>) -> residua::Result<()> {
     let (n, b) = (a.rows(), cuda.upload(of_random_x(a)?)?);
@@ -112,6 +149,17 @@ fn main() -> residua::Result<()> {
             ("general", &[k]) => generate::poisson3d(k, k, k)?,
             ("shuffled", &[k]) => shuffled(&generate::poisson3d(k, k, k)?)?,
             ("jumps", &[k]) => generate::jumping([k, k, k], 1e6, 8, 1)?,
+            ("rough", &[k]) => generate::jumping([k, k, k], 32.0, 1, 1)?,
+            ("convection", _) => {
+                let (k, peclet) =
+                    name.split_once(':').and_then(|(_, rest)| rest.split_once(':')).unwrap_or(("64", "1"));
+                convection(&cuda, &name, k.parse().unwrap_or(64), peclet.parse().unwrap_or(1.0))?;
+                continue;
+            }
+            ("square" | "triple", _) => {
+                products(&cuda, &name, name.split_once(':').map_or("", |(_, files)| files))?;
+                continue;
+            }
             ("", &[x, y]) => generate::poisson2d(x, y)?,
             ("", &[x, y, z]) => generate::poisson3d(x, y, z)?,
             ("bits", &[k]) => {

@@ -18,10 +18,12 @@
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a
 // thread has under way), IN_BULK (1: one thread copies for all), THREADS.
+#include "chebyshev.cuh"
 #include "product_dot.cuh"
 #include "stage.cuh"
 
 typedef SCALAR T;
+typedef real_of<T>::type R;
 typedef STORED V;
 typedef OFFSET I;
 #define ROWS (THREADS / LANES)
@@ -72,6 +74,22 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
         tile(first, rows, count, offsets, columns, values, x, capacity, conjugate, &barrier, parity,
              [=](u64 row, T sum) { finish(alpha, sum, beta, y + row); });
+}
+
+// A step of Chebyshev's iteration in one pass with the product A z (chebyshev.cu has it behind one): last = keep z +
+// momentum last + step d .* (r - A z).
+extern "C" __global__ void __launch_bounds__(THREADS)
+    csr_stream_chebyshev(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, R keep, R momentum, R step,
+                         const R* d, const T* r, const T* z, T* last, u32 capacity) {
+    after_predecessors();
+    __shared__ u64 barrier;
+    u32 parity = 0;
+    if (IN_BULK) stages_begin(&barrier);
+    const Step<R> by = {keep, momentum, step};
+    for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
+        tile(first, rows, count, offsets, columns, values, z, capacity, 0, &barrier, parity, [=](u64 row, T sum) {
+            last[row] = stepped(by, d, row, r[row], z[row], sum, momentum == 0 ? T() : last[row]);
+        });
 }
 
 // y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.

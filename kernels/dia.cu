@@ -24,10 +24,12 @@
 // for x), THREADS, BLOCKS (a multiprocessor, at least; 0: as the compiler likes), TILES (rows that a thread takes one
 // after the other with x.y).
 #include "across.cuh"
+#include "chebyshev.cuh"
 #include "dia.cuh"
 #include "product_dot.cuh"
 
 typedef SCALAR T;
+typedef real_of<T>::type R;
 typedef STORED V;
 
 // Stored diagonals, and entries of a row; of these the distances, or HALF the steps.
@@ -41,7 +43,7 @@ struct Diagonals {
 };
 
 static_assert(!HALF || ROWS == 1, "mirror images of neighbouring rows may be in two sections");
-struct alignas(16) Step {
+struct alignas(16) Image {
     i64 distance, place;
 };
 
@@ -55,7 +57,7 @@ DEVICE void add_entries(T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, 
 #pragma unroll
     for (u32 u = 0; u < N; u++) {
         if constexpr (HALF) {
-            const Step step = bits<Step>(cached(reinterpret_cast<const u128*>(a.distances) + k + u));
+            const Image step = bits<Image>(cached(reinterpret_cast<const u128*>(a.distances) + k + u));
             column_of[u] = row + step.distance;
             const bool above = step.distance < 0 && u32(row) % SECTION < u32(-step.distance) % SECTION;
             const V* const of_value = a.values + i64(first) + step.place + (above ? SECTION - i64(a.stored * SECTION) : 0);
@@ -114,6 +116,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     T sum[ROWS];
     row_sums(sum, {rows, columns, stored, count, distances, values}, block, row, x, conjugate);
     finish_across(alpha, sum, beta, y, row, rows);
+}
+
+// A step of Chebyshev's iteration in one pass with the product A z (chebyshev.cu has it behind one): last = keep z +
+// momentum last + step d .* (r - A z).
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    dia_chebyshev(u64 rows, u32 stored, u32 count, const i64* distances, const V* values, R keep, R momentum, R step, const R* d,
+                  const T* r, const T* z, T* last) {
+    after_predecessors();
+    const i64 block = i64(blockIdx.x) * (THREADS * ROWS);
+    const u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) * ROWS;
+    if (row >= rows) return;
+    T sum[ROWS];
+    row_sums(sum, {rows, rows, stored, count, distances, values}, block, row, z, 0);
+    const Step<R> by = {keep, momentum, step};
+#pragma unroll
+    for (u32 i = 0; i < ROWS; i++) {
+        const u64 at = row + i;
+        if (at < rows) last[at] = stepped(by, d, at, r[at], z[at], sum[i], momentum == 0 ? T() : last[at]);
+    }
 }
 
 // y = A x and xy = x.y. The grid follows from the matrix, so the sum has the same bits every time.

@@ -279,6 +279,32 @@ pub trait Products: VectorOps + CompressedSteps {
         Ok(false)
     }
 
+    /// The same for A in compressed rows.
+    ///
+    /// # Errors
+    /// As [`Products::compressed_chebyshev`].
+    fn csr_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        _a: CsrParts<'_, V, Self>,
+        _step: ChebyshevStep<'_, T, Self>,
+        _z: &Self::Slice<T>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The same for A by diagonals.
+    ///
+    /// # Errors
+    /// As [`Products::compressed_chebyshev`].
+    fn dia_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        _a: DiaParts<'_, V, Self>,
+        _step: ChebyshevStep<'_, T, Self>,
+        _z: &Self::Slice<T>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
     /// What is known of these products' speed: the model behind [`choose`](crate::matrix::choose) goes by it.
     fn model(&self) -> ProductModel {
         ProductModel::new(0.0, 0.0, 0.0, &[("csr", 1.0)])

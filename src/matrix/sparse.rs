@@ -291,12 +291,12 @@ macro_rules! operator {
         })?
     };
 }
-operator!(Csr, stored, csr_dot, csr_persistent(derived), csr_block_dot);
+operator!(Csr, stored, csr_dot, csr_persistent(derived), csr_block_dot; csr_chebyshev);
 operator!(Coo, converted);
 operator!(Csc, converted);
 operator!(Ell, converted);
 operator!(Hybrid, converted);
 operator!(Jds, converted);
 operator!(Sell, converted, sell_dot, sell_persistent());
-operator!(Dia, converted, dia_dot);
+operator!(Dia, converted, dia_dot; dia_chebyshev);
 operator!(Compressed, converted, compressed_dot; compressed_chebyshev);

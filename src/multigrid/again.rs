@@ -1,107 +1,188 @@
-//! The same hierarchy for new values on the pattern of the matrix: aggregates, blocks and the patterns of all products
-//! are kept, and numbers alone are computed.
+//! The same hierarchy for new values on the pattern of the matrix: aggregates, blocks and the patterns of the cycle's
+//! matrices are kept, and numbers alone are computed.
+//!
+//! What an update computes in is given back after it: A P and what smooths the prolongation would take several times
+//! the memory of A, and the pattern of A P is found again in a fifth of the time of an update.
 
+use super::cycle::{Coarsest, Cycle, Stored, Transfer};
 use super::setup::{OMEGA, Plan, conjugate_transpose};
-use super::strength::{damping, damping_again, strong_couplings};
-use super::{LevelFacts, MultigridOptions};
-use crate::backend::{CoarseningSteps, Conversions, CsrParts, RowShape};
+use super::strength::{damping, strong_couplings};
+use super::{LevelFacts, MultigridBackend, MultigridOptions};
+use crate::backend::{
+    Backend, CoarseningSteps, Conversions, CsrParts, CsrPattern, Offsets, RowShape, copied,
+};
 use crate::error::Result;
-use crate::matrix::{Csr, TripleProduct, multiply, multiply_again};
+use crate::matrix::{Csr, multiply, multiply_again};
 use crate::scalar::Scalar;
 
-/// The matrices between the finest one and the coarsest, in the precision of the finest. The first new values make
-/// them; from then on nothing is allocated but a few vectors.
+/// What new values need beside the cycle and the plans. The first new values make it.
 #[derive(Debug)]
-pub(super) struct Kept<T: Scalar, B: CoarseningSteps> {
-    pub(super) levels: Vec<KeptLevel<T, B>>,
+pub(super) struct Kept<B: Backend> {
+    levels: Vec<KeptLevel<B>>,
 }
 
 /// What leads from a level to the next.
 #[derive(Debug)]
-pub(super) struct KeptLevel<T: Scalar, B: CoarseningSteps> {
-    /// The couplings that were strong, and what smooths the prolongation; none where it is not smoothed.
-    smoothing: Option<(Csr<f32, B>, Csr<T, B>)>,
-    pub(super) prolongation: Csr<T, B>,
-    pub(super) restriction: Csr<T, B>,
+struct KeptLevel<B: Backend> {
+    /// The couplings that were strong; none where the prolongation is not smoothed.
+    strong: Option<Strong<B>>,
     /// Which entry of the prolongation each of the restriction is.
     places: B::Vec<u32>,
-    product: TripleProduct<T, B>,
 }
 
-impl<T: Scalar, B: CoarseningSteps> KeptLevel<T, B> {
-    /// The matrix of the next level.
-    pub(super) fn coarse(&self) -> &Csr<T, B> {
-        self.product.product()
+/// A pattern of its own.
+#[derive(Debug)]
+struct Strong<B: Backend> {
+    nodes: usize,
+    offsets: Offsets<B>,
+    neighbours: B::Vec<u32>,
+}
+
+impl<B: Backend> Strong<B> {
+    fn of(graph: Csr<f32, B>) -> Self {
+        let nodes = graph.rows();
+        let (offsets, neighbours, _) = graph.into_arrays();
+        Self { nodes, offsets, neighbours }
+    }
+
+    fn pattern(&self) -> CsrPattern<'_, B> {
+        let (offsets, indices) = (self.offsets.as_ref(), &*self.neighbours);
+        CsrPattern { rows: self.nodes, columns: self.nodes, offsets, indices }
     }
 }
 
-impl<T: Scalar, B: CoarseningSteps + Conversions> Kept<T, B> {
+/// A level's way to the next, and the matrix there, in the precision of the finest.
+#[derive(Debug)]
+pub(super) struct NewLevel<T: Scalar, B: Backend> {
+    pub(super) prolongation: Csr<T, B>,
+    pub(super) restriction: Csr<T, B>,
+    pub(super) coarse: Csr<T, B>,
+}
+
+impl<B: Backend> Kept<B> {
+    /// Bytes of all of it.
+    pub(super) fn storage_bytes(&self) -> usize {
+        let levels = self.levels.iter().map(|level| {
+            let strong = level.strong.as_ref();
+            let strong = strong.map_or(0, |strong| {
+                strong.offsets.as_ref().bytes() + B::len(&strong.neighbours) * size_of::<u32>()
+            });
+            strong + B::len(&level.places) * size_of::<u32>()
+        });
+        levels.sum()
+    }
+}
+
+impl<B: MultigridBackend> Kept<B> {
     /// For the first new values: couplings are strong by these.
-    pub(super) fn new(
+    pub(super) fn new<T: Scalar>(
         backend: &B,
         a: &Csr<T, B>,
         plans: &[Plan<T, B>],
         options: &MultigridOptions,
-    ) -> Result<Self> {
-        let mut levels: Vec<KeptLevel<T, B>> = Vec::with_capacity(plans.len());
+    ) -> Result<(Self, Vec<NewLevel<T, B>>)> {
+        let (mut kept, mut new) = (Vec::with_capacity(plans.len()), Vec::<NewLevel<T, B>>::new());
+        let mut before = None;
         for plan in plans {
-            let a = levels.last().map_or(a, KeptLevel::coarse);
-            let (smoothing, p) = if plan.smoothed {
+            let tentative = plan.groups.tentative(backend, before.replace(&plan.groups))?;
+            let a = new.last().map_or(a, |level| &level.coarse);
+            let (strong, prolongation) = if plan.smoothed {
                 let strong = strong_couplings(backend, a, &plan.nodes, options.strength)?;
-                let damping = damping(backend, a, &plan.nodes, &strong, OMEGA)?;
-                let p = multiply(backend, &damping, &plan.tentative)?;
-                (Some((strong, damping)), p)
+                let damping = damping(backend, a, &plan.nodes, strong.parts().pattern(), OMEGA)?;
+                let p = multiply(backend, &damping, &tentative)?;
+                (Some(Strong::of(strong)), p)
             } else {
-                (None, plan.tentative.copied(backend)?)
+                (None, tentative)
             };
-            let r = conjugate_transpose(backend, &p)?;
-            let places = places_in_transpose(backend, &p, &r)?;
-            let product = TripleProduct::new(backend, &r, a, &p)?;
-            levels.push(KeptLevel { smoothing, prolongation: p, restriction: r, places, product });
+            let restriction = conjugate_transpose(backend, &prolongation)?;
+            let places = places_in_transpose(backend, &prolongation, &restriction)?;
+            let coarse = multiply(backend, &restriction, &multiply(backend, a, &prolongation)?)?;
+            kept.push(KeptLevel { strong, places });
+            new.push(NewLevel { prolongation, restriction, coarse });
         }
-        Ok(Self { levels })
+        Ok((Self { levels: kept }, new))
     }
 
-    /// Numbers for the values of `a`, whose pattern is that of the matrix before.
-    pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>, plans: &[Plan<T, B>]) -> Result<()> {
-        let mut done: &[KeptLevel<T, B>] = &[];
-        let mut rest = &mut self.levels[..];
-        for plan in plans {
-            let a = done.last().map_or(a, KeptLevel::coarse);
-            let (level, behind) = rest.split_first_mut().expect("a level for each plan");
-            let KeptLevel { smoothing, prolongation: p, restriction: r, places, product } = level;
-            if let Some((strong, damping)) = smoothing {
-                damping_again(backend, a, &plan.nodes, strong, OMEGA, damping)?;
-                multiply_again(backend, damping, &plan.tentative, p)?;
-                backend.gather(p.parts().values, places, r.values_mut())?;
-                if T::COMPLEX {
-                    backend.conjugate(r.values_mut())?;
+    /// Numbers for the values of `a`, whose pattern is that of the matrix before, on the patterns of the cycle.
+    pub(super) fn again<T: Scalar, S: Scalar>(
+        &self,
+        backend: &B,
+        a: &Csr<T, B>,
+        plans: &[Plan<T, B>],
+        cycle: &Cycle<S, B>,
+    ) -> Result<Vec<NewLevel<T, B>>> {
+        let mut new = Vec::<NewLevel<T, B>>::with_capacity(plans.len());
+        let mut before = None;
+        for (number, (plan, kept)) in plans.iter().zip(&self.levels).enumerate() {
+            let a = new.last().map_or(a, |level| &level.coarse);
+            let tentative = plan.groups.tentative(backend, before.replace(&plan.groups))?;
+            let patterns = patterns(cycle, number).expect("the cycle has matrices in compressed rows");
+            let prolongation = match &kept.strong {
+                Some(strong) => {
+                    let damping = damping(backend, a, &plan.nodes, strong.pattern(), OMEGA)?;
+                    let mut p = on_pattern(backend, patterns.prolongation)?;
+                    multiply_again(backend, &damping, &tentative, &mut p)?;
+                    p
                 }
+                None => tentative,
+            };
+            let mut restriction = on_pattern::<T, B>(backend, patterns.restriction)?;
+            backend.gather(prolongation.parts().values, &kept.places, restriction.values_mut())?;
+            if T::COMPLEX {
+                backend.conjugate(restriction.values_mut())?;
             }
-            product.update(backend, r, a, p)?;
-            (done, rest) = (std::slice::from_ref(level), behind);
+            let half = multiply(backend, a, &prolongation)?;
+            let coarse = match patterns.coarse {
+                Some(pattern) => {
+                    let mut coarse = on_pattern(backend, pattern)?;
+                    multiply_again(backend, &restriction, &half, &mut coarse)?;
+                    coarse
+                }
+                None => multiply(backend, &restriction, &half)?,
+            };
+            new.push(NewLevel { prolongation, restriction, coarse });
         }
-        Ok(())
+        Ok(new)
     }
+}
 
-    /// Bytes of all of it.
-    pub(super) fn storage_bytes(&self) -> usize {
-        let levels = self.levels.iter().map(|level| {
-            let smoothing = level.smoothing.as_ref();
-            smoothing.map_or(0, |(strong, damping)| strong.storage_bytes() + damping.storage_bytes())
-                + level.prolongation.storage_bytes()
-                + level.restriction.storage_bytes()
-                + B::len(&level.places) * size_of::<u32>()
-                + level.product.storage_bytes()
-        });
-        levels.sum()
-    }
+/// Rows and entries of the levels below the finest.
+pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
+    new: &[NewLevel<T, B>],
+) -> impl Iterator<Item = LevelFacts> + '_ {
+    new.iter().map(|level| LevelFacts { rows: level.coarse.rows(), entries: level.coarse.nonzeros() })
+}
 
-    /// Rows and entries of the levels below the finest.
-    pub(super) fn facts(&self) -> impl Iterator<Item = LevelFacts> + '_ {
-        let coarse = self.levels.iter().map(KeptLevel::coarse);
-        coarse.map(|a| LevelFacts { rows: a.rows(), entries: a.nonzeros() })
-    }
+/// Patterns of a level of a cycle, and of the matrix of the next; of the coarsest there is none where its inverse is
+/// stored.
+struct Patterns<'a, B: Backend> {
+    prolongation: CsrPattern<'a, B>,
+    restriction: CsrPattern<'a, B>,
+    coarse: Option<CsrPattern<'a, B>>,
+}
+
+fn patterns<S: Scalar, B: MultigridBackend>(cycle: &Cycle<S, B>, number: usize) -> Option<Patterns<'_, B>> {
+    let Transfer::Matrices { prolongation, restriction } = &cycle.levels[number].transfer else {
+        return None;
+    };
+    let next = match (cycle.levels.get(number + 1), &cycle.coarsest) {
+        (Some(level), _) => Some(&level.a),
+        (None, Coarsest::Smoothed(a, _)) => Some(a),
+        (None, _) => None,
+    };
+    let coarse = next.and_then(|a| match a {
+        Stored::Rows(a) => Some(a.parts().pattern()),
+        _ => None,
+    });
+    let (prolongation, restriction) = (prolongation.parts().pattern(), restriction.parts().pattern());
+    Some(Patterns { prolongation, restriction, coarse })
+}
+
+/// A matrix with this pattern, whose values are still to come.
+fn on_pattern<T: Scalar, B: Backend>(backend: &B, pattern: CsrPattern<'_, B>) -> Result<Csr<T, B>> {
+    let (offsets, indices) = (pattern.offsets.copied(backend)?, copied(backend, pattern.indices)?);
+    let values = backend.buffer(B::len(pattern.indices))?;
+    Ok(Csr::from_parts_unchecked(pattern.rows, pattern.columns, offsets, indices, values))
 }
 
 /// Which entry of `p` each of its transpose is.

@@ -185,8 +185,8 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
     options: &MultigridOptions,
 ) -> Smoother<T, B> {
     match options.real_eigenvalues {
-        true => Smoother::new(Scaling::Diagonal(scales), options.steps, 1.0),
-        false => Smoother::plain(Scaling::Diagonal(scales), options.steps),
+        true => Smoother::new(Scaling::Diagonal(scales), options.smoothing_steps(), 1.0),
+        false => Smoother::plain(Scaling::Diagonal(scales), options.smoothing_steps()),
     }
 }
 

@@ -50,7 +50,7 @@ mod spread;
 mod strength;
 mod tentative;
 
-use again::Kept;
+use again::{Kept, NewLevel};
 use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
@@ -94,7 +94,7 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     cycle: AnyCycle<T, B>,
     plans: Vec<Plan<T, B>>,
     /// What new values are computed in, from the first on.
-    kept: Option<Kept<T, B>>,
+    kept: Option<Kept<B>>,
     options: MultigridOptions,
     facts: MultigridFacts,
     /// Rows of this part, where the matrix is spread over several.
@@ -109,18 +109,35 @@ enum AnyCycle<T: Scalar, B: MultigridBackend> {
 }
 
 impl<T: Scalar, B: MultigridBackend> AnyCycle<T, B> {
-    /// The cycle of levels that stay where they are.
-    fn of_kept(backend: &B, a: &Csr<T, B>, kept: &Kept<T, B>, options: &MultigridOptions) -> Result<Self> {
-        let matrices = std::iter::once(a).chain(kept.levels.iter().map(|level| level.coarse()));
-        let levels =
-            matrices.zip(&kept.levels).map(|(a, level)| [a, &level.prolongation, &level.restriction]);
-        let coarsest = kept.levels.last().map_or(a, |level| level.coarse());
-        let coarsest = (coarsest, inverse_of(backend, coarsest, options)?);
+    /// The cycle of levels for new values.
+    fn of_new(
+        backend: &B,
+        a: &Csr<T, B>,
+        new: Vec<NewLevel<T, B>>,
+        options: &MultigridOptions,
+    ) -> Result<Self> {
+        let mut matrix = a.copied(backend)?;
+        let mut levels = Vec::with_capacity(new.len());
+        for NewLevel { prolongation, restriction, coarse } in new {
+            levels.push([std::mem::replace(&mut matrix, coarse), prolongation, restriction]);
+        }
+        Self::new(backend, levels, matrix, options)
+    }
+
+    /// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix.
+    fn new(
+        backend: &B,
+        levels: Vec<[Csr<T, B>; 3]>,
+        coarsest: Csr<T, B>,
+        options: &MultigridOptions,
+    ) -> Result<Self> {
+        let inverse = inverse_of(backend, &coarsest, options)?;
+        let (levels, coarsest) = (levels.into_iter(), (coarsest, inverse));
         Ok(if options.is_narrow::<T>() {
-            let rounded = |a: &Csr<T, B>| a.to_rounded(backend);
-            Self::Narrow(moved(backend, levels, coarsest, options, rounded, |a| a.to_rounded(backend))?)
+            let rounded = |a: Csr<T, B>| a.to_rounded(backend);
+            Self::Narrow(moved(backend, levels, coarsest, options, rounded, rounded)?)
         } else {
-            Self::Full(moved(backend, levels, coarsest, options, |a| a.copied(backend), Ok)?)
+            Self::Full(moved(backend, levels, coarsest, options, Ok, Ok)?)
         })
     }
 }
@@ -211,13 +228,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let facts = MultigridFacts { levels: hierarchy.facts(), grid: false };
         let Hierarchy { levels, coarsest, plans } = hierarchy;
         let levels = levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
-        let inverse = inverse_of(backend, &coarsest, &options)?;
-        let cycle = if options.is_narrow::<T>() {
-            let rounded = |a: Csr<T, B>| a.to_rounded(backend);
-            AnyCycle::Narrow(moved(backend, levels, (coarsest, inverse), &options, rounded, rounded)?)
-        } else {
-            AnyCycle::Full(moved(backend, levels, (coarsest, inverse), &options, Ok, Ok)?)
-        };
+        let cycle = AnyCycle::new(backend, levels.collect(), coarsest, &options)?;
         Ok(Self { cycle, plans, kept: None, options, facts, own: None })
     }
 
@@ -237,7 +248,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             AnyCycle::Full(cycle) => cycle.storage_bytes(),
             AnyCycle::Narrow(cycle) => cycle.storage_bytes(),
         };
-        let plans = self.plans.iter().map(|plan| plan.tentative.storage_bytes()).sum::<usize>();
+        let plans = self.plans.iter().map(|plan| plan.groups.storage_bytes()).sum::<usize>();
         cycle + plans + self.kept.as_ref().map_or(0, Kept::storage_bytes)
     }
 }
@@ -282,7 +293,7 @@ fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
     let mut all = Vec::new();
     for [a, prolongation, restriction] in levels {
         let a = rounded(a)?;
-        let smoother = smoother(backend, &a, &mut in_blocks, options.steps, options)?;
+        let smoother = smoother(backend, &a, &mut in_blocks, options.smoothing_steps(), options)?;
         let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
         let transfer = Transfer::Matrices { prolongation, restriction };
         all.push(Level { a: Stored::Rows(a), smoother, transfer, twice: false });
@@ -301,13 +312,13 @@ fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
 fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
     backend: &B,
     cycle: &mut Cycle<S, B>,
-    (a, kept): (&Csr<T, B>, &Kept<T, B>),
+    (a, new): (&Csr<T, B>, &[NewLevel<T, B>]),
     inverse: Option<Csr<T, B>>,
     write: impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
     narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
 ) -> Result<()> {
     let mut matrix = a;
-    for (level, from) in cycle.levels.iter_mut().zip(&kept.levels) {
+    for (level, from) in cycle.levels.iter_mut().zip(new) {
         if let Stored::Rows(a) = &mut level.a {
             write(matrix.parts().values, a.values_mut())?;
             level.smoother.renew(backend, a)?;
@@ -316,7 +327,7 @@ fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
             write(from.prolongation.parts().values, prolongation.values_mut())?;
             write(from.restriction.parts().values, restriction.values_mut())?;
         }
-        matrix = from.coarse();
+        matrix = &from.coarse;
     }
     if let Some(inverse) = inverse {
         cycle.coarsest = Coarsest::Inverse(narrowed(inverse)?);
@@ -411,28 +422,30 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         }
         Error::check_dimension("entries of the matrix", finest.entries, a.nonzeros())?;
         check_finite(backend, a)?;
-        let Some(kept) = &mut self.kept else {
-            let kept = Kept::new(backend, a, &self.plans, &self.options)?;
-            self.cycle = AnyCycle::of_kept(backend, a, &kept, &self.options)?;
-            self.facts.levels = std::iter::once(finest).chain(kept.facts()).collect();
+        let Some(kept) = &self.kept else {
+            let (kept, new) = Kept::new(backend, a, &self.plans, &self.options)?;
+            let levels = std::iter::once(finest).chain(again::facts(&new)).collect();
+            self.cycle = AnyCycle::of_new(backend, a, new, &self.options)?;
+            self.facts.levels = levels;
             self.kept = Some(kept);
             return Ok(());
         };
-        kept.update(backend, a, &self.plans)?;
-        let coarsest = kept.levels.last().map_or(a, |level| level.coarse());
-        let inverse = inverse_of(backend, coarsest, &self.options)?;
+        let inverse = |new: &[NewLevel<T, B>]| {
+            inverse_of(backend, new.last().map_or(a, |level| &level.coarse), &self.options)
+        };
         match &mut self.cycle {
             AnyCycle::Full(cycle) => {
-                renew(backend, cycle, (a, kept), inverse, |from, to| backend.copy(from, to), Ok)
+                let new = kept.again(backend, a, &self.plans, cycle)?;
+                let write = |from: &B::Slice<T>, to: &mut B::Slice<T>| backend.copy(from, to);
+                renew(backend, cycle, (a, &new), inverse(&new)?, write, Ok)
             }
-            AnyCycle::Narrow(cycle) => renew(
-                backend,
-                cycle,
-                (a, kept),
-                inverse,
-                |from, to| backend.narrow::<T>(num_traits::One::one(), from, to),
-                |inverse| inverse.to_rounded(backend),
-            ),
+            AnyCycle::Narrow(cycle) => {
+                let new = kept.again(backend, a, &self.plans, cycle)?;
+                let write = |from: &B::Slice<T>, to: &mut B::Slice<T::Narrow>| {
+                    backend.narrow::<T>(num_traits::One::one(), from, to)
+                };
+                renew(backend, cycle, (a, &new), inverse(&new)?, write, |inverse| inverse.to_rounded(backend))
+            }
         }
     }
 

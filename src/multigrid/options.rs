@@ -28,8 +28,10 @@ pub struct MultigridOptions {
     pub unknowns_a_node: usize,
     /// What residuals are scaled by in smoothing.
     pub smoothing: Smoothing,
-    /// Steps of smoothing before and after the correction.
-    pub steps: usize,
+    /// Steps of smoothing before and after the correction; without, two where the eigenvalues of A are real, else
+    /// three: plain steps damp less, and upwind differences at a cell Peclet number of 100 on 64^3 points took 52
+    /// iterations with two and 37 with three.
+    pub steps: Option<usize>,
     /// A matrix of so many rows is not made smaller any more.
     pub coarsest_rows: usize,
     /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
@@ -52,7 +54,7 @@ impl Default for MultigridOptions {
             strength: 0.25,
             unknowns_a_node: 1,
             smoothing: Smoothing::Auto,
-            steps: 2,
+            steps: None,
             coarsest_rows: 400,
             most_entries: 3.0,
             narrow: false,
@@ -87,7 +89,7 @@ impl MultigridOptions {
     /// Sets [`MultigridOptions::steps`].
     #[must_use]
     pub fn steps(mut self, steps: usize) -> Self {
-        self.steps = steps;
+        self.steps = Some(steps);
         self
     }
 
@@ -131,13 +133,18 @@ impl MultigridOptions {
         self.narrow && size_of::<T::Narrow>() < size_of::<T>()
     }
 
+    /// Steps of smoothing before and after the correction.
+    pub(super) fn smoothing_steps(&self) -> usize {
+        self.steps.unwrap_or(if self.real_eigenvalues { 2 } else { 3 })
+    }
+
     /// Refuses what has no meaning.
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         if !(0.0..=1.0).contains(&self.strength) {
             return refused(format!("strength {} of couplings: from 0 to 1", self.strength));
         }
-        if self.unknowns_a_node == 0 || self.steps == 0 || self.coarsest_rows == 0 {
+        if self.unknowns_a_node == 0 || self.steps == Some(0) || self.coarsest_rows == 0 {
             return refused("multigrid with no unknowns a node, steps or coarsest rows".into());
         }
         if self.most_entries.is_nan() || self.most_entries < 1.0 {

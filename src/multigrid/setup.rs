@@ -2,9 +2,9 @@
 
 use super::aggregate::Aggregates;
 use super::strength::{Nodes, damping, strong_couplings};
-use super::tentative::{NearNull, tentative};
+use super::tentative::{Groups, NearNull, tentative};
 use super::{LevelFacts, MultigridOptions};
-use crate::backend::{CoarseningSteps, Conversions};
+use crate::backend::{CoarseningSteps, Conversions, copied};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::scalar::Scalar;
@@ -23,7 +23,7 @@ pub(super) const OMEGA: f64 = 4.0 / 3.0;
 #[derive(Debug)]
 pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
     pub(super) nodes: Nodes,
-    pub(super) tentative: Csr<T, B>,
+    pub(super) groups: Groups<T, B>,
     pub(super) smoothed: bool,
 }
 
@@ -52,6 +52,7 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
     ) -> Result<Self> {
         let finest = a.nonzeros();
         let mut nodes = Nodes::of_size(a.rows(), options.unknowns_a_node);
+        let given = near_null.is_some();
         let mut near_null = match near_null {
             Some(near_null) => near_null,
             None => NearNull::constant(backend, a.rows(), &nodes)?,
@@ -70,8 +71,9 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
             if p.columns() == 0 || p.columns() as f64 > STAGNATION * a.rows() as f64 {
                 break;
             }
-            let smoothed = multiply(backend, &damping(backend, a, &nodes, &graph, OMEGA)?, &p)?;
-            drop((graph, aggregates));
+            let smoothed =
+                multiply(backend, &damping(backend, a, &nodes, graph.parts().pattern(), OMEGA)?, &p)?;
+            drop(graph);
             let mut built = galerkin(backend, a, smoothed)?;
             let most = options.most_entries * finest as f64;
             let fits = (entries + built.1.nonzeros()) as f64 <= most;
@@ -79,8 +81,15 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
                 built = galerkin(backend, a, p.copied(backend)?)?;
             }
             entries += built.1.nonzeros();
+            let groups = match (near_null, &coarse_null) {
+                (NearNull::One(vector), NearNull::One(norms)) => {
+                    let vector = (given && this.levels.is_empty()).then_some(vector);
+                    Groups::One { of: aggregates.of, norms: copied(backend, norms)?, vector }
+                }
+                _ => Groups::Several(p),
+            };
             this.push(built);
-            this.plans.push(Plan { nodes, tentative: p, smoothed: fits });
+            this.plans.push(Plan { nodes, groups, smoothed: fits });
             (nodes, near_null) = (coarse_nodes, coarse_null);
         }
         Ok(this)

@@ -147,6 +147,11 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
             Scaling::Diagonal(d) => {
                 let by = ChebyshevStep { keep, momentum, step, d: Some(&**d), r: b, last };
                 let Some(now) = now else { return backend.chebyshev_step(by, None) };
+                if let Some(a) = a.chebyshev_product()
+                    && a.chebyshev_step(backend, ChebyshevStep { last: &mut *by.last, ..by }, now)?
+                {
+                    return Ok(());
+                }
                 a.apply(backend, now, t)?;
                 backend.chebyshev_step(by, Some((now, t)))
             }
@@ -190,6 +195,14 @@ pub(super) fn residual<T: Scalar, B: MultigridBackend>(
     x: &B::Slice<T>,
     t: &mut B::Slice<T>,
 ) -> Result<()> {
+    // In one pass where the matrix can end a product in a step: of length one, from nothing.
+    if let Some(a) = a.chebyshev_product() {
+        let (keep, momentum, step) = (T::Real::zero(), T::Real::zero(), T::Real::one());
+        let by = ChebyshevStep { keep, momentum, step, d: None, r: b, last: &mut *t };
+        if a.chebyshev_step(backend, by, x)? {
+            return Ok(());
+        }
+    }
     backend.copy(b, t)?;
     a.product_op(backend, Op::None, -T::one(), x, T::one(), t)
 }

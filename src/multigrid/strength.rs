@@ -1,7 +1,8 @@
 //! Which couplings are strong, and the matrix without the others.
 
 use crate::backend::{
-    CoarseningSteps, Conversions, Host, NARROW_LIMIT, Offsets, OffsetsRef, offsets_of, with_offsets,
+    CoarseningSteps, Conversions, CsrPattern, Host, NARROW_LIMIT, Offsets, OffsetsRef, offsets_of,
+    with_offsets,
 };
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -141,15 +142,14 @@ pub(super) fn damping<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     a: &Csr<T, B>,
     nodes: &Nodes,
-    strong: &Csr<f32, B>,
+    strong: CsrPattern<'_, B>,
     omega: f64,
 ) -> Result<Csr<T, B>> {
     if let Some(node_of) = nodes.of_each() {
-        let (a, strong) = (a.to_host(backend)?, strong.to_host(backend)?);
-        return damping_of_nodes(&a, &node_of, &strong, omega).into_backend(backend);
+        let strong = (strong.offsets.download(backend)?, backend.download(strong.indices)?);
+        return damping_of_nodes(&a.to_host(backend)?, &node_of, &strong, omega).into_backend(backend);
     }
     let n = a.rows();
-    let strong = strong.parts().pattern();
     let mut lengths = backend.zeros::<u32>(n + 1)?;
     backend.row_lengths(strong.offsets, 0, u32::MAX as usize, B::part_mut(&mut lengths, 0..n))?;
     backend.add_constant(1_u32, B::part_mut(&mut lengths, 0..n))?;
@@ -160,30 +160,18 @@ pub(super) fn damping<T: Scalar, B: CoarseningSteps + Conversions>(
     Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
 }
 
-/// The same for new values of A, where the same couplings count as strong.
-pub(super) fn damping_again<T: Scalar, B: CoarseningSteps + Conversions>(
-    backend: &B,
-    a: &Csr<T, B>,
-    nodes: &Nodes,
-    strong: &Csr<f32, B>,
+/// The same between nodes of several unknowns, of which `strong` has offsets and neighbours: nothing is lumped.
+fn damping_of_nodes<T: Scalar>(
+    a: &Csr<T>,
+    node_of: &[u32],
+    (starts, neighbours): &(Vec<usize>, Vec<u32>),
     omega: f64,
-    damping: &mut Csr<T, B>,
-) -> Result<()> {
-    if nodes.0.is_some() {
-        *damping = self::damping(backend, a, nodes, strong, omega)?;
-        return Ok(());
-    }
-    let (_, indices, values) = damping.arrays_mut();
-    let omega = T::Real::from_f64(omega);
-    backend.damped_entries(a.parts(), strong.parts().pattern(), omega, indices, values)
-}
-
-/// The same between nodes of several unknowns: nothing is lumped.
-fn damping_of_nodes<T: Scalar>(a: &Csr<T>, node_of: &[u32], strong: &Csr<f32>, omega: f64) -> Csr<T> {
+) -> Csr<T> {
     let n = a.rows();
     let kept = |i: usize, j: u32| {
         let (this, other) = (node_of[i], node_of[j as usize]);
-        j as usize != i && (other == this || strong.row(this as usize).0.binary_search(&other).is_ok())
+        let of_this = &neighbours[starts[this as usize]..starts[this as usize + 1]];
+        j as usize != i && (other == this || of_this.binary_search(&other).is_ok())
     };
     let omega = T::Real::from_f64(omega);
     let rows = (0..n).into_par_iter().with_min_len(1 << 8).map(|i| {

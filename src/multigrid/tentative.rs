@@ -79,19 +79,74 @@ fn of_one<T: Scalar, B: CoarseningSteps + Conversions>(
     aggregates: &Aggregates<B>,
     vector: &B::Slice<T::Real>,
 ) -> Result<(Csr<T, B>, Norms<T, B>)> {
-    let n = B::len(vector);
-    // Nodes in an aggregate have an entry.
-    let mut lengths = backend.buffer(n + 1)?;
-    backend.group_flags(&aggregates.of, true, &mut lengths)?;
-    let (offsets, entries) = offsets_of(backend, &lengths)?;
-    let (mut indices, mut values) = (backend.buffer(entries)?, backend.buffer::<T>(entries)?);
-    backend.group_entries(&aggregates.of, vector, offsets.as_ref(), &mut indices, &mut values)?;
-    let mut p = Csr::from_parts_unchecked(n, aggregates.count, offsets, indices, values);
+    let mut p = parts_of::<T, B>(backend, &aggregates.of, aggregates.count, vector)?;
     let mut norms = backend.buffer(aggregates.count)?;
     backend.row_norms(p.transpose(backend)?.parts(), &mut norms)?;
     let (pattern, values) = p.pattern_and_values();
     backend.divide_by_column(pattern.indices, &norms, values)?;
     Ok((p, norms))
+}
+
+/// The part of a vector on each of `count` aggregates as a column.
+fn parts_of<T: Scalar, B: CoarseningSteps>(
+    backend: &B,
+    of: &B::Slice<u32>,
+    count: usize,
+    vector: &B::Slice<T::Real>,
+) -> Result<Csr<T, B>> {
+    let n = B::len(of);
+    // Nodes in an aggregate have an entry.
+    let mut lengths = backend.buffer(n + 1)?;
+    backend.group_flags(of, true, &mut lengths)?;
+    let (offsets, entries) = offsets_of(backend, &lengths)?;
+    let (mut indices, mut values) = (backend.buffer(entries)?, backend.buffer::<T>(entries)?);
+    backend.group_entries(of, vector, offsets.as_ref(), &mut indices, &mut values)?;
+    Ok(Csr::from_parts_unchecked(n, count, offsets, indices, values))
+}
+
+/// What a tentative prolongation is made from again for new values: a quarter of its memory where each unknown is a
+/// node.
+#[derive(Debug)]
+pub(super) enum Groups<T: Scalar, B: Backend> {
+    /// The aggregate of each unknown, the norm of the near-null vector on each, and that vector itself where it is
+    /// neither one everywhere nor the norms of the level before.
+    One { of: B::Vec<u32>, norms: Norms<T, B>, vector: Option<B::Vec<T::Real>> },
+    /// P itself.
+    Several(Csr<T, B>),
+}
+
+impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
+    /// P; `before` is what the level before has.
+    pub(super) fn tentative(&self, backend: &B, before: Option<&Self>) -> Result<Csr<T, B>> {
+        let (of, norms, vector) = match self {
+            Self::One { of, norms, vector } => (of, norms, vector),
+            Self::Several(p) => return p.copied(backend),
+        };
+        let mut p = match (vector, before) {
+            (Some(vector), _) | (None, Some(Self::One { norms: vector, .. })) => {
+                parts_of(backend, of, B::len(norms), vector)?
+            }
+            (None, _) => {
+                let mut ones = backend.buffer(B::len(of))?;
+                backend.fill(T::Real::one(), &mut ones)?;
+                parts_of::<T, B>(backend, of, B::len(norms), &ones)?
+            }
+        };
+        let (pattern, values) = p.pattern_and_values();
+        backend.divide_by_column(pattern.indices, norms, values)?;
+        Ok(p)
+    }
+
+    /// Bytes of all of it.
+    pub(super) fn storage_bytes(&self) -> usize {
+        match self {
+            Self::One { of, norms, vector } => {
+                let reals = B::len(norms) + vector.as_ref().map_or(0, |vector| B::len(vector));
+                B::len(of) * size_of::<u32>() + reals * size_of::<T::Real>()
+            }
+            Self::Several(p) => p.storage_bytes(),
+        }
+    }
 }
 
 /// What one aggregate gives.

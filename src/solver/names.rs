@@ -191,8 +191,8 @@ impl fmt::Display for IlutChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MultigridChoice {
-    /// `steps`: of smoothing, before and after.
-    pub steps: usize,
+    /// `steps`: of smoothing, before and after; without, two for a Hermitian matrix, else three.
+    pub steps: Option<usize>,
     /// `unknowns`: of each node, which lie one behind the other; 0: found by rows that have the same columns.
     pub unknowns: usize,
     /// `smoothing`: `auto`, `diagonal` or `blocks`.
@@ -205,7 +205,7 @@ pub struct MultigridChoice {
 
 impl Default for MultigridChoice {
     fn default() -> Self {
-        Self { steps: 2, unknowns: 0, smoothing: Smoothing::Auto, narrow: true, boxes: true }
+        Self { steps: None, unknowns: 0, smoothing: Smoothing::Auto, narrow: true, boxes: true }
     }
 }
 
@@ -213,7 +213,8 @@ impl MultigridChoice {
     /// As the hierarchy takes it.
     pub(super) fn options(self) -> MultigridOptions {
         let Self { steps, unknowns, smoothing, narrow, boxes } = self;
-        let options = MultigridOptions::default().steps(steps).unknowns_a_node(unknowns.max(1));
+        let mut options = MultigridOptions::default().unknowns_a_node(unknowns.max(1));
+        options.steps = steps;
         options.smoothing(smoothing).narrow(narrow).boxes(boxes)
     }
 }
@@ -230,7 +231,7 @@ impl FromStr for MultigridChoice {
                 return refused("options are written name=value");
             };
             match (name, number(value), value) {
-                ("steps", Some(steps), _) => choice.steps = steps,
+                ("steps", Some(steps), _) => choice.steps = Some(steps),
                 ("unknowns", Some(unknowns), _) => choice.unknowns = unknowns,
                 ("unknowns", _, "auto") => choice.unknowns = 0,
                 ("smoothing", _, "auto") => choice.smoothing = Smoothing::Auto,
@@ -256,8 +257,8 @@ impl fmt::Display for MultigridChoice {
     /// What differs from the default.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (default, mut all) = (Self::default(), Vec::new());
-        if self.steps != default.steps {
-            all.push(format!("steps={}", self.steps));
+        if let Some(steps) = self.steps {
+            all.push(format!("steps={steps}"));
         }
         if self.unknowns != default.unknowns {
             all.push(format!("unknowns={}", self.unknowns));

@@ -197,9 +197,11 @@ pub fn preconditioners(b: &Cuda) {
         let low = a.to_rounded(b).unwrap();
         let diagonal = Arc::new(Jacobi::new(b, &low).unwrap());
         // A product that ends in the step, where the backend has it.
-        let compressed = residua::matrix::build::<f32, B, f32>(b, "compressed", &low).unwrap();
-        let m = Chebyshev::new(b, Arc::new(compressed), diagonal, 4).unwrap();
-        z.extend(applied(b, &Narrowed::new::<f64, B>(m).unwrap(), &vector::<f64>(400)));
+        for format in ["compressed", "dia", "csr"] {
+            let stored = residua::matrix::build::<f32, B, f32>(b, format, &low).unwrap();
+            let m = Chebyshev::new(b, Arc::new(stored), diagonal.clone(), 4).unwrap();
+            z.extend(applied(b, &Narrowed::new::<f64, B>(m).unwrap(), &vector::<f64>(400)));
+        }
         z
     }
     // A grid, and one that the last line ends early.

@@ -20,6 +20,28 @@ type Dense<T> = [[T; DENSE_LIMIT]; DENSE_LIMIT];
 /// Values that one task looks at.
 const EXACT_CHUNK: usize = 1 << 14;
 
+/// An element of a step of Chebyshev's iteration; `from` is z and A z there, and `step` has the diagonal in it.
+#[inline(always)]
+fn stepped<T: Scalar>((keep, momentum, step): (T, T, T), r: T, from: Option<(T, T)>, last: T) -> T {
+    let next = from.map_or(step * r, |(z, t)| keep * z + step * (r - t));
+    if momentum == T::zero() { next } else { next + momentum * last }
+}
+
+/// For a product that ends in a step: its element, from the row, (A z)\[row\] and what `last` had there.
+#[inline(always)]
+pub(super) fn step_of_row<'a, T: Scalar>(
+    (keep, momentum, step): (T::Real, T::Real, T::Real),
+    d: Option<&'a [T::Real]>,
+    r: &'a [T],
+    z: &'a [T],
+) -> impl Fn(usize, T, T) -> T + Sync + Send + Copy + 'a {
+    let (keep, momentum) = (T::from_real(keep), T::from_real(momentum));
+    move |row, t, last| {
+        let step = T::from_real(d.map_or(step, |d| step * d[row]));
+        stepped((keep, momentum, step), r[row], Some((z[row], t)), last)
+    }
+}
+
 impl PreconditionSteps for Host {
     fn block_inverses<V: Widen<T>, T: Scalar>(
         &self,
@@ -100,8 +122,7 @@ impl PreconditionSteps for Host {
             let (d, from) = (d.map(|d| &d[here.clone()]), from.map(|(z, t)| (&z[here.clone()], &t[here])));
             for (i, (last, &r)) in last.iter_mut().zip(r).enumerate() {
                 let step = T::from_real(d.map_or(step, |d| step * d[i]));
-                let next = from.map_or(step * r, |(z, t)| keep * z[i] + step * (r - t[i]));
-                *last = if momentum == T::zero() { next } else { next + momentum * *last };
+                *last = stepped((keep, momentum, step), r, from.map(|(z, t)| (z[i], t[i])), *last);
             }
         });
         Ok(())

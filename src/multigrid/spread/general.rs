@@ -96,7 +96,8 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
             }
         };
         let p = moved_columns(p, coarse_parts[communicator.part()].start, coarse);
-        let damping = damping(&Host, &matrix, &nodes, &strong, OMEGA)?.window(&Host, 0..n)?;
+        let damping =
+            damping(&Host, &matrix, &nodes, strong.parts().pattern(), OMEGA)?.window(&Host, 0..n)?;
         let all_rows = |p: &Csr<T>| stacked(coarse, &[p.copied(&Host)?, halo.rows(communicator, p)?]);
         let local = matrix.window(&Host, 0..n)?;
         let galerkin = |p: &Csr<T>| -> Result<(Csr<T>, Csr<T>)> {

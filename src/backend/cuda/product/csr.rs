@@ -6,7 +6,7 @@ use crate::backend::cuda::launch::{Constants, kernels};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning::{self, CsrWay};
 use crate::backend::cuda::{Cuda, capture};
-use crate::backend::{Backend, CsrParts, RowBins, RowExtent, VectorOps, with_offsets};
+use crate::backend::{Backend, ChebyshevStep, CsrParts, RowBins, RowExtent, VectorOps, with_offsets};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar, Widen};
 
@@ -41,6 +41,21 @@ mod kernel {
             y: &mut Slice<T>,
             capacity: u32,
             conjugate: u32,
+        );
+        fn csr_stream_chebyshev(
+            rows: u64,
+            count: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            keep: T::Real,
+            momentum: T::Real,
+            step: T::Real,
+            d: Option<&Slice<T::Real>>,
+            r: &Slice<T>,
+            z: &Slice<T>,
+            last: &mut Slice<T>,
+            capacity: u32,
         );
         fn csr_stream_dot(
             rows: u64,
@@ -263,6 +278,21 @@ fn run<V: Widen<T>, T: Scalar>(
             )
         }
     })
+}
+
+/// A step of Chebyshev's iteration from z, in one pass with the product A z; only where rows are streamed.
+pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: CsrParts<'_, V, Cuda>,
+    ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Cuda>,
+    z: &Slice<T>,
+) -> Result<bool> {
+    let (rows, count, columns, values) = (a.rows as u64, a.values.len() as u64, a.indices, a.values);
+    let CsrWay::Streamed { shape, capacity } = way(cuda, &a)? else { return Ok(false) };
+    with_offsets!(a.offsets, offsets => kernel::csr_stream_chebyshev(
+        cuda, shape, rows, count, offsets, columns, values, keep, momentum, step, d, r, z, last, capacity,
+    ))?;
+    Ok(true)
 }
 
 /// In one pass where rows are streamed and few; else the dot product follows. In large products, blocks that wait for

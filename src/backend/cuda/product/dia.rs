@@ -6,7 +6,7 @@ use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
-use crate::backend::{DiaParts, Gemv, VectorOps};
+use crate::backend::{ChebyshevStep, DiaParts, Gemv, VectorOps};
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
 
@@ -21,6 +21,11 @@ mod kernel {
         fn dia_dot(
             rows: u64, columns: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
             one: T, x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
+        );
+        fn dia_chebyshev(
+            rows: u64, stored: u32, count: u32, distances: &Slice<i64>, values: &Slice<V>,
+            keep: T::Real, momentum: T::Real, step: T::Real, d: Option<&Slice<T::Real>>,
+            r: &Slice<T>, z: &Slice<T>, last: &mut Slice<T>,
         );
         fn dia_transposed(
             rows: u64, columns: u64, diagonals: u32, distances: &Slice<i64>, values: &Slice<V>,
@@ -77,6 +82,20 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     }
     let shape = shape::<V, T>(&a);
     kernel::dia(cuda, shape, rows, columns, stored, count, distances, a.values, alpha, x, beta, y, conjugate)
+}
+
+/// A step of Chebyshev's iteration from z, in one pass with the product A z.
+pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
+    cuda: Cuda,
+    a: DiaParts<'_, V, Cuda>,
+    ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Cuda>,
+    z: &Slice<T>,
+) -> Result<()> {
+    let ((rows, _), (stored, count), distances) = sizes(&a);
+    let shape = shape::<V, T>(&a);
+    kernel::dia_chebyshev(
+        cuda, shape, rows, stored, count, distances, a.values, keep, momentum, step, d, r, z, last,
+    )
 }
 
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(

@@ -128,6 +128,15 @@ impl Products for Cuda {
         csr::product(*self, a, Form::new(*self, "csr", gemv)?)
     }
 
+    fn csr_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        step: ChebyshevStep<'_, T, Self>,
+        z: &Slice<T>,
+    ) -> Result<bool> {
+        csr::chebyshev(*self, a, step, z)
+    }
+
     fn csr_dot<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -175,6 +184,16 @@ impl Products for Cuda {
         gemv: Gemv<'_, T, Self>,
     ) -> Result<()> {
         dia::product(*self, a, gemv)
+    }
+
+    fn dia_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Self>,
+        step: ChebyshevStep<'_, T, Self>,
+        z: &Slice<T>,
+    ) -> Result<bool> {
+        dia::chebyshev(*self, a, step, z)?;
+        Ok(true)
     }
 
     fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(

@@ -208,6 +208,20 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     }
 }
 
+/// y\[row\] = `then`(row, (A x)\[row\], y\[row\]).
+pub(super) fn product_then<O: Offset, V: Widen<T>, T: Scalar>(
+    offsets: &[O],
+    indices: &[u32],
+    values: &[V],
+    x: &[T],
+    y: &mut [T],
+    then: impl Fn(usize, T, T) -> T + Sync + Send + Copy,
+) {
+    tasks(offsets, y).for_each(|(rows, y)| {
+        row_sums((offsets, indices, values), rows, V::widen, x, y, |row, sum, y| *y = then(row, sum, *y));
+    });
+}
+
 /// y = A x; returns x.y, conjugating x.
 pub(super) fn product_dot<O: Offset, V: Widen<T>, T: Scalar>(
     offsets: &[O],

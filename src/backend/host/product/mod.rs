@@ -17,10 +17,11 @@ mod shared;
 mod transposed;
 
 use super::Host;
+use super::precondition::step_of_row;
 use crate::backend::ProductModel;
 use crate::backend::{
-    CompressedParts, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Products, SellParts, VectorOps,
-    with_offsets,
+    ChebyshevStep, CompressedParts, CooParts, CsrParts, DiaParts, EllParts, Gemv, JdsParts, Products,
+    SellParts, VectorOps, with_offsets,
 };
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
@@ -81,6 +82,17 @@ impl Products for Host {
     ) -> Result<()> {
         xy[0] = with_offsets!(a.offsets, offsets => csr::product_dot(offsets, a.indices, a.values, x, y));
         Ok(())
+    }
+
+    fn csr_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Host>,
+        ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Host>,
+        z: &[T],
+    ) -> Result<bool> {
+        let step = step_of_row((keep, momentum, step), d, r, z);
+        with_offsets!(a.offsets, offsets => csr::product_then(offsets, a.indices, a.values, z, last, step));
+        Ok(true)
     }
 
     fn csr<V: Widen<T>, T: Scalar>(
@@ -204,6 +216,17 @@ impl Products for Host {
             }
         });
         Ok(())
+    }
+
+    fn dia_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
+        &self,
+        a: DiaParts<'_, V, Host>,
+        ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Host>,
+        z: &[T],
+    ) -> Result<bool> {
+        let step = step_of_row((keep, momentum, step), d, r, z);
+        dia::product(a, <V as Widen<T>>::widen, z, last, |_: &mut (), row, sum, last| step(row, sum, last));
+        Ok(true)
     }
 
     fn dia_dot<V: Scalar + Widen<T>, T: Scalar>(
