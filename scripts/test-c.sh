@@ -32,6 +32,8 @@ gcc -std=c11 $common examples/poisson.c -o "$made/shared" -L"$libraries" -lresid
 LD_LIBRARY_PATH=$libraries "$made/shared"
 gcc -std=c11 $common examples/poisson.c -o "$made/static" "$libraries/libresidua.a" $system
 "$made/static"
+gcc -std=c11 $common examples/spaces.c -o "$made/spaces" -L"$libraries" -lresidua -lm
+LD_LIBRARY_PATH=$libraries "$made/spaces"
 # Arrays on a GPU: says that it is skipped where there is none.
 gcc -std=gnu11 $common examples/device.c -o "$made/device" -L"$libraries" -lresidua -ldl
 LD_LIBRARY_PATH=$libraries "$made/device"
@@ -57,6 +59,19 @@ if command -v gfortran >/dev/null; then
     "$made/fortran"
 else
     echo "the Fortran example is skipped: there is no gfortran"
+fi
+# What is installed is found by pkg-config, wherever the folder stands.
+if command -v pkg-config >/dev/null && command -v make >/dev/null; then
+    make --silent PROFILE=dev DESTDIR="$made/stage" PREFIX=/opt/residua install
+    mv "$made/stage/opt/residua" "$made/moved"
+    installed=$made/moved/lib
+    words=$(PKG_CONFIG_PATH=$installed/pkgconfig pkg-config --cflags --libs residua)
+    # shellcheck disable=SC2086
+    gcc -std=c11 -Wall -Wextra -Werror -g examples/poisson.c -o "$made/installed" $words
+    LD_LIBRARY_PATH=$installed "$made/installed"
+    LD_LIBRARY_PATH=$installed ldd "$made/installed" | grep -q "libresidua.so.[0-9]* => $installed/"
+else
+    echo "the check of make install is skipped: there is no pkg-config, or no make"
 fi
 gcc -std=c11 $common tests/fuzz.c -o "$made/fuzz" -L"$libraries" -lresidua
 LD_LIBRARY_PATH=$libraries "$made/fuzz" "${1:-1000000}"

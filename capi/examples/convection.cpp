@@ -36,6 +36,20 @@ int main() try {
             if (!(std::abs(x[i] - expected[i]) < 1e-9))
                 throw std::runtime_error("a wrong solution");
     }
+    /* Options that are arrays: numbers that do not come to whole vectors are refused, and ones are no null space. */
+    residua::Options wrong;
+    wrong.coordinates(1, b).near_null_space(n, b);
+    try {
+        wrong.null_space(n + 1, b);
+        throw std::logic_error("half a vector was taken");
+    } catch (const std::invalid_argument &) {
+    }
+    wrong.null_space(n, std::vector<double>(n, 1));
+    try {
+        residua::Solver refused(wrong, n, offsets, columns, values);
+        throw std::logic_error("a null space that there is none of was taken");
+    } catch (const std::runtime_error &) {
+    }
     try {
         options.set("colour", "red");
         throw std::logic_error("an option that there is none of was taken");

@@ -18,6 +18,29 @@ module residua
             character(kind=c_char), intent(in) :: name(*), value(*)
             integer(c_int32_t) :: status
         end function
+        ! vectors: count columns of n numbers of a type; they are copied.
+        function residua_options_set_null_space(options, values_type, n, count, vectors) bind(c) result(status)
+            import
+            type(c_ptr), value :: options, vectors
+            integer(c_int32_t), value :: values_type
+            integer(c_int64_t), value :: n, count
+            integer(c_int32_t) :: status
+        end function
+        function residua_options_set_near_null_space(options, n, count, vectors) bind(c) result(status)
+            import
+            type(c_ptr), value :: options
+            integer(c_int64_t), value :: n, count
+            real(c_double), intent(in) :: vectors(n, *)
+            integer(c_int32_t) :: status
+        end function
+        function residua_options_set_coordinates(options, dimensions, points, coordinates) bind(c) result(status)
+            import
+            type(c_ptr), value :: options
+            integer(c_int32_t), value :: dimensions
+            integer(c_int64_t), value :: points
+            real(c_double), intent(in) :: coordinates(dimensions, *)
+            integer(c_int32_t) :: status
+        end function
         function residua_options_destroy(options) bind(c) result(status)
             import
             type(c_ptr), value :: options
@@ -50,6 +73,26 @@ module residua
             type(c_ptr), value :: options, offsets, column_indices, values, stream
             integer(c_int32_t), value :: values_type, base, offset_bits, column_bits
             integer(c_int64_t), value :: rows, columns, entries
+            integer(c_int32_t) :: status
+        end function
+        function residua_solver_from_coo_device(solver, options, values_type, rows, columns, entries, base, &
+                                                index_bits, row_indices, column_indices, values, stream) &
+                                                bind(c) result(status)
+            import
+            type(c_ptr), intent(out) :: solver
+            type(c_ptr), value :: options, row_indices, column_indices, values, stream
+            integer(c_int32_t), value :: values_type, base, index_bits
+            integer(c_int64_t), value :: rows, columns, entries
+            integer(c_int32_t) :: status
+        end function
+        ! apply is c_funloc of a function with the arguments of residua_apply in residua.h, bind(c).
+        function residua_solver_from_function(solver, options, values_type, n, apply, user) bind(c) result(status)
+            import
+            type(c_ptr), intent(out) :: solver
+            type(c_ptr), value :: options, user
+            integer(c_int32_t), value :: values_type
+            integer(c_int64_t), value :: n
+            type(c_funptr), value :: apply
             integer(c_int32_t) :: status
         end function
         ! comm is a communicator as Fortran has it: MPI_COMM_WORLD, or comm%mpi_val with mpi_f08.
@@ -97,6 +140,15 @@ module residua
             type(c_ptr), intent(out) :: reports(*)
             integer(c_int32_t) :: status
         end function
+        ! Residual norms of the last solve; right_hand_side counts from 0, as in C.
+        function residua_solver_history(solver, right_hand_side, norms, capacity, length) bind(c) result(status)
+            import
+            type(c_ptr), value :: solver
+            integer(c_int64_t), value :: right_hand_side, capacity
+            real(c_double), intent(out) :: norms(*)
+            integer(c_int64_t), intent(out) :: length
+            integer(c_int32_t) :: status
+        end function
         function residua_solver_destroy(solver) bind(c) result(status)
             import
             type(c_ptr), value :: solver
@@ -115,10 +167,49 @@ module residua
             real(c_double), intent(out) :: number
             integer(c_int32_t) :: status
         end function
+        ! As much as capacity bytes hold, a c_null_char behind it; length is that of the whole text.
+        function residua_report_text(report, name, buffer, capacity, length) bind(c) result(status)
+            import
+            type(c_ptr), value :: report
+            character(kind=c_char), intent(in) :: name(*)
+            character(kind=c_char), intent(out) :: buffer(*)
+            integer(c_size_t), value :: capacity
+            integer(c_size_t), intent(out) :: length
+            integer(c_int32_t) :: status
+        end function
         function residua_report_destroy(report) bind(c) result(status)
             import
             type(c_ptr), value :: report
             integer(c_int32_t) :: status
         end function
+        function residua_last_error() bind(c) result(text)
+            import
+            type(c_ptr) :: text
+        end function
+        function residua_version() bind(c) result(text)
+            import
+            type(c_ptr) :: text
+        end function
     end interface
+contains
+    ! A text that residua keeps, such as residua_last_error().
+    function residua_string(text) result(string)
+        type(c_ptr), intent(in) :: text
+        character(len=:), allocatable :: string
+        character(kind=c_char), pointer :: letters(:)
+        integer :: i, length
+        interface
+            function strlen(text) bind(c) result(length)
+                import
+                type(c_ptr), value :: text
+                integer(c_size_t) :: length
+            end function
+        end interface
+        length = int(strlen(text))
+        call c_f_pointer(text, letters, [length])
+        allocate(character(len=length) :: string)
+        do i = 1, length
+            string(i:i) = letters(i)
+        end do
+    end function
 end module

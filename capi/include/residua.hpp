@@ -36,6 +36,27 @@ struct Options : Handle<residua_options, residua_options_destroy> {
     Options &set(const std::string &name, const std::string &value) {
         return check(residua_options_set(handle, name.c_str(), value.c_str())), *this;
     }
+    /// Vectors of n elements that A takes to zero, one behind the other.
+    Options &null_space(int64_t n, const std::vector<double> &vectors) {
+        const int64_t count = columns(n, vectors);
+        return check(residua_options_set_null_space(handle, RESIDUA_F64, n, count, vectors.data())), *this;
+    }
+    /// Vectors of n elements that A takes near to zero where no boundary is near, one behind the other.
+    Options &near_null_space(int64_t n, const std::vector<double> &vectors) {
+        return check(residua_options_set_near_null_space(handle, n, columns(n, vectors), vectors.data())), *this;
+    }
+    /// The points of the mesh, one behind the other.
+    Options &coordinates(int32_t dimensions, const std::vector<double> &points) {
+        const int64_t count = columns(dimensions, points);
+        return check(residua_options_set_coordinates(handle, dimensions, count, points.data())), *this;
+    }
+
+  private:
+    static int64_t columns(int64_t n, const std::vector<double> &all) {
+        if (n <= 0 || all.size() % static_cast<size_t>(n) != 0)
+            throw std::invalid_argument("the numbers do not come to whole vectors");
+        return static_cast<int64_t>(all.size()) / n;
+    }
 };
 
 /// How a solve ended.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `status` | codes, the last error of a thread, the guard that no panic crosses |
 //! | `handle` | the table behind the handles: none is ever dereferenced, so stale ones are seen |
-//! | `options` | options by name |
+//! | `options`, `spaces` | options by name, and those that are arrays |
 //! | `arrays` | a caller's arrays, on the host or on a GPU, as those of a matrix |
 //! | `engine` | solvers of the four types of values behind one trait |
 //! | `function`, `distributed` | matrix-free ones, and those whose rows processes of MPI have |
@@ -20,9 +20,11 @@ mod handle;
 mod options;
 mod report;
 mod solver;
+mod spaces;
 mod status;
 
 pub use options::*;
 pub use report::*;
 pub use solver::*;
+pub use spaces::*;
 pub use status::*;

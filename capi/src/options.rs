@@ -65,6 +65,14 @@ fn count(name: &str, value: &str) -> Answer<usize> {
     if count == 0 { Err(Fault::argument(format!("option {name}: at least 1 is needed"))) } else { Ok(count) }
 }
 
+fn yes(name: &str, value: &str) -> Answer<bool> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(Fault::argument(format!("option {name}: '{value}' is neither yes nor no"))),
+    }
+}
+
 impl Settings {
     /// Refuses an option that solvers of a matrix do not have.
     pub(crate) fn refuse_function(&self) -> Answer {
@@ -105,11 +113,8 @@ impl Settings {
             "reorder" => b.reorder(word(name, value)?),
             "format" => b.format(value),
             "right_hand_sides" => b.right_hand_sides(count(name, value)?),
-            "updates" => b.updates(match value {
-                "yes" => true,
-                "no" => false,
-                _ => return Err(Fault::argument(format!("option {name}: '{value}' is neither yes nor no"))),
-            }),
+            "updates" => b.updates(yes(name, value)?),
+            "condition" => b.condition(yes(name, value)?),
             "symmetry" => b.symmetry(match value {
                 "symmetric" => Symmetry::Symmetric,
                 "hermitian" => Symmetry::Hermitian,
@@ -118,11 +123,21 @@ impl Settings {
                     return Err(Fault::argument(text));
                 }
             }),
+            "null_space" => match value {
+                "constants" => b.null_space_constants(),
+                _ => {
+                    let text = format!(
+                        "option {name}: '{value}' is not constants; vectors are given by \
+                         residua_options_set_null_space"
+                    );
+                    return Err(Fault::argument(text));
+                }
+            },
             _ => {
                 return Err(Fault::argument(format!(
                     "no option '{name}': choose one of tolerance, absolute_tolerance, max_iterations, \
                      stagnation_window, time_limit, memory_limit, method, restart, preconditioner, precision, \
-                     format, device, reorder, right_hand_sides, updates, symmetry"
+                     format, device, reorder, right_hand_sides, updates, symmetry, condition, null_space"
                 )));
             }
         };
@@ -176,6 +191,22 @@ pub(crate) fn settings(options: *const residua_options) -> Answer<Settings> {
     Ok(settings)
 }
 
+/// Changes what the options say of a matrix, by an option of that name.
+pub(crate) fn change(
+    options: *const residua_options,
+    name: &str,
+    how: impl FnOnce(Builder) -> Builder,
+) -> Answer {
+    let found = find("options", options, |object| match object {
+        Object::Options(settings) => Some(settings),
+        _ => None,
+    })?;
+    let mut settings = found.lock().unwrap_or_else(PoisonError::into_inner);
+    settings.builder = how(settings.builder.clone());
+    settings.needs_matrix = Some(name.into());
+    Ok(())
+}
+
 /// Makes options, all at their defaults.
 ///
 /// # Safety
@@ -195,7 +226,7 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
 
 /// Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
 /// stagnation_window, time_limit (seconds), memory_limit (bytes), method, restart, preconditioner, precision, format,
-/// device, reorder, right_hand_sides, updates (yes, no), symmetry.
+/// device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), null_space (constants).
 ///
 /// # Safety
 /// `name` and `value` are null or end in a zero byte.

@@ -23,6 +23,7 @@ pub(crate) struct Filed {
 impl Filed {
     pub(crate) fn of_solver(report: &SolveReport) -> Self {
         let s = &report.seconds;
+        let known = |number: Option<f64>| number.unwrap_or(f64::NAN);
         let mut trail = String::new();
         for d in &report.trail.decisions {
             let _ = writeln!(trail, "{}: {} ({})", d.subject, d.chosen, d.why);
@@ -46,7 +47,11 @@ impl Filed {
                 ("restarts", report.restarts as f64),
                 ("residual_norm", report.residual_norm),
                 ("relative_residual", report.relative_residual),
-                ("backward_error", report.backward_error.unwrap_or(f64::NAN)),
+                ("backward_error", known(report.backward_error)),
+                ("condition", known(report.condition)),
+                ("digits", known(report.digits)),
+                ("normal_residual", known(report.normal_residual)),
+                ("outside_range", known(report.outside_range)),
                 ("at_once", report.at_once as f64),
                 ("seconds", s.solve),
                 ("seconds_setup", s.look + s.reorder + s.convert + s.setup),
@@ -117,9 +122,10 @@ pub unsafe extern "C" fn residua_report_converged(report: *const residua_report,
     })
 }
 
-/// Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error (NaN where
-/// it is not known), at_once, seconds, seconds_setup, seconds_update. Matrix-free solves have iterations,
-/// residual_norm, relative_residual and seconds.
+/// Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error, condition and
+/// digits (with option condition), normal_residual (||A^H r|| of a least-squares solution), outside_range (the norm of
+/// what of b no A x comes to), at_once, seconds, seconds_setup, seconds_update. What is not known is NaN. Matrix-free
+/// solves have iterations, residual_norm, relative_residual and seconds.
 ///
 /// # Safety
 /// `name` is null or ends in a zero byte; `number` is null or can be written to.

@@ -57,6 +57,7 @@ macro_rules! by_type {
         }
     };
 }
+pub(crate) use by_type;
 
 /// Where a solver's handle goes.
 fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn Engine>>) -> i32 {

@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
         void **place = &handles[below(KEPT)], *h = below(20) ? *place : below(2) ? NULL : (void *)(uintptr_t)below(999);
         void *made = NULL;
         int32_t type = (int32_t)below(4) - !below(30), base = (int32_t)below(2), bits = below(20) ? 32 : 7;
-        switch (below(17)) {
+        switch (below(20)) {
         case 0: status = residua_options_create((residua_options **)&made); break;
         case 1: status = residua_options_set(h, names[below(8)], below(30) ? values[below(8)] : NULL); break;
         case 2: status = residua_solver_from_csr((residua_solver **)&made, below(2) ? h : NULL, type, n, n, entries,
@@ -64,6 +64,9 @@ int main(int argc, char **argv) {
         case 15: status = below(50) ? RESIDUA_OK : residua_solver_create_distributed(
                      (residua_solver **)&made, below(2) ? h : NULL, 0, type, n, n, entries, base, bits, offsets, bits,
                      columns, data); break;
+        case 16: status = residua_options_set_null_space(h, type, n, below(3) - !below(9), below(9) ? data : NULL); break;
+        case 17: status = residua_options_set_near_null_space(h, n, below(3) - !below(9), below(9) ? data : NULL); break;
+        case 18: status = residua_options_set_coordinates(h, (int32_t)below(5), n, below(9) ? data : NULL); break;
         default: status = below(2) ? residua_options_destroy(h) : residua_solver_destroy(h); break;
         }
         if (status == RESIDUA_INTERNAL) {

@@ -1,0 +1,98 @@
+//! Options that are arrays: null spaces, near null spaces and the points of a mesh.
+
+use crate::arrays::{length, slice};
+use crate::options::{change, residua_options};
+use crate::solver::{RESIDUA_C32, RESIDUA_C64, RESIDUA_F32, RESIDUA_F64, by_type};
+use crate::status::{Answer, Fault, guard};
+use num_complex::Complex;
+use residua_core::Scalar;
+use std::ffi::c_void;
+
+/// The product of two sizes, as a number of elements.
+fn elements(what: &str, first: i64, second: i64) -> Answer<(usize, usize, usize)> {
+    let (first, second) = (length(what, first)?, length(what, second)?);
+    let all = first.checked_mul(second);
+    Ok((first, second, all.ok_or_else(|| Fault::argument(format!("{what}: more than memory can hold")))?))
+}
+
+/// # Safety
+/// As [`residua_options_set_null_space`].
+unsafe fn null_space<T: Scalar>(
+    options: *const residua_options,
+    n: i64,
+    count: i64,
+    vectors: *const c_void,
+) -> Answer {
+    let (n, _, all) = elements("the null space", n, count)?;
+    // SAFETY: the caller's promise.
+    let vectors = unsafe { slice::<T>("vectors", vectors, all)? };
+    let vectors: Vec<Vec<T>> = vectors.chunks(n.max(1)).map(<[T]>::to_vec).collect();
+    change(options, "null_space", |builder| builder.null_space(&vectors))
+}
+
+/// The null space of A is spanned by `count` vectors of `n` elements of `type`, one behind the other, which are copied.
+/// The part of b beyond A's range is then taken away, and x is the shortest of all solutions. Vectors that A does not
+/// take to zero are refused when the solver is made. Constants need no array: option null_space.
+///
+/// # Safety
+/// `vectors` is null or of `n` times `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_options_set_null_space(
+    options: *mut residua_options,
+    r#type: i32,
+    n: i64,
+    count: i64,
+    vectors: *const c_void,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    guard(|| by_type!(r#type, T => unsafe { null_space::<T>(options, n, count, vectors) }))
+}
+
+/// Vectors that A takes near to zero where no boundary is near, for multigrid: `count` of `n` elements, one behind the
+/// other, which are copied.
+///
+/// # Safety
+/// `vectors` is null or of `n` times `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_options_set_near_null_space(
+    options: *mut residua_options,
+    n: i64,
+    count: i64,
+    vectors: *const f64,
+) -> i32 {
+    guard(|| {
+        let (n, count, all) = elements("the near null space", n, count)?;
+        // SAFETY: the caller's promise.
+        let vectors = unsafe { slice::<f64>("vectors", vectors.cast(), all)? };
+        // The library has the entries of a row together.
+        let rows = (0..n).flat_map(|i| (0..count).map(move |j| vectors[j * n + i]));
+        let rows: Vec<f64> = rows.collect();
+        change(options, "near_null_space", |builder| builder.near_null_space(count, rows))
+    })
+}
+
+/// The points of the mesh that the unknowns belong to, for multigrid: `dimensions` (1, 2 or 3) coordinates of each, one
+/// point behind the other, which are copied. With as many unknowns a point as dimensions, coarse levels represent the
+/// rigid body modes exactly.
+///
+/// # Safety
+/// `coordinates` is null or of `points` times `dimensions` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_options_set_coordinates(
+    options: *mut residua_options,
+    dimensions: i32,
+    points: i64,
+    coordinates: *const f64,
+) -> i32 {
+    guard(|| {
+        if !(1..=3).contains(&dimensions) {
+            return Err(Fault::argument(format!(
+                "coordinates of {dimensions} dimensions: 1, 2 or 3 are possible"
+            )));
+        }
+        let (_, dimensions, all) = elements("the coordinates", points, i64::from(dimensions))?;
+        // SAFETY: the caller's promise.
+        let coordinates = unsafe { slice::<f64>("coordinates", coordinates.cast(), all)? };
+        change(options, "coordinates", |builder| builder.coordinates(dimensions, coordinates.to_vec()))
+    })
+}
