@@ -114,6 +114,25 @@ def on_cpu() -> None:
     print(f"median of the ratios {statistics.median(ratios):.2f}, smallest {min(ratios):.2f}")
 
 
+def of_torch_and_jax() -> dict:
+    """What makes vectors on the GPU of arrays of NumPy, for those of the two that are installed."""
+    kinds = {}
+    try:
+        import torch
+
+        kinds["torch"] = lambda b: torch.from_numpy(b).cuda()
+    except ImportError:
+        print("torch is not installed")
+    try:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        kinds["JAX"] = jax.numpy.asarray
+    except ImportError:
+        print("JAX is not installed")
+    return kinds
+
+
 def on_gpu() -> None:
     import cupy
     import cupyx.scipy.sparse as sparse
@@ -158,10 +177,17 @@ def on_gpu() -> None:
         "spsolve; residua with its factors at hand", [("poisson2d", 100), ("convection2d", 100)],
         cupy_linalg.spsolve, method="direct",
     )  # fmt: skip
-    b = cupy.ones(100)
-    solver = residua.Solver(sparse.csr_matrix(residua.generate("poisson2d", 10)), device="cuda")
-    solver.solve(b)
-    print(f"overhead of a call with vectors of CuPy, n = 100: {show(overhead(solver, b))}")
+    print("a call beside the solve itself, by whose vectors they are")
+    kinds = {"NumPy": lambda b: b, "CuPy": cupy.asarray, **of_torch_and_jax()}
+    for name, size in (("poisson2d", 10), ("poisson2d", 300), ("poisson3d", 100)):
+        a, b = system(name, size)
+        solver = residua.Solver(sparse.csr_matrix(a), device="cuda", method="cg", rtol=RTOL)
+        for package, made in kinds.items():
+            given = made(b)
+            solver.solve(given)
+            whole, beyond = timed(lambda given=given: solver.solve(given)), overhead(solver, given)
+            told = f"{show(whole)}, overhead {show(beyond)} ({beyond / whole:.2%})"
+            print(f"  {package:6} {name:10} n = {len(b):8} {told}", flush=True)
     print(f"median of the ratios {statistics.median(ratios):.2f}, smallest {min(ratios):.2f}")
 
 

@@ -63,16 +63,22 @@ pub(crate) fn wait(py: Python<'_>, ordinal: usize) -> PyResult<()> {
 }
 
 /// Solves with right-hand sides and starting vectors at these addresses of a GPU, so many values each; solutions go to
-/// where the starting vectors were.
+/// where the starting vectors were. Where a stream is named, this package's work comes behind what it has so far, and
+/// before what it gets from then on.
 pub(crate) fn solve<T: Value>(
     engine: &Engine,
     ordinal: usize,
     (b, b_len): (u64, usize),
     (x, x_len): (u64, usize),
     several: bool,
+    stream: Option<u64>,
 ) -> PyResult<Vec<Report>> {
     engine.solve_by::<T>(None, several, move |state, ear| {
         let cuda = Cuda::new(ordinal)?;
+        if let Some(stream) = stream {
+            // SAFETY: the Python side has the stream from its library's own description, which keeps it.
+            unsafe { cuda.run_after(stream)? };
+        }
         // SAFETY: the Python side has read address, length, type and contiguity from the array's own description and
         // checked all of them against the solver, holds a reference to both arrays until this returns, and has put our
         // stream behind the one on which they were written.
@@ -82,10 +88,17 @@ pub(crate) fn solve<T: Value>(
         let told = |progress: &residua::solver::Progress| {
             ear.hear(progress.right_hand_side, progress.iteration, progress.residual_norm)
         };
-        if several {
-            return state.solver.solve_many_on_with(&cuda, b, x, told);
+        let solved = if several {
+            state.solver.solve_many_on_with(&cuda, b, x, told)
+        } else {
+            state.solver.solve_on_with(&cuda, b, x, told).map(|report| vec![report])
+        };
+        if let Some(stream) = stream {
+            // Also after an error: what was enqueued before it still reads and writes these arrays.
+            // SAFETY: as above.
+            unsafe { cuda.run_before(stream)? };
         }
-        Ok(vec![state.solver.solve_on_with(&cuda, b, x, told)?])
+        solved
     })
 }
 

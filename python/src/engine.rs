@@ -331,8 +331,9 @@ impl Engine {
         by_type!(b, solved(x, self, observer.as_ref(), several))
     }
 
-    /// As `solve` with vectors on a GPU: addresses and lengths, of values of the solver's type.
-    #[pyo3(signature = (ordinal, b, x, several = false))]
+    /// As `solve` with vectors on a GPU: addresses and lengths, of values of the solver's type. Where `stream` is named,
+    /// the solve comes behind what it has so far, and what it gets from then on waits for x.
+    #[pyo3(signature = (ordinal, b, x, several = false, stream = None))]
     fn solve_device(
         &self,
         py: Python<'_>,
@@ -340,6 +341,7 @@ impl Engine {
         b: (u64, usize),
         x: (u64, usize),
         several: bool,
+        stream: Option<u64>,
     ) -> PyResult<Vec<Report>> {
         open_gpu()?;
         let kind = self.tell(py, |typed| match typed {
@@ -348,7 +350,7 @@ impl Engine {
             Typed::C32(_) => crate::device::solve::<Complex<f32>>,
             Typed::C64(_) => crate::device::solve::<Complex<f64>>,
         })?;
-        kind(self, ordinal, b, x, several)
+        kind(self, ordinal, b, x, several, stream)
     }
 
     /// As `update` with values on the solver's GPU: address, length and bits of a value.

@@ -23,6 +23,7 @@ mod device;
 mod engine;
 mod files;
 mod krylov;
+mod lent;
 mod look;
 mod matrix;
 mod precondition;
@@ -42,6 +43,7 @@ fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<engine::Engine>()?;
     #[cfg(unix)]
     m.add_class::<spread::Spread>()?;
+    m.add_class::<lent::Lent>()?;
     m.add_class::<precondition::Preconditioner>()?;
     m.add_class::<report::Report>()?;
     m.add_function(wrap_pyfunction!(device::stream, m)?)?;

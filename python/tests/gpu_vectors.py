@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import residua
-from residua import _matrix
+from residua import _device, _matrix
 from systems import DTYPES, residual, tolerance
 
 GPUS = [device for device in residua.devices() if device["name"].startswith("cuda")]
@@ -129,15 +129,53 @@ def test_cupy_on_streams_of_its_own():
     assert isinstance(x, cupy.ndarray) and residual(A, x.get(), np.ones(N)) <= 1e-8
 
 
-def test_jax_through_the_host():
+def test_jax_where_it_lies(monkeypatch):
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
-    b = jax.numpy.ones(N, dtype="float64")
-    if next(iter(b.devices())).platform != "gpu":
+    if next(iter(jax.numpy.ones(1).devices())).platform != "gpu":
         pytest.skip("JAX sees no GPU")
-    x, report = solver().solve(b)
-    assert isinstance(x, jax.Array) and next(iter(x.devices())).platform == "gpu" and report.converged
-    assert residual(A, np.asarray(x), np.ones(N)) <= 1e-8
+    work = jax.numpy.ones((3000, 3000))
+    right = np.random.default_rng(0).standard_normal((N, 3))
+    with monkeypatch.context() as patch:
+        patch.setattr(_device, "to_host", lambda _: pytest.fail("a vector went through the host"))
+        solved = []
+        for dtype in DTYPES:
+            slow = work
+            for _ in range(5):
+                slow = (slow @ work) * 3e-4
+            b = jax.numpy.asarray((A @ right[:, 0]).astype(dtype)) + 0 * slow[0, 0].astype(dtype)
+            x, report = solver(dtype).solve(b)
+            assert isinstance(x, jax.Array) and next(iter(x.devices())).platform == "gpu" and x.dtype == dtype
+            solved.append((dtype, b, x, report, 2 * x))
+        several = jax.numpy.asarray(right)
+        own = solver(right_hand_sides=3)
+        many, reports = own.solve(several)
+        kept = [own.solve(several * k)[0] for k in range(1, 30)]  # solutions stay what they are when others come
+    for dtype, b, x, report, twice in solved:
+        assert report.converged and residual(A, np.asarray(x), np.asarray(b)) <= 1.05 * tolerance(dtype)
+        assert np.array_equal(np.asarray(twice), 2 * np.asarray(x))
+    assert many.shape == (N, 3) and all(report.converged for report in reports)
+    for k in range(3):
+        assert residual(A, np.asarray(many)[:, k], right[:, k]) <= 1e-8
+    for k, x in enumerate(kept, 1):
+        assert residual(A, np.asarray(x)[:, 0], k * right[:, 0]) <= 1e-8
+    x, report = own.solve(several[:, 0], x0=jax.numpy.ones(N))  # by way of the host
+    assert report.converged and next(iter(x.devices())).platform == "gpu"
+
+
+def test_what_is_lent_is_freed():
+    for taken in (False, True):
+        for _ in range(20):
+            lent = residua._residua.Lent(0, 1000, "float64")
+            assert lent.__dlpack_device__() == (2, 0) and lent.address % 256 == 0
+            if taken:
+                capsule = lent.__dlpack__(stream=1, max_version=(1, 0))
+                with pytest.raises(BufferError, match="handed on"):
+                    lent.__dlpack__()
+                del capsule
+            del lent
+    with pytest.raises(TypeError, match="int32"):
+        residua._residua.Lent(0, 10, "int32")
 
 
 @pytest.fixture

@@ -106,9 +106,9 @@ def release(ordinal: int, array: Any) -> None:
     To be called before the package can write to the array, or free it.
     """
     stream = None
-    if _package(array) == "torch":
+    if package(array) == "torch":
         stream = sys.modules["torch"].cuda.current_stream(ordinal).cuda_stream
-    elif _package(array) in ("cupy", "cupyx"):
+    elif package(array) in ("cupy", "cupyx"):
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(ordinal):
             stream = cupy.cuda.get_current_stream().ptr
@@ -132,6 +132,9 @@ def is_on_gpu(array: Any) -> bool:
     """Whether an array says that it lies on an NVIDIA GPU. Nothing is imported to find out."""
     if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float, complex)):
         return False
+    # What the protocols would tell, sooner.
+    if package(array) == "cupy" and type(array) is sys.modules["cupy"].ndarray:
+        return True
     return _dlpack.is_on_gpu(array) or getattr(array, "__cuda_array_interface__", None) is not None
 
 
@@ -150,70 +153,9 @@ def plain(array: Any) -> Any:
     return array
 
 
-def _package(array: Any) -> str:
+def package(array: Any) -> str:
+    """The package that an object is of."""
     return type(array).__module__.partition(".")[0]
-
-
-def _like(b: Any, shape: tuple[int, ...], x0: Any) -> Any:
-    """A new array of b's kind on b's device, column after column: x0's values, or zeros. None for other kinds.
-
-    JAX's arrays cannot be written to.
-    """
-    if _package(b) == "torch":
-        torch = sys.modules["torch"]
-        backwards = tuple(reversed(shape))
-        x = torch.zeros(backwards, dtype=b.dtype, device=b.device).permute(*reversed(range(len(shape))))
-        return x if x0 is None else x.copy_(plain(x0))
-    if _package(b) == "cupy":
-        cupy = sys.modules["cupy"]
-        with cupy.cuda.Device(b.device.id):
-            x = cupy.zeros(shape, dtype=b.dtype, order="F")
-            if x0 is not None:
-                x[...] = x0
-        return x
-    return None
-
-
-def _columns(b: Any) -> Any:
-    """b with its columns one behind the other: itself where they lie so, else a copy on its device."""
-    if _package(b) == "torch":
-        return b.contiguous() if b.dim() == 1 else b.t().contiguous().t()
-    return sys.modules["cupy"].asfortranarray(b)
-
-
-def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
-    """Solves with a right-hand side on a GPU; x is an array of the same kind there.
-
-    ``ordinal`` is the GPU of the solver, None for the CPU. Where b is on it and of the solver's type, nothing goes
-    through the host. Otherwise, and for JAX, b goes to the host and x comes back.
-    """
-    rows, columns = solver.shape
-    shape = tuple(int(extent) for extent in b.shape)
-    if len(shape) not in (1, 2) or shape[0] != rows:
-        raise ValueError(f"b has shape {shape}: ({rows},) or ({rows}, k) is needed")
-    target = (columns, *shape[1:])
-    if x0 is not None and tuple(x0.shape) != target:
-        raise ValueError(f"x0 has shape {tuple(x0.shape)}: {target} is needed")
-    several = len(shape) == 2 and shape[1] != 1
-    if ordinal is not None and 0 not in shape and _package(b) in ("torch", "cupy"):
-        given = _columns(plain(b))
-        right = place(given)
-        if right.dtype == solver.dtype and right.device[1] == ordinal:
-            x = _like(b, target, x0)
-            left = place(x)
-            if not is_packed(right) or not is_packed(left):
-                raise RuntimeError("columns of a copy do not lie one behind the other")
-            try:
-                reports = solver._engine.solve_device(
-                    ordinal, (right.address, math.prod(shape)), (left.address, math.prod(target)), several
-                )
-            finally:
-                release(ordinal, x)
-            del right, left
-            return x, reports if several else reports[0]
-    start = None if x0 is None else to_host(x0)
-    x, report = solver._solve_host(to_host(b), start, None, None)
-    return back(b, x), report
 
 
 class Sparse(NamedTuple):
@@ -228,14 +170,14 @@ class Sparse(NamedTuple):
 
 def sparse(a: Any) -> Sparse | None:
     """The arrays of a sparse matrix of CuPy, torch or JAX that lies on a GPU; None for anything else."""
-    package = _package(a)
+    kind = package(a)
     found = None
-    if package == "cupyx" and hasattr(a, "format"):
+    if kind == "cupyx" and hasattr(a, "format"):
         if a.format not in ("csr", "csc", "coo"):
             a = a.tocsr()
         arrays = (a.row, a.col, a.data) if a.format == "coo" else (a.indptr, a.indices, a.data)
         found = Sparse(a.format, a.shape, *arrays)
-    elif package == "torch" and getattr(a, "is_cuda", False):
+    elif kind == "torch" and getattr(a, "is_cuda", False):
         layout = str(a.layout).removeprefix("torch.")
         if layout == "sparse_csr":
             found = Sparse("csr", a.shape, a.crow_indices(), a.col_indices(), a.values())
@@ -244,7 +186,7 @@ def sparse(a: Any) -> Sparse | None:
         elif layout == "sparse_coo":
             places = a._indices()
             found = Sparse("coo", a.shape, places[0], places[1], a._values()) if places.shape[0] == 2 else None
-    elif package in ("jax", "jaxlib") and hasattr(a, "indices") and is_on_gpu(getattr(a, "data", None)):
+    elif kind in ("jax", "jaxlib") and hasattr(a, "indices") and is_on_gpu(getattr(a, "data", None)):
         if hasattr(a, "indptr") and a.indptr.ndim == 1:
             used = int(a.indptr[-1])
             found = Sparse("csr", a.shape, a.indptr, a.indices[:used], a.data[:used])
@@ -320,7 +262,7 @@ def to_host(array: Any) -> np.ndarray:
         if isinstance(array, np.ma.MaskedArray):
             raise TypeError("a masked array: fill its gaps first")
         return array
-    if _package(array) in ("cupy", "cupyx"):
+    if package(array) in ("cupy", "cupyx"):
         return array.get()
     if hasattr(array, "cpu") and hasattr(array, "detach"):
         return plain(array).cpu().numpy()
@@ -333,12 +275,12 @@ def back(b: Any, x: np.ndarray) -> Any:
     """x as an array of b's kind on b's device; on the host where that kind is not known."""
     if not is_on_gpu(b):
         return x
-    if _package(b) == "torch":
+    if package(b) == "torch":
         return sys.modules["torch"].as_tensor(np.ascontiguousarray(x), device=b.device)
-    if _package(b) == "cupy":
+    if package(b) == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(b.device.id):
             return cupy.asarray(x)
-    if _package(b) in ("jax", "jaxlib"):
+    if package(b) in ("jax", "jaxlib"):
         return sys.modules["jax"].device_put(x, next(iter(b.devices())))
     return x

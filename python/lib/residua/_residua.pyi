@@ -80,7 +80,12 @@ class Engine:
         observer: Callable[[int, int, float], Any] | None = None,
     ) -> list[Report]: ...
     def solve_device(
-        self, ordinal: int, b: tuple[int, int], x: tuple[int, int], several: bool = False
+        self,
+        ordinal: int,
+        b: tuple[int, int],
+        x: tuple[int, int],
+        several: bool = False,
+        stream: int | None = None,
     ) -> list[Report]: ...
     @staticmethod
     def on_gpu(
@@ -104,6 +109,12 @@ class Engine:
     def device(self) -> str: ...
     @property
     def symmetry(self) -> str: ...
+
+class Lent:
+    address: int
+    def __init__(self, ordinal: int, len: int, dtype: str) -> None: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(self, *, stream: int | None = None, **more: Any) -> Any: ...
 
 class Preconditioner:
     def __new__(

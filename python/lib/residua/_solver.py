@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from . import _device, _matrix, _residua
+from . import _device, _matrix, _residua, _vectors
 from ._errors import NotConverged
 
 
@@ -162,6 +163,7 @@ class Solver:
             self._engine = _residua.Engine(*arrays, _keep, settings)
         self._dtype = arrays.values.dtype
 
+    @functools.cached_property
     def _ordinal(self) -> int | None:
         """The number of the GPU that it computes on; None on the CPU."""
         if self._engine.device.startswith("cpu"):
@@ -248,7 +250,7 @@ class Solver:
         if _matrix.is_on_gpu(b):
             if callback is not None or out is not None:
                 raise TypeError("out and callback are for vectors on the host")
-            x, report = _device.solve(self, self._ordinal(), b, x0)
+            x, report = _vectors.solve(self, self._ordinal, b, x0)
         else:
             x, report = self._solve_host(b, x0, out, callback)
         self._report = report
@@ -339,7 +341,7 @@ class Solver:
         """
         if not hasattr(self._engine, "update"):
             raise NotImplementedError("with comm a solver takes no new values: make a new one")
-        if not _device.update(self, self._ordinal(), values):
+        if not _device.update(self, self._ordinal, values):
             self._engine.update(_matrix.values_of(values, self._dtype))
 
     def as_preconditioner(self) -> Any:
