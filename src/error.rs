@@ -55,6 +55,9 @@ pub enum Error {
     /// An index, offset or structure that no matrix of the claimed shape can have.
     #[error("invalid matrix: {0}")]
     InvalidMatrix(String),
+    /// The caller asked for an end ([`crate::work::Work::stop`]).
+    #[error("stopped by the caller")]
+    Stopped,
     /// An argument outside of its domain.
     #[error("invalid argument: {0}")]
     InvalidArgument(String),

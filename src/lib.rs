@@ -78,6 +78,7 @@
 //! | [`look`] | what a matrix is, and which methods can solve with it |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
+//! | [`work`] | long work that can be told to stop, and that tells how far it is |
 //!
 //! `docs/design.md` in the repository gives the reasons.
 
@@ -111,6 +112,7 @@ pub mod scalar;
 pub mod solver;
 pub mod spread;
 mod units;
+pub mod work;
 
 #[cfg(feature = "cuda")]
 pub use backend::Cuda;

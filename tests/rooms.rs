@@ -13,6 +13,7 @@ const ROOMS: &[&str] = &[
     "units",
     "output",
     "cache",
+    "work",
     "scalar",
     "parallel",
     "backend",

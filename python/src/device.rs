@@ -4,13 +4,12 @@
 
 use crate::engine::{Engine, Typed, Value};
 use crate::report::Report;
-use crate::run::{detached, open_gpu, raise};
+use crate::run::{LONG, open_gpu, raise, set_up};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use residua::assemble::{Arrays, Integers, Layout};
 use residua::solver::Builder;
-use residua::{Backend, Cuda};
-use std::sync::atomic::AtomicBool;
+use residua::{Backend, Cuda, Error};
 
 /// An array of one dimension on a GPU: address, elements, and bits of an element.
 pub(crate) type Lying = (u64, usize, u32);
@@ -106,13 +105,13 @@ pub(crate) fn solve<T: Value>(
 ///
 /// # Safety
 /// As [`Cuda::foreign`], of integers of `bits`.
-unsafe fn integers<'a>(cuda: &Cuda, (address, len, bits): Lying) -> PyResult<Integers<'a, Cuda>> {
+unsafe fn integers<'a>(cuda: &Cuda, (address, len, bits): Lying) -> residua::Result<Integers<'a, Cuda>> {
     match bits {
         // SAFETY: the caller's promise.
         32 => Ok(Integers::Short(unsafe { cuda.foreign(address, len) })),
         // SAFETY: the caller's promise.
         64 => Ok(Integers::Long(unsafe { cuda.foreign(address, len) })),
-        _ => Err(PyTypeError::new_err(format!("indices of {bits} bits: 32 or 64 are possible"))),
+        _ => Err(Error::InvalidArgument(format!("indices of {bits} bits: 32 or 64 are possible"))),
     }
 }
 
@@ -124,16 +123,16 @@ pub(crate) fn build<T: Value>(
     [first, second, values]: [Lying; 3],
     (builder, keep): (&Builder, bool),
 ) -> PyResult<Typed> {
-    detached(py, &AtomicBool::new(false), || {
-        let cuda = Cuda::new(ordinal).map_err(raise)?;
+    set_up(py, values.1 >= LONG, || {
+        let cuda = Cuda::new(ordinal)?;
         // SAFETY: the Python side has read address, length and type of each array from its own description, holds a
         // reference to them until this returns, and has put our stream behind the one on which they were written.
         let (first, second, values) = unsafe {
             (integers(&cuda, first)?, integers(&cuda, second)?, cuda.foreign::<T>(values.0, values.1))
         };
         let arrays = Arrays { layout, shape, base: 0, first, second, values };
-        builder.build_arrays_on(&cuda, &arrays, keep).map(T::typed).map_err(raise)
-    })?
+        builder.build_arrays_on(&cuda, &arrays, keep).map(T::typed)
+    })
 }
 
 /// Gives a solver on a GPU new values that lie there.

@@ -4,7 +4,7 @@ use crate::builder::builder;
 use crate::device::{Lying, Place};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::Report;
-use crate::run::{Ear, detached, forked, gpu_is_of_a_parent, open_gpu, raise};
+use crate::run::{Ear, LONG, forked, gpu_is_of_a_parent, listening, open_gpu, raise, set_up};
 use num_complex::Complex;
 use numpy::{Element, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 use residua::Solver;
 use residua::scalar::Symmetry;
 use residua::solver::{ArraySolver, Builder, Device, Solvable, SolveReport};
+use residua::work::Work;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -102,6 +103,9 @@ pub(crate) struct Engine {
     solving: AtomicU64,
     tolerance: f64,
     on_gpu: bool,
+    entries: usize,
+    /// Whether the next solve may have to factorise, or to set something else up.
+    fresh: AtomicBool,
 }
 
 /// A number for the calling thread, from 1.
@@ -146,8 +150,7 @@ fn built<T: Value>(
     (builder, keep): (&Builder, bool),
 ) -> PyResult<Typed> {
     let arrays = arrays_of(matrix, indices, &values)?;
-    let made = detached(py, &AtomicBool::new(false), || builder.build_arrays(&arrays, keep))?;
-    made.map(T::typed).map_err(raise)
+    set_up(py, arrays.values.len() >= LONG, || builder.build_arrays(&arrays, keep)).map(T::typed)
 }
 
 /// Solves for one or more right-hand sides.
@@ -209,9 +212,12 @@ impl Engine {
         update: impl FnOnce(&mut ArraySolver<T>) -> residua::Result<()> + Send,
     ) -> PyResult<()> {
         self.refuse_callbacks()?;
-        detached(py, &AtomicBool::new(false), || {
+        self.fresh.store(true, Ordering::Relaxed);
+        let work = Work::default();
+        listening(py, &work, self.entries >= LONG, || {
             let mut typed = self.lock();
-            update(self.state::<T>(&mut typed)?).map_err(raise)
+            let state = self.state::<T>(&mut typed)?;
+            work.run(|| update(state)).map_err(raise)
         })?
     }
 
@@ -223,22 +229,27 @@ impl Engine {
         solve: impl FnOnce(&mut ArraySolver<T>, &mut Ear<'_>) -> residua::Result<Vec<SolveReport>> + Send,
     ) -> PyResult<Vec<Report>> {
         self.refuse_callbacks()?;
-        let stop = AtomicBool::new(false);
-        let mut ear = Ear::new(observer, &stop);
+        let work = Work::default();
+        let mut ear = Ear::new(observer, &work);
         let heard = &mut ear;
+        let long = self.fresh.swap(false, Ordering::Relaxed) && self.entries >= LONG;
         let reports = Python::attach(|py| {
-            detached(py, &stop, || {
+            listening(py, &work, long, || {
                 let mut typed = self.lock();
                 let state = self.state::<T>(&mut typed)?;
                 let _solving = Solving::new(&self.solving);
-                let reports = solve(state, heard).map_err(raise)?;
+                let reports = work.run(|| solve(state, heard)).map_err(raise)?;
                 let history = |k| if several { state.solver.history_of(k) } else { state.solver.history() };
                 let reports = reports.into_iter().enumerate();
                 Ok(reports
                     .map(|(k, report)| Report::of_solver(report, history(k).to_vec(), self.tolerance))
                     .collect())
             })
-        })?;
+        });
+        if work.is_stopped() {
+            self.fresh.store(true, Ordering::Relaxed);
+        }
+        let reports = reports?;
         ear.check()?;
         reports
     }
@@ -410,7 +421,15 @@ impl Engine {
             _ => 1e-8,
         };
         let on_gpu = Place::of_solver(&device).is_gpu();
-        Ok(Self { typed: Mutex::new(Some(typed)), solving: AtomicU64::new(0), tolerance, on_gpu })
+        let entries = typed!(&typed, state => state.solver.nonzeros());
+        Ok(Self {
+            typed: Mutex::new(Some(typed)),
+            solving: AtomicU64::new(0),
+            tolerance,
+            on_gpu,
+            entries,
+            fresh: AtomicBool::new(true),
+        })
     }
 
     /// Asks the solver, waiting without the interpreter's lock for a solve that is under way.

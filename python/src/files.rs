@@ -2,19 +2,20 @@
 
 use crate::engine::{Value, by_type, no_array};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of, offsets_of};
-use crate::run::{detached, raise};
+use crate::run::{detached, raise, set_up};
 use num_complex::Complex;
 use numpy::{IntoPyArray, PyReadonlyArray1, ToPyArray};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use residua::assemble::Assembler;
 use residua::files;
 use residua::generate::{COMPLEX_MODELS, MODELS, Model, Parameters};
 use residua::market::{self, Field, Format, ReadOptions, WriteOptions};
+use residua::work::Work;
 use residua::{Csr, Host, Scalar};
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 /// Shape, offsets, columns and values of a matrix.
 fn parts<'py, T: Value>(py: Python<'py>, a: &Csr<T>) -> PyResult<Bound<'py, PyAny>> {
@@ -39,7 +40,8 @@ fn parts<'py, T: Value>(py: Python<'py>, a: &Csr<T>) -> PyResult<Bound<'py, PyAn
 
 /// A file, as it is stored in memory.
 enum Contents<T: Scalar> {
-    Sparse(Box<Csr<T>>),
+    /// With what one should know of how its entries were understood.
+    Sparse(Box<Csr<T>>, Option<String>),
     Dense(usize, usize, Vec<T>),
 }
 
@@ -50,14 +52,28 @@ fn contents<T: Scalar>(path: &Path, format: Format) -> residua::Result<Contents<
         return Ok(Contents::Dense(file.rows(), file.columns(), file.into_values()));
     }
     let (header, triplets, _) = files::read_triplets::<T>(path, &options)?.into_parts();
+    let note = (header.repeated() > 0).then(|| {
+        let (file, symmetry) = (path.display(), header.symmetry().name());
+        format!(
+            "{file}: given in both triangles of a {symmetry} matrix, with values that agree: {} entries, each taken \
+             once (other programs may add them up)",
+            header.repeated()
+        )
+    });
     let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)?;
-    Ok(Contents::Sparse(Box::new(a)))
+    Ok(Contents::Sparse(Box::new(a), note))
 }
 
 fn told<T: Value>(py: Python<'_>, path: &Path, format: Format) -> PyResult<Py<PyAny>> {
-    let found = detached(py, &AtomicBool::new(false), || contents::<T>(path, format))?.map_err(raise)?;
+    let found = set_up(py, true, || contents::<T>(path, format))?;
     Ok(match found {
-        Contents::Sparse(a) => parts(py, &a)?.unbind(),
+        Contents::Sparse(a, note) => {
+            if let Some(note) = note {
+                let text = CString::new(note).map_err(|error| PyValueError::new_err(error.to_string()))?;
+                PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)?;
+            }
+            parts(py, &a)?.unbind()
+        }
         Contents::Dense(rows, columns, values) => {
             ("dense", (rows, columns), values.into_pyarray(py)).into_pyobject(py)?.into_any().unbind()
         }
@@ -88,7 +104,7 @@ fn written<T: Value>(
     options: &WriteOptions,
 ) -> PyResult<()> {
     let arrays = arrays_of(matrix, indices, &values)?;
-    let done = detached(py, &AtomicBool::new(false), || {
+    let done = detached(py, &Work::default(), || {
         let a = arrays.to_csr(&Host)?;
         market::write_csr(path, &a, options)
     })?;
@@ -122,8 +138,7 @@ fn full<T: Value>(
     options: &WriteOptions,
 ) -> PyResult<()> {
     let values = values.as_slice()?;
-    let done =
-        detached(py, &AtomicBool::new(false), || market::write_dense(path, rows, columns, values, options))?;
+    let done = detached(py, &Work::default(), || market::write_dense(path, rows, columns, values, options))?;
     done.map_err(raise)
 }
 
@@ -186,7 +201,7 @@ fn model_of<T: Value>(
     given: &Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
     let parameters = parameters(model, size, given)?;
-    let a = detached(py, &AtomicBool::new(false), || model.build(&parameters))?.map_err(raise)?;
+    let a = set_up(py, true, || model.build(&parameters))?;
     Ok(parts(py, &a)?.unbind())
 }
 

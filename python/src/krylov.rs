@@ -17,10 +17,10 @@ use residua::krylov::{
     MinimalResidual, Report as KrylovReport, SolveOptions,
 };
 use residua::precondition::{Identity, Preconditioner};
+use residua::work::Work;
 use residua::{Host, LinearOperator};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 
 /// A stored matrix, or a product and the product with the adjoint as functions.
 #[derive(FromPyObject)]
@@ -119,8 +119,8 @@ fn solved<T: Value>(
 ) -> PyResult<Report> {
     let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(|_| no_array(x))?;
     let (b, x) = (b.as_slice()?, x.as_slice_mut()?);
-    let (raised, stop) = (Raised::default(), AtomicBool::new(false));
-    let mut ear = Ear::new(wishes.heard.observer, &stop);
+    let (raised, work) = (Raised::default(), Work::default());
+    let mut ear = Ear::new(wishes.heard.observer, &work);
     let values: Option<PyReadonlyArray1<'_, T>> = match operator {
         Operator::Stored(.., values) => Some(read_only(values)?),
         Operator::Function(..) => None,
@@ -139,7 +139,7 @@ fn solved<T: Value>(
     };
     let (heard, kept) = (&mut ear, &raised);
     let Wishes { method, m, options, tolerance, restart, heard: hears } = wishes;
-    let done = detached(py, &stop, || {
+    let done = detached(py, &work, || {
         let stored;
         let a: &dyn LinearOperator<T, Host> = match (&arrays, &function) {
             (_, Some(function)) => function,

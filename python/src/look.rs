@@ -3,7 +3,7 @@
 use crate::engine::{Value, by_type};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
 use crate::report::json;
-use crate::run::{detached, gpu_is_of_a_parent, open_gpu, raise};
+use crate::run::{LONG, detached, gpu_is_of_a_parent, open_gpu, raise, set_up};
 use num_complex::Complex;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use residua::Host;
 use residua::look::{Look, MethodFit};
 use residua::report::spy_svg;
-use std::sync::atomic::AtomicBool;
+use residua::work::Work;
 
 fn looked<'py, T: Value>(
     values: PyReadonlyArray1<'py, T>,
@@ -20,7 +20,7 @@ fn looked<'py, T: Value>(
     indices: (&Indices<'_>, &Indices<'_>),
 ) -> PyResult<(Bound<'py, PyAny>, Vec<String>, Bound<'py, PyAny>)> {
     let arrays = arrays_of(matrix, indices, &values)?;
-    let found = detached(py, &AtomicBool::new(false), || Look::of(&arrays.to_csr(&Host)?))?.map_err(raise)?;
+    let found = set_up(py, arrays.values.len() >= LONG, || Look::of(&arrays.to_csr(&Host)?))?;
     let methods: Vec<MethodFit> = found.methods();
     Ok((json(py, &found)?, found.words(), json(py, &methods)?))
 }
@@ -47,7 +47,7 @@ fn drawn<T: Value>(
     name: &str,
 ) -> PyResult<String> {
     let arrays = arrays_of(matrix, indices, &values)?;
-    detached(py, &AtomicBool::new(false), || spy_svg(&arrays.to_csr(&Host)?, name))?.map_err(raise)
+    detached(py, &Work::default(), || spy_svg(&arrays.to_csr(&Host)?, name))?.map_err(raise)
 }
 
 /// The places of a matrix's entries as a picture: the text of an SVG file.
@@ -69,7 +69,7 @@ pub(crate) fn spy(
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<(usize, Vec<Bound<'_, PyDict>>, Bound<'_, PyDict>)> {
     use residua::backend::cuda;
-    let threads = detached(py, &AtomicBool::new(false), rayon::current_num_threads)?;
+    let threads = detached(py, &Work::default(), rayon::current_num_threads)?;
     let software = PyDict::new(py);
     if gpu_is_of_a_parent() {
         software.set_item("driver_missing", crate::run::forked().value(py).to_string())?;

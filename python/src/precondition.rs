@@ -2,16 +2,16 @@
 
 use crate::engine::{Value, by_type, no_array};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
-use crate::run::{detached, raise};
+use crate::run::{LONG, detached, raise, set_up};
 use num_complex::Complex;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use residua::precondition::Preconditioner as Applied;
 use residua::solver::{AlonePreconditioner, PreconditionerChoice};
+use residua::work::Work;
 use residua::{Error, Host};
 use std::any::Any;
-use std::sync::atomic::AtomicBool;
 
 /// z = M^-1 r on the CPU.
 #[pyclass(frozen, module = "residua._residua")]
@@ -28,8 +28,9 @@ fn built<T: Value>(
     indices: (&Indices<'_>, &Indices<'_>),
 ) -> PyResult<Preconditioner> {
     let arrays = arrays_of(matrix, indices, &values)?;
-    let made = detached(py, &AtomicBool::new(false), || choice.set_up(&Host, &arrays.to_csr(&Host)?))?;
-    Ok(Preconditioner { m: Box::new(made.map_err(raise)?) })
+    let long = arrays.values.len() >= LONG;
+    let made = set_up(py, long, || choice.set_up(&Host, &arrays.to_csr(&Host)?));
+    Ok(Preconditioner { m: Box::new(made?) })
 }
 
 fn applied<T: Value>(r: PyReadonlyArray1<'_, T>, z: &Bound<'_, PyAny>, m: &Preconditioner) -> PyResult<()> {
@@ -39,7 +40,7 @@ fn applied<T: Value>(r: PyReadonlyArray1<'_, T>, z: &Bound<'_, PyAny>, m: &Preco
         let name = <T as residua::Element>::NAME;
         PyTypeError::new_err(format!("values of {name} for a preconditioner of another type"))
     })?;
-    detached(z.py(), &AtomicBool::new(false), || m.apply(&Host, r, z_values))?.map_err(raise)
+    detached(z.py(), &Work::default(), || m.apply(&Host, r, z_values))?.map_err(raise)
 }
 
 #[pymethods]

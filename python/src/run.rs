@@ -8,9 +8,10 @@
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use residua::Error;
+use residua::work::Work;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 pyo3::create_exception!(
@@ -19,6 +20,9 @@ pyo3::create_exception!(
     PyValueError,
     "A matrix that the method or the preconditioner that was named does not take."
 );
+
+/// Setups of matrices with so many entries may take long: it pays to listen for Ctrl-C from a thread of its own.
+pub(crate) const LONG: usize = 20_000;
 
 /// How long a Ctrl-C may wait.
 const ATTENTION: Duration = Duration::from_millis(50);
@@ -85,59 +89,94 @@ fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
     }
 }
 
-/// Runs `work` without the interpreter's lock, on threads of this process. Python runs the handlers of signals on its
-/// first thread alone; where `work` runs on another, this one listens, and `stop` tells `work`.
+/// Runs `body` without the interpreter's lock, on threads of this process.
+///
+/// # Errors
+/// As [`listening`].
+pub(crate) fn detached<R: Send>(py: Python<'_>, work: &Work, body: impl FnOnce() -> R + Send) -> PyResult<R> {
+    listening(py, work, false, body)
+}
+
+/// The same. Python runs the handlers of signals on its first thread alone; where `body` may take `long`, or has to run
+/// on another thread, this one listens, and tells `work` to stop.
 ///
 /// # Errors
 /// What a handler raised, such as `KeyboardInterrupt`.
-pub(crate) fn detached<R: Send>(
+pub(crate) fn listening<R: Send>(
     py: Python<'_>,
-    stop: &AtomicBool,
-    work: impl FnOnce() -> R + Send,
+    work: &Work,
+    long: bool,
+    body: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
-    let Some(pool) = own_pool()? else { return Ok(py.detach(work)) };
+    let pool = own_pool()?;
+    if pool.is_none() && !long {
+        return Ok(py.detach(body));
+    }
     py.detach(|| {
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        pool.in_place_scope(|scope| {
-            scope.spawn(move |_| {
-                // The receiver waits until this is sent, so that sending cannot fail.
-                let _ = sender.send(work());
-            });
-            let mut raised = None;
-            loop {
-                match receiver.recv_timeout(ATTENTION) {
-                    Ok(result) => return raised.map_or(Ok(result), Err),
-                    Err(RecvTimeoutError::Disconnected) => {
-                        return Err(PyRuntimeError::new_err("the thread of a solve ended without a result"));
-                    }
-                    Err(RecvTimeoutError::Timeout) => {
-                        if let Err(error) = Python::attach(|py| py.check_signals()) {
-                            raised = Some(error);
-                            stop.store(true, Ordering::Relaxed);
-                        }
-                    }
+        let (sender, receiver) = sync_channel(1);
+        // The receiver waits until this is sent, so that sending cannot fail.
+        let body = move || drop(sender.send(body()));
+        match pool {
+            Some(pool) => pool.in_place_scope(|scope| {
+                scope.spawn(move |_| body());
+                heard(&receiver, work)
+            }),
+            None => std::thread::scope(|scope| {
+                std::thread::Builder::new().name("residua".into()).spawn_scoped(scope, body)?;
+                heard(&receiver, work)
+            }),
+        }
+    })
+}
+
+/// What another thread sends, with an ear for signals meanwhile.
+fn heard<R>(receiver: &Receiver<R>, work: &Work) -> PyResult<R> {
+    let mut raised = None;
+    loop {
+        match receiver.recv_timeout(ATTENTION) {
+            Ok(result) => return raised.map_or(Ok(result), Err),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("a thread of residua ended without a result"));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = Python::attach(|py| py.check_signals()) {
+                    raised = Some(error);
+                    work.stop();
                 }
             }
-        })
-    })
+        }
+    }
+}
+
+/// Runs a setup, or what reads or makes a matrix, which Ctrl-C ends where it may take `long`.
+///
+/// # Errors
+/// Those of `setup`, and what a handler of signals raised.
+pub(crate) fn set_up<R: Send>(
+    py: Python<'_>,
+    long: bool,
+    setup: impl FnOnce() -> residua::Result<R> + Send,
+) -> PyResult<R> {
+    let work = Work::default();
+    listening(py, &work, long, || work.set_up(setup))?.map_err(raise)
 }
 
 /// What hears of a solve: Ctrl-C, and a function of the caller's.
 pub(crate) struct Ear<'a> {
     observer: Option<&'a Py<PyAny>>,
-    stop: &'a AtomicBool,
+    work: &'a Work,
     looked: Instant,
     raised: Option<PyErr>,
 }
 
 impl<'a> Ear<'a> {
-    pub(crate) fn new(observer: Option<&'a Py<PyAny>>, stop: &'a AtomicBool) -> Self {
-        Self { observer, stop, looked: Instant::now(), raised: None }
+    pub(crate) fn new(observer: Option<&'a Py<PyAny>>, work: &'a Work) -> Self {
+        Self { observer, work, looked: Instant::now(), raised: None }
     }
 
     /// Takes an iteration in; `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
     pub(crate) fn hear(&mut self, right_hand_side: usize, iteration: usize, norm: f64) -> ControlFlow<()> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.work.is_stopped() {
             return ControlFlow::Break(());
         }
         let due = self.looked.elapsed() >= ATTENTION;

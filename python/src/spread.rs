@@ -15,9 +15,9 @@ use residua::Host;
 use residua::ranks::Group;
 use residua::scalar::Symmetry;
 use residua::solver::{Builder, Device, Progress, RowsSolver};
+use residua::work::Work;
 use std::any::Any;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 
 /// Rows of a matrix on each of several processes, with the methods that solve with all of them.
 #[pyclass(frozen, module = "residua._residua")]
@@ -40,7 +40,7 @@ fn built<T: Value>(
     (builder, tolerance): (&Builder, Option<f64>),
 ) -> PyResult<Spread> {
     let arrays = arrays_of(matrix, indices, &values)?;
-    let made = detached(py, &AtomicBool::new(false), || builder.build_rows(group, arrays.to_csr(&Host)))?;
+    let made = detached(py, &Work::default(), || builder.build_rows(group, arrays.to_csr(&Host)))?;
     let solver: RowsSolver<T> = made.map_err(raise)?;
     let symmetry = match solver.symmetry() {
         Symmetry::Symmetric => "symmetric",
@@ -72,10 +72,10 @@ fn solved<T: Value>(
         let text = format!("b has {} entries, A here {} rows", b.len(), spread.own_rows);
         return Err(PyValueError::new_err(text));
     }
-    let stop = AtomicBool::new(false);
-    let mut ear = Ear::new(observer, &stop);
+    let work = Work::default();
+    let mut ear = Ear::new(observer, &work);
     let heard = &mut ear;
-    let reports = detached(py, &stop, || {
+    let reports = detached(py, &work, || {
         let mut solver = spread.solver.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let solver = solver.downcast_mut::<RowsSolver<T>>().ok_or_else(|| {
             PyTypeError::new_err(format!("values of {} for a solver of another type", T::NAME))
@@ -113,7 +113,7 @@ impl Spread {
             Some(rtol) if !rtol.is_none() => Some(rtol.extract()?),
             _ => None,
         };
-        let group = detached(py, &AtomicBool::new(false), || Group::from_mpi(comm))?.map_err(raise)?;
+        let group = detached(py, &Work::default(), || Group::from_mpi(comm))?.map_err(raise)?;
         let layout = layout_of(layout)?;
         by_type!(values, built(py, &group, (layout, shape), (&first, &second), (&builder, tolerance)))
     }

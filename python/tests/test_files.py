@@ -32,6 +32,15 @@ def test_vectors_come_back_to_the_bit(tmp_path):
     assert np.array_equal(residua.read(tmp_path / "c.mtx"), b[:, :1])
 
 
+def test_both_triangles_of_a_symmetric_file_are_warned_of(tmp_path):
+    (tmp_path / "both.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real symmetric\n2 2 4\n1 1 4.0\n2 1 1.0\n1 2 1.0\n2 2 3.0\n"
+    )
+    with pytest.warns(UserWarning, match="both.mtx: given in both triangles of a symmetric matrix.*1 entries"):
+        a = residua.read(tmp_path / "both.mtx")
+    assert np.array_equal(a.toarray(), [[4, 1], [1, 3]])
+
+
 def test_files_that_are_none(tmp_path):
     with pytest.raises(FileNotFoundError):
         residua.read(tmp_path / "nowhere.mtx")

@@ -205,3 +205,49 @@ def test_ctrl_c_ends_a_method_with_functions_of_python():
         """
     )
     assert done.stdout.strip() == "interrupted", done.stdout + done.stderr
+
+
+SET_UP = """
+import os, signal, threading, time
+import numpy as np, residua
+signal.signal(signal.SIGINT, signal.default_int_handler)
+a = residua.generate({model!r}, {size})
+b = np.ones(a.shape[0])
+sent = []
+def later():
+    time.sleep({after})
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=later).start()
+try:
+    {work}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("ended by itself")
+except KeyboardInterrupt:
+    print("late by", time.monotonic() - sent[0], flush=True)
+x, report = residua.Solver(residua.generate("poisson2d", 20), "cg", "cpu").solve(np.ones(400))
+print(report.converged, flush=True)
+os._exit(0)  # whatever another library still computes ends with the process
+"""
+
+
+@pytest.mark.parametrize(
+    "model, size, work",
+    [
+        ("poisson3d", 64, 'residua.Solver(a, "direct", "cpu").solve(b)'),  # order, then Cholesky
+        ("convection3d", 32, 'residua.Solver(a, "direct", "cpu").solve(b)'),  # LU
+        ("poisson3d", 100, 'residua.Solver(a, "cg", "cpu", preconditioner="amg")'),
+        ("convection3d", 64, 'residua.Solver(a, "gmres", "cpu", preconditioner="ilut:fill=30,digits=9").solve(b)'),
+        ("poisson2d", 1500, "residua.ilu(a)"),
+    ],
+)
+@pytest.mark.parametrize("after", [0.1, 0.5])
+def test_ctrl_c_ends_a_setup(model, size, work, after):
+    done = run(SET_UP.format(model=model, size=size, work=work, after=after))
+    first, second = done.stdout.strip().splitlines()
+    assert second == "True", done.stderr
+    # What is over before the signal comes shows nothing; it must not happen to those that take longer.
+    if first == "ended by itself":
+        assert "ilu(" in work or "amg" in work, f"{work} was over within {after} s"
+    else:
+        assert float(first.split()[-1]) < 1.0, first

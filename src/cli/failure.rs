@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     /// As before, and whoever started this process tells the user.
     #[cfg(all(unix, feature = "ranks"))]
     Told,
+    /// Ctrl-C came before there was anything to write: exit status 130, as a shell gives it.
+    Interrupted,
     /// The reader of our output is gone: nobody is left to tell, and nothing went wrong here.
     Unread,
 }
@@ -36,6 +38,7 @@ impl Failure {
             Failure::OfRank(error) => (error.to_string(), 3),
             #[cfg(all(unix, feature = "ranks"))]
             Failure::Told => return ExitCode::from(3),
+            Failure::Interrupted => ("interrupted before the first iteration".into(), 130),
             Failure::Unread => return ExitCode::SUCCESS,
         };
         console::tell(&format!("residua: {}\n", line_of(&message)));
@@ -54,6 +57,7 @@ pub(super) fn line_of(message: &str) -> String {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
+            Error::Stopped => Failure::Interrupted,
             Error::Io { path, source }
                 if path.as_os_str() == "-" && source.kind() == std::io::ErrorKind::BrokenPipe =>
             {
@@ -78,6 +82,7 @@ impl<T> About<T> for crate::Result<T> {
             Error::Io { .. } | Error::Parse { .. } | Error::Content { .. } | Error::Rank { .. } => {
                 error.into()
             }
+            Error::Stopped => Failure::Interrupted,
             // The reader names the file itself.
             Error::Unsupported(what) if what.starts_with(&format!("{}:", path.display())) => {
                 Failure::Input(what)

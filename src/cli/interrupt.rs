@@ -1,8 +1,11 @@
 //! Ctrl-C and a request to terminate.
 
+use crate::work::Work;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static WORK: OnceLock<Work> = OnceLock::new();
 
 /// From here on the first interrupt only sets a flag, so that a solver can end with what it has; a second one ends the
 /// process at once, with the status that a shell gives a process ended by Ctrl-C.
@@ -12,7 +15,17 @@ pub(crate) fn listen() {
         if INTERRUPTED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
+        if let Some(work) = WORK.get() {
+            work.stop();
+        }
     });
+}
+
+/// The same, and this process's work is told to stop: setups and factorisations hear of it too.
+pub(crate) fn listen_during() -> Work {
+    let work = WORK.get_or_init(Work::default).clone();
+    listen();
+    work
 }
 
 /// Whether an interrupt came.

@@ -3,6 +3,7 @@
 use super::console;
 use crate::market::Meter;
 use crate::report::{bytes, seconds};
+use crate::work::{Standing, Work};
 use std::io::{IsTerminal, stderr};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -34,6 +35,8 @@ struct State {
     what: String,
     since: Instant,
     meter: Option<Arc<Meter>>,
+    /// What tells of orders of elimination and factorisations.
+    work: Option<Work>,
     iterating: Option<Iterating>,
 }
 
@@ -54,7 +57,7 @@ impl Progress {
         if quiet || !stderr().is_terminal() {
             return Self { drawn: None };
         }
-        let state = State { what: what.to_string(), since: Instant::now(), meter: None, iterating: None };
+        let state = State::new(what, None);
         let state = Arc::new(Mutex::new(state));
         let (stop, stopped) = channel::<()>();
         let seen = Arc::clone(&state);
@@ -83,8 +86,13 @@ impl Progress {
     /// Goes on to other work.
     pub(crate) fn now(&self, what: &str) {
         self.change(|state| {
-            *state = State { what: what.to_string(), since: Instant::now(), meter: None, iterating: None };
+            *state = State::new(what, state.work.take());
         });
+    }
+
+    /// Tells of what this work comes to from now on.
+    pub(crate) fn follow(&self, work: &Work) {
+        self.change(|state| state.work = Some(work.clone()));
     }
 
     /// Tells of an iteration, one of `count` right-hand sides.
@@ -124,9 +132,16 @@ impl Drop for Progress {
 }
 
 impl State {
+    fn new(what: &str, work: Option<Work>) -> Self {
+        Self { what: what.to_string(), since: Instant::now(), meter: None, work, iterating: None }
+    }
+
     fn line(&self) -> String {
         if let Some(iterating) = &self.iterating {
             return iterating.line(iterating.since.elapsed());
+        }
+        if let Some(standing) = self.work.as_ref().and_then(Work::standing) {
+            return stage(&standing);
         }
         let took = self.since.elapsed();
         match &self.meter {
@@ -166,6 +181,24 @@ impl Iterating {
     }
 }
 
+/// A stage of a setup: how much of it is done and how fast, or how long it was expected to take.
+fn stage(standing: &Standing) -> String {
+    let (name, took) = (standing.stage, standing.elapsed);
+    if let Some(done) = standing.done {
+        let rate = 100.0 * done / took.as_secs_f64().max(1e-3);
+        return format!("{name}  {:3.0} %  {rate:.1} %/s{}  {}", 100.0 * done, left(done, took), bar(done));
+    }
+    let so_far = format!("{name}, {}", seconds(took.as_secs_f64()));
+    match standing.expected {
+        // What was expected to be over is no base for a guess.
+        Some(all) if all > took => {
+            let done = took.as_secs_f64() / all.as_secs_f64();
+            format!("{so_far}{}  {}", left(done, took), bar(done))
+        }
+        _ => so_far,
+    }
+}
+
 /// About how much longer it takes, where there is something to go by.
 fn left(done: f64, took: Duration) -> String {
     if !(SOME..1.0).contains(&done) {
@@ -183,11 +216,12 @@ fn bar(done: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::Stage;
 
     #[test]
     fn lines_tell_rate_and_end() {
         let now = Instant::now();
-        let state = State { what: "reading a.mtx".into(), since: now, meter: None, iterating: None };
+        let state = State::new("reading a.mtx", None);
         let line = state.reading(25_000_000, 100_000_000, Duration::from_secs(2));
         assert!(line.starts_with("reading a.mtx   25 %  12.5 MB/s  about 6 s left  [======="), "{line}");
         assert_eq!(state.reading(25_000_000, 0, Duration::from_secs(2)), "reading a.mtx  25.0 MB  12.5 MB/s");
@@ -205,6 +239,17 @@ mod tests {
             "{line}"
         );
         assert!(line.ends_with(&format!("[{}{}]", "=".repeat(15), " ".repeat(15))), "{line}");
+        let standing = |done, expected| Standing {
+            stage: Stage::Ordering,
+            done,
+            elapsed: Duration::from_secs(5),
+            expected,
+        };
+        let line = stage(&standing(Some(0.5), None));
+        assert!(line.starts_with("ordering   50 %  10.0 %/s  about 5 s left  [====="), "{line}");
+        let line = stage(&standing(None, Some(Duration::from_secs(20))));
+        assert!(line.contains("about 15 s left  [=======   "), "{line}");
+        assert!(!stage(&standing(None, Some(Duration::from_secs(1)))).contains("left"));
         let odd = Iterating { residual: f64::NAN, count: 1, ..iterating };
         assert!(odd.line(Duration::ZERO).ends_with(&format!("[{}]", " ".repeat(30))));
     }

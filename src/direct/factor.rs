@@ -16,6 +16,7 @@ use crate::prepare::{
     OrderKind, Scaling, better_dissection, equilibrate_symmetric, maximum_product_matching,
 };
 use crate::scalar::{Real, Scalar};
+use crate::work::is_stop;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -133,8 +134,12 @@ pub(super) struct Factor<T: Factorable> {
 
 /// Runs what a library does, its panics caught.
 pub(super) fn caught<R>(work: impl FnOnce() -> Result<R, Reason>) -> Result<R, Reason> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(Reason::Refused("the factorisation stopped with a panic".to_string())))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        if is_stop(&*payload) {
+            return Err(Reason::Stopped);
+        }
+        Err(Reason::Refused("the factorisation stopped with a panic".to_string()))
+    })
 }
 
 /// The rows of A as columns of A^T.

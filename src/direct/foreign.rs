@@ -6,6 +6,7 @@
 use super::report::Reason;
 use crate::graph::Permutation;
 use crate::scalar::Scalar;
+use crate::work::{self, Stage};
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::cholesky::ldlt::factor::LdltRegularization;
 use faer::linalg::householder as reflectors;
@@ -23,6 +24,15 @@ use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::traits::ComplexField;
 use faer::{Accum, Conj, Mat, MatMut, MatRef, Par, Side};
 use num_complex::Complex;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What has fewer rows, or takes fewer multiplications, is over before anyone wishes it were.
+const LONG_ROWS: usize = 50_000;
+const LONG_FLOPS: f64 = 3e8;
+
+/// Multiplications a second in dense blocks: so many were measured.
+pub const IN_BLOCKS: f64 = 3e9;
 
 /// Columns of a matrix: offsets, row indices.
 #[derive(Clone, Copy)]
@@ -37,6 +47,37 @@ impl<'a> Columns<'a> {
     fn symbolic(self) -> SymbolicSparseColMatRef<'a, u32> {
         SymbolicSparseColMatRef::new_checked(self.rows, self.columns, self.starts, None, self.indices)
     }
+}
+
+/// Columns that a thread of its own can have.
+struct Owned {
+    rows: usize,
+    columns: usize,
+    starts: Vec<u32>,
+    indices: Vec<u32>,
+}
+
+impl Owned {
+    fn new(a: Columns<'_>) -> Self {
+        Self { rows: a.rows, columns: a.columns, starts: a.starts.to_vec(), indices: a.indices.to_vec() }
+    }
+
+    fn columns(&self) -> Columns<'_> {
+        Columns { rows: self.rows, columns: self.columns, starts: &self.starts, indices: &self.indices }
+    }
+}
+
+/// What a search for an order, or for a structure, comes to. The library cannot be interrupted, so a long one is left to
+/// itself where the caller asks for an end.
+fn structural<R: Send + 'static>(
+    a: Columns<'_>,
+    search: impl FnOnce(Columns<'_>) -> R + Send + 'static,
+) -> R {
+    if a.columns < LONG_ROWS || !work::is_watched() {
+        return search(a);
+    }
+    let (a, _meter) = (Owned::new(a), work::begin(Stage::Ordering, 0, None));
+    work::apart(move || search(a.columns()))
 }
 
 fn memory(request: StackReq) -> Result<MemBuffer, Reason> {
@@ -60,6 +101,10 @@ pub struct Order {
 
 /// Approximate minimum degree on the pattern of A + A^T (Amestoy, Davis and Duff, SIAM J. Matrix Anal. Appl. 17, 1996).
 pub fn minimum_degree(a: Columns<'_>) -> Result<Order, Reason> {
+    structural(a, minimum_degree_of)
+}
+
+fn minimum_degree_of(a: Columns<'_>) -> Result<Order, Reason> {
     let n = a.columns;
     let (mut order, mut inverse) = (vec![0; n], vec![0; n]);
     let mut buffer = memory(amd::order_scratch::<u32>(n, a.indices.len()))?;
@@ -72,6 +117,10 @@ pub fn minimum_degree(a: Columns<'_>) -> Result<Order, Reason> {
 /// Column approximate minimum degree, which bounds the fill of A^T A and so of LU with any pivots (Davis, Gilbert,
 /// Larimore and Ng, ACM Trans. Math. Softw. 30, 2004).
 pub fn column_minimum_degree(a: Columns<'_>) -> Result<Vec<u32>, Reason> {
+    structural(a, column_minimum_degree_of)
+}
+
+fn column_minimum_degree_of(a: Columns<'_>) -> Result<Vec<u32>, Reason> {
     let (mut order, mut inverse) = (vec![0; a.columns], vec![0; a.columns]);
     let mut buffer = memory(colamd::order_scratch::<u32>(a.rows, a.columns, a.indices.len()))?;
     let stack = MemStack::new(&mut buffer);
@@ -85,15 +134,20 @@ pub fn symmetric_structure(
     a: Columns<'_>,
     order: Option<&Permutation>,
 ) -> Result<SymbolicCholesky<u32>, Reason> {
-    let params = CholeskySymbolicParams::default();
-    let order = match order {
-        Some(order) => {
-            SymmetricOrdering::Custom(PermRef::new_checked(order.new_to_old(), order.old_to_new(), a.columns))
-        }
-        None => SymmetricOrdering::Amd,
-    };
-    factorize_symbolic_cholesky(a.symbolic(), Side::Upper, order, params)
-        .map_err(|e| refused("symbolic Cholesky", e))
+    let order = order.cloned();
+    structural(a, move |a| {
+        let params = CholeskySymbolicParams::default();
+        let order = match &order {
+            Some(order) => SymmetricOrdering::Custom(PermRef::new_checked(
+                order.new_to_old(),
+                order.old_to_new(),
+                a.columns,
+            )),
+            None => SymmetricOrdering::Amd,
+        };
+        factorize_symbolic_cholesky(a.symbolic(), Side::Upper, order, params)
+            .map_err(|e| refused("symbolic Cholesky", e))
+    })
 }
 
 /// Multiplications of the factorisation with this structure, exactly.
@@ -145,7 +199,7 @@ impl<T> DenseQr<T> {
 pub trait Factorable: Scalar<Real = f64> {
     /// Cholesky (no regularisation) or LDL^H with pivots of magnitude at most `epsilon` replaced by `delta`.
     fn symmetric_factor(
-        structure: &SymbolicCholesky<u32>,
+        structure: &Arc<SymbolicCholesky<u32>>,
         a: (Columns<'_>, &[Self]),
         regularisation: Option<(f64, f64)>,
         values: &mut Vec<Self>,
@@ -177,16 +231,27 @@ macro_rules! foreign {
     ($($t:ty),*) => {$(
         impl Factorable for $t {
             fn symmetric_factor(
-                structure: &SymbolicCholesky<u32>,
+                structure: &Arc<SymbolicCholesky<u32>>,
                 a: (Columns<'_>, &[Self]),
                 regularisation: Option<(f64, f64)>,
                 values: &mut Vec<Self>,
             ) -> Result<(), Reason> {
                 values.clear();
                 values.resize(structure.len_val(), Self::default());
-                let a = SparseColMatRef::new(a.0.symbolic(), a.1);
-                let Some((epsilon, delta)) = regularisation else { return cholesky(structure, a, values) };
-                ldl(structure, a, (epsilon, delta), values)
+                let flops = symmetric_flops(structure);
+                if flops < LONG_FLOPS || !work::is_watched() {
+                    return symmetric(structure, a, regularisation, values);
+                }
+                let expected = Duration::try_from_secs_f64(flops / IN_BLOCKS).ok();
+                let _meter = work::begin(Stage::Factorising, 0, expected);
+                let (columns, entries, structure) = (Owned::new(a.0), a.1.to_vec(), Arc::clone(structure));
+                let mut own = std::mem::take(values);
+                let (done, own) = work::apart(move || {
+                    let done = symmetric(&structure, (columns.columns(), &entries), regularisation, &mut own);
+                    (done, own)
+                });
+                *values = own;
+                done
             }
             fn symmetric_solve(
                 structure: &SymbolicCholesky<u32>,
@@ -198,7 +263,12 @@ macro_rules! foreign {
                 symmetric_solve(structure, values, ldl, transposed, x);
             }
             fn lu_factor(a: (Columns<'_>, &[Self])) -> Result<Supernodal<Self>, Reason> {
-                lu(SparseColMatRef::new(a.0.symbolic(), a.1))
+                if a.0.columns < LONG_ROWS || !work::is_watched() {
+                    return lu(a);
+                }
+                let (columns, entries) = (Owned::new(a.0), a.1.to_vec());
+                let _meter = work::begin(Stage::Factorising, 0, None);
+                work::apart(move || lu((columns.columns(), &entries)))
             }
             fn lu_solve(lu: &Supernodal<Self>, transposed: bool, x: &mut [Self]) {
                 lu_solve(lu, transposed, x);
@@ -235,6 +305,20 @@ macro_rules! foreign {
     )*};
 }
 foreign!(f64, Complex<f64>);
+
+/// Cholesky, or LDL^H with these limits of pivots.
+fn symmetric<T: ComplexField>(
+    structure: &SymbolicCholesky<u32>,
+    (columns, entries): (Columns<'_>, &[T]),
+    pivots: Option<(T::Real, T::Real)>,
+    values: &mut [T],
+) -> Result<(), Reason> {
+    let a = SparseColMatRef::new(columns.symbolic(), entries);
+    match pivots {
+        Some(pivots) => ldl(structure, a, pivots, values),
+        None => cholesky(structure, a, values),
+    }
+}
 
 fn cholesky<T: ComplexField>(
     structure: &SymbolicCholesky<u32>,
@@ -296,7 +380,8 @@ fn symmetric_solve<T: ComplexField>(
     }
 }
 
-fn lu<T: ComplexField>(a: SparseColMatRef<'_, u32, T>) -> Result<Supernodal<T>, Reason> {
+fn lu<T: ComplexField>((columns, entries): (Columns<'_>, &[T])) -> Result<Supernodal<T>, Reason> {
+    let a = SparseColMatRef::new(columns.symbolic(), entries);
     let params = LuSymbolicParams {
         supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
         ..Default::default()

@@ -10,6 +10,7 @@
 use super::foreign::Columns;
 use super::report::Reason;
 use crate::scalar::Scalar;
+use crate::work::{self, Stage};
 use num_traits::Float;
 
 /// A diagonal entry is the pivot where it has this part of the largest magnitude. The matching has put large entries
@@ -177,9 +178,13 @@ impl<T: Scalar> Lu<T> {
         let epsilon = <T::Real as Float>::epsilon();
         let Limits { entries: most, flops: most_flops, going } = limits;
         let mut flops = 0_usize;
+        let meter = work::begin(Stage::Factorising, n as u64, None);
         for (k, &column) in order.iter().enumerate() {
-            if k % COLUMNS == 0 && !going() {
-                return Err(Reason::Stopped);
+            if k % COLUMNS == 0 {
+                if !going() {
+                    return Err(Reason::Stopped);
+                }
+                meter.advance(COLUMNS as u64);
             }
             if flops as f64 > most_flops {
                 return Err(Reason::Refused(format!(

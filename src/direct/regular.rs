@@ -27,6 +27,7 @@ use crate::prepare::{Scaling, equilibrate, equilibrate_symmetric};
 use crate::scalar::Real;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
+use std::sync::Arc;
 
 /// s beside the largest entry, which scaling has brought near 1: the cube root of the rounding unit, so that what
 /// elimination loses, eps / s^2, is about as small as s itself.
@@ -36,7 +37,7 @@ fn shift<T: Factorable>() -> f64 {
 
 /// L D L^H of a regular matrix near A, or around it.
 pub(super) struct Regular<T: Factorable> {
-    structure: SymbolicCholesky<u32>,
+    structure: Arc<SymbolicCholesky<u32>>,
     values: Vec<T>,
     scaling: Scaling,
     /// Rows of A that stand before its columns; none where A itself was shifted.
@@ -146,7 +147,7 @@ impl<T: Factorable> Regular<T> {
         options: &DirectOptions,
     ) -> Result<Self, Reason> {
         let columns = columns_of_transpose(k)?;
-        let (structure, _) = symmetric_structure(k, options)?;
+        let structure = Arc::new(symmetric_structure(k, options)?.0);
         let bytes = (structure.len_val() * size_of::<T>()) as u64;
         within(bytes, foreign::symmetric_flops(&structure), options)?;
         let mut values = Vec::new();

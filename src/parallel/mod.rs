@@ -52,6 +52,7 @@ pub(crate) fn worth_a_thread<P: Pieces>(tasks: P, at_once: usize) -> AtLeast<P> 
 
 /// Runs `body` on the numbers below `parts`, shared among threads.
 fn shared(parts: usize, body: &(dyn Fn(usize) + Sync)) {
+    crate::work::look();
     if !team::run(parts, body) {
         halves(0..parts, body);
     }

@@ -8,12 +8,16 @@ use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::prepare::{Scaling, maximum_product_matching, permute};
 use crate::scalar::{Real, Scalar};
+use crate::work::{self, Stage};
 use num_traits::{Float, One, Zero};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Pivots that are smaller than this part of the largest entry of their row, which is 1 after scaling, are replaced.
 const SMALLEST: f64 = 1e-6;
+
+/// After so many rows the caller is asked whether to go on.
+const ROWS: usize = 256;
 
 /// What ILUT keeps.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -192,7 +196,11 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
     let (mut below, mut left, mut right) = (BinaryHeap::new(), Vec::new(), Vec::new());
     let mut above: Vec<u32> = Vec::new();
     let mut failed = 0;
+    let meter = work::begin(Stage::Factorising, n as u64, None);
     for i in 0..n {
+        if i % ROWS == 0 {
+            meter.advance(ROWS as u64);
+        }
         let mut square = 0.0;
         for at in starts[i]..starts[i + 1] {
             let (column, value) = (parts.indices[at], parts.values[at]);

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
+use crate::work::{self, Stage};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -94,8 +95,10 @@ pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching
     assignment.start();
     assignment.look_one_step_ahead();
     assignment.bid();
+    let meter = work::begin(Stage::Ordering, 0, None);
     for row in 0..pattern.rows() {
         if assignment.matching.column_of()[row] == UNMATCHED {
+            meter.advance(0);
             assignment.search(row);
         }
     }

@@ -6,11 +6,53 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Whether the process has a handler for SIGINT, which it sets when it starts to solve.
+/// Whether the process has a handler for SIGINT, which it sets when it starts to set a solver up.
 fn listens(child: &Child) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
     u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (2 - 1)) != 0
+}
+
+fn wait_until_it_listens(child: &mut Child) {
+    let start = Instant::now();
+    while !listens(child) {
+        assert!(start.elapsed() < Duration::from_secs(120), "the solve never started");
+        assert!(child.try_wait().unwrap().is_none(), "the solve ended too early");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn interrupt(child: &Child) {
+    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
+    assert!(kill.success());
+}
+
+#[test]
+fn ctrl_c_ends_an_order_or_a_factorisation_and_leaves_no_half_files() {
+    let f = Folder::new();
+    f.ok("generate poisson3d --size 64 -o a.mtx");
+    for wait in [100, 1500] {
+        let mut command = f.command();
+        command.args("solve a.mtx --device cpu --method direct -o x.mtx --json r.json".split(' '));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until_it_listens(&mut child);
+        std::thread::sleep(Duration::from_millis(wait));
+        interrupt(&child);
+        let start = Instant::now();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(start.elapsed() < Duration::from_secs(3), "{:?}, {stderr}", start.elapsed());
+        match output.status.code() {
+            // Before there was anything to tell of: no file is there.
+            Some(130) => {
+                assert!(stderr.contains("interrupted"), "{stderr}");
+                assert_eq!(std::fs::read_dir(f.path(".")).unwrap().count(), 1);
+            }
+            // The factors were under way.
+            Some(4) => assert!(f.read("r.json").contains("\"interrupted\""), "{stderr}"),
+            other => panic!("status {other:?}: {stderr}"),
+        }
+    }
 }
 
 #[test]
@@ -24,16 +66,10 @@ fn ctrl_c_ends_with_a_report_and_x() {
             .split(' '),
     );
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let start = Instant::now();
-    while !listens(&child) {
-        assert!(start.elapsed() < Duration::from_secs(120), "the solve never started");
-        assert!(child.try_wait().unwrap().is_none(), "the solve ended too early");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    // Time for some iterations, on a busy machine too.
-    std::thread::sleep(Duration::from_secs(2));
-    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
-    assert!(kill.success());
+    wait_until_it_listens(&mut child);
+    // Time for the setup and some iterations, on a busy machine too.
+    std::thread::sleep(Duration::from_secs(4));
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(4), "{stdout}{stderr}");

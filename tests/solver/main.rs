@@ -460,3 +460,23 @@ fn the_number_of_threads_changes_no_bit() {
     let one = solve(1);
     assert!(solve(2) == one && solve(5) == one);
 }
+
+#[test]
+fn a_solve_that_was_stopped_while_it_factorised_can_be_asked_for_again() -> Result<()> {
+    use residua::work::Work;
+    let a = generate::convection_diffusion([60, 60, 1], 1e-2)?;
+    let b = noise(a.rows(), 3);
+    let mut solver = Solver::builder().method(Method::Direct).device(Where::Cpu).build(&a)?;
+    let mut x = vec![0.0; a.rows()];
+    let stopped = Work::default();
+    stopped.stop();
+    match stopped.run(|| solver.solve_into(&b, &mut x)) {
+        Ok(report) => assert_eq!(report.outcome, Outcome::Interrupted),
+        Err(error) => assert!(matches!(error, Error::Stopped), "{error}"),
+    }
+    let report = Work::default().run(|| solver.solve_into(&b, &mut x))?;
+    assert!(report.outcome.is_converged() && solves(&a, &b, &x, 1e-8), "{report:?}");
+    // The same of a setup: nothing of it is left, and another one is as good as the first.
+    assert!(matches!(stopped.set_up(|| Solver::builder().build(&a)), Err(Error::Stopped)));
+    Ok(())
+}

@@ -41,6 +41,12 @@ def read(path: str | os.PathLike) -> Any:
     ValueError
         Where it is no Matrix Market file; the message names file, line and cause.
 
+    Warns
+    -----
+    UserWarning
+        Where a symmetric file lists both triangles, with values that agree: each entry is taken once, and other
+        programs may add them up.
+
     Examples
     --------
     >>> import os, tempfile, residua

@@ -237,7 +237,7 @@ class Solver:
         TypeError
             Where a type does not fit.
         KeyboardInterrupt
-            On Ctrl-C, at most 50 ms later; factorisations and the setup run to their end first.
+            On Ctrl-C, at most 50 ms later where it iterates, at most about a second later where it factorises.
 
         Examples
         --------

@@ -107,6 +107,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             return Err(Failure::Told);
         }
         Err(Failure::OfRank(other)) => other.to_string(),
+        Err(Failure::Interrupted) => "interrupted before the first iteration".into(),
     };
     // The process that started this one tells the user, or the first rank that fails does.
     group.fail(&Error::Rank { rank: group.rank(), ranks: group.ranks(), cause: line_of(&told) });

@@ -54,10 +54,14 @@ where
     })?;
     let builder = arguments.builder_of::<T>(&header)?.right_hand_sides(rhs.count());
     let progress = Progress::new(arguments.quiet, "setting up");
-    let mut solver = about(builder.build_on(backend, a), path)?;
+    let work = interrupt::listen_during();
+    progress.follow(&work);
+    let mut solver = about(work.set_up(|| builder.build_on(backend, a)), path)?;
     let symmetric = solver.symmetry() == Symmetry::Symmetric;
 
-    let solved = timed(&mut seconds.solve, || solve_all(backend, (arguments, &progress), &mut solver, &rhs));
+    let solved = timed(&mut seconds.solve, || {
+        work.run(|| solve_all(backend, (arguments, &progress), &mut solver, &rhs))
+    });
     let solved = solved.about(path)?;
     drop(progress);
     let choice = solver.format_choice().cloned();
@@ -175,7 +179,6 @@ fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(
     solver: &mut Solver<T>,
     rhs: &RightHandSides<T, B>,
 ) -> crate::Result<Solved<T>> {
-    interrupt::listen();
     progress.now("setting up a method, or factorising");
     let count = rhs.count();
     let observer = |now: &solver::Progress| {

@@ -5,6 +5,7 @@ use super::graph::Graph;
 use super::separator::Separator;
 use crate::parallel::prelude::*;
 use crate::random::Random;
+use crate::work::Meter;
 
 /// Vertices of the coarsest graph.
 const COARSEST: usize = 60;
@@ -22,30 +23,37 @@ const ATTEMPTS: usize = 5;
 const HEAVIEST_SIDE: u64 = 60;
 
 /// The side of each vertex: 0, 1 or between. Random choices are drawn from the streams of `seed`.
-pub(super) fn bisect(graph: &Graph, seed: u64) -> Vec<u8> {
+pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
     let limit = graph.total() * HEAVIEST_SIDE / 100;
     let middle = (graph.len() / MIDDLE).max(LEAST_MIDDLE);
-    let levels = coarsened(graph, middle, None);
+    let levels = coarsened(graph, middle, None, meter);
     let small = levels.last().map_or(graph, |level| &level.0);
     let attempts = if graph.len() > LARGE { ATTEMPTS } else { 1 };
     let separators = (0..attempts).into_par_iter().map(|number| {
-        let separator = attempt(small, limit, &mut Random::stream(seed, number as u64));
+        let separator = attempt(small, limit, &mut Random::stream(seed, number as u64), meter);
         (separator.cost(), separator.sides)
     });
     // The first of the best.
     let best = separators.collect().into_iter().min_by_key(|(cost, _)| *cost);
     let sides = best.map(|(_, sides)| sides).unwrap_or_default();
-    back(graph, &levels, sides, limit)
+    back(graph, &levels, sides, limit, meter)
 }
 
 /// Coarser and coarser graphs, down to about so many vertices, each with what becomes of the vertices of the one
 /// before.
-fn coarsened(graph: &Graph, down_to: usize, mut random: Option<&mut Random>) -> Vec<(Graph, Vec<u32>)> {
+fn coarsened(
+    graph: &Graph,
+    down_to: usize,
+    mut random: Option<&mut Random>,
+    meter: &Meter,
+) -> Vec<(Graph, Vec<u32>)> {
     let heaviest = (3 * graph.total() / (2 * COARSEST as u64)).max(1) as u32;
     let mut levels: Vec<(Graph, Vec<u32>)> = Vec::new();
     loop {
         let finest = levels.last().map_or(graph, |level| &level.0);
         let n = finest.len();
+        // Whether an end was asked for.
+        meter.advance(0);
         if n <= down_to {
             return levels;
         }
@@ -63,8 +71,15 @@ fn coarsened(graph: &Graph, down_to: usize, mut random: Option<&mut Random>) -> 
 }
 
 /// The sides of a coarse graph taken to the finest one, refined at each step.
-fn back(graph: &Graph, levels: &[(Graph, Vec<u32>)], mut sides: Vec<u8>, limit: u64) -> Vec<u8> {
+fn back(
+    graph: &Graph,
+    levels: &[(Graph, Vec<u32>)],
+    mut sides: Vec<u8>,
+    limit: u64,
+    meter: &Meter,
+) -> Vec<u8> {
     for (number, (_, map)) in levels.iter().enumerate().rev() {
+        meter.advance(0);
         let finer = if number == 0 { graph } else { &levels[number - 1].0 };
         let fine: Vec<u8> = map.iter().map(|&vertex| sides[vertex as usize]).collect();
         let mut separator = Separator::new(finer, fine, limit);
@@ -74,8 +89,8 @@ fn back(graph: &Graph, levels: &[(Graph, Vec<u32>)], mut sides: Vec<u8>, limit: 
     sides
 }
 
-fn attempt<'a>(graph: &'a Graph, limit: u64, random: &mut Random) -> Separator<'a> {
-    let levels = coarsened(graph, COARSEST, Some(random));
+fn attempt<'a>(graph: &'a Graph, limit: u64, random: &mut Random, meter: &Meter) -> Separator<'a> {
+    let levels = coarsened(graph, COARSEST, Some(random), meter);
     let coarsest = levels.last().map_or(graph, |level| &level.0);
     let mut best: Option<Separator<'_>> = None;
     for _ in 0..GROWN {
@@ -87,5 +102,5 @@ fn attempt<'a>(graph: &'a Graph, limit: u64, random: &mut Random) -> Separator<'
         }
     }
     let sides = best.map(|best| best.sides).unwrap_or_default();
-    Separator::new(graph, back(graph, &levels, sides, limit), limit)
+    Separator::new(graph, back(graph, &levels, sides, limit, meter), limit)
 }

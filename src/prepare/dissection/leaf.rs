@@ -3,11 +3,12 @@
 use super::graph::Graph;
 use super::minimum_degree::Quotient;
 use crate::parallel::prelude::*;
+use crate::work::Meter;
 use std::ops::Range;
 
 /// Puts the vertices of each leaf into their order of elimination; all others are in place, and vertices that a leaf is
 /// coupled with come after it.
-pub(super) fn order_leaves(graph: &Graph, leaves: &[Range<usize>], order: &mut [u32]) {
+pub(super) fn order_leaves(graph: &Graph, leaves: &[Range<usize>], order: &mut [u32], meter: &Meter) {
     let mut places = vec![0_u32; graph.len()];
     order.iter().zip(0..).for_each(|(&vertex, place)| places[vertex as usize] = place);
     let mut parts = Vec::with_capacity(leaves.len());
@@ -17,7 +18,10 @@ pub(super) fn order_leaves(graph: &Graph, leaves: &[Range<usize>], order: &mut [
         parts.push((leaf.start, part));
         (rest, at) = (behind, leaf.end);
     }
-    parts.into_par_iter().for_each(|(start, part)| order_leaf(graph, &places, start, part));
+    parts.into_par_iter().for_each(|(start, part)| {
+        meter.advance(part.len() as u64);
+        order_leaf(graph, &places, start, part);
+    });
 }
 
 fn order_leaf(graph: &Graph, places: &[u32], start: usize, order: &mut [u32]) {

@@ -41,6 +41,7 @@ use crate::error::Result;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
+use crate::work::{self, Stage};
 use minimum_degree::Quotient;
 
 /// An order of elimination for the Cholesky, LDL^H or (pivots on the diagonal) LU factorisation of a square matrix, by
@@ -99,6 +100,10 @@ pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     let mut order = Vec::with_capacity(simple.len());
     let graph::Graph { starts, neighbours, weights, .. } = simple;
-    Quotient::new(weights.len(), starts, neighbours, weights).order(|vertex| order.push(vertex));
+    let meter = work::begin(Stage::Ordering, weights.len() as u64, None);
+    Quotient::new(weights.len(), starts, neighbours, weights).order(|vertex| {
+        order.push(vertex);
+        meter.advance(1);
+    });
     Permutation::from_new_to_old(names.expand(&order))
 }

@@ -6,6 +6,7 @@ use super::leaf::order_leaves;
 use super::separator::BETWEEN;
 use crate::mixing::mixed;
 use crate::parallel::{join, prelude::*};
+use crate::work::{self, Meter, Stage};
 use std::ops::Range;
 
 /// Graphs of up to so many vertices are not cut.
@@ -17,6 +18,9 @@ const LEAST_SIDE: usize = 20;
 
 /// The vertices of a graph in the order of elimination.
 pub(super) fn order(graph: &Graph) -> Vec<u32> {
+    // Each vertex is in one graph of each level of the tree, then in a leaf.
+    let levels = (graph.len() / LEAF).checked_ilog2().map_or(0, |levels| levels + 1);
+    let meter = &work::begin(Stage::Ordering, graph.len() as u64 * u64::from(levels + 1), None);
     let components = components(graph);
     let mut order: Vec<u32> = components.iter().flat_map(|component| component.iter().copied()).collect();
     let mut parts = Vec::new();
@@ -28,16 +32,16 @@ pub(super) fn order(graph: &Graph) -> Vec<u32> {
     }
     let leaves = parts.into_par_iter().map(|(names, offset, part)| {
         if names.len() == graph.len() {
-            dissect(graph, names, 1, offset, part)
+            dissect(graph, names, (1, meter), offset, part)
         } else if names.len() <= LEAF {
             std::iter::once(offset..offset + names.len()).collect()
         } else {
-            dissect(&graph.part(names), names, 1, offset, part)
+            dissect(&graph.part(names), names, (1, meter), offset, part)
         }
     });
     let leaves: Vec<Vec<Range<usize>>> = leaves.collect();
     let leaves: Vec<_> = leaves.into_iter().flatten().collect();
-    order_leaves(graph, &leaves, &mut order);
+    order_leaves(graph, &leaves, &mut order, meter);
     order
 }
 
@@ -81,7 +85,7 @@ fn components(graph: &Graph) -> Vec<Vec<u32>> {
 pub(super) fn dissect(
     graph: &Graph,
     names: &[u32],
-    place: u64,
+    (place, meter): (u64, &Meter),
     offset: usize,
     order: &mut [u32],
 ) -> Vec<Range<usize>> {
@@ -93,7 +97,8 @@ pub(super) fn dissect(
     if n <= LEAF {
         return leaf(names);
     }
-    let sides = bisect(graph, mixed(place));
+    let sides = bisect(graph, mixed(place), meter);
+    meter.advance(n as u64);
     let mut counts = [0; 3];
     sides.iter().for_each(|&side| counts[side as usize] += 1);
     if counts[0].min(counts[1]) < n / LEAST_SIDE || counts[BETWEEN as usize] > n / 2 {
@@ -105,8 +110,9 @@ pub(super) fn dissect(
     let [left, right] = graph.cut(&sides, names);
     drop(sides);
     let (first, second) = before.split_at_mut(counts[0]);
-    let mut go_left = move || dissect(&left.0, &left.1, 2 * place, offset, first);
-    let mut go_right = move || dissect(&right.0, &right.1, 2 * place + 1, offset + counts[0], second);
+    let mut go_left = move || dissect(&left.0, &left.1, (2 * place, meter), offset, first);
+    let mut go_right =
+        move || dissect(&right.0, &right.1, (2 * place + 1, meter), offset + counts[0], second);
     let (mut leaves, others) =
         if n > WORTH_A_THREAD { join(go_left, go_right) } else { (go_left(), go_right()) };
     leaves.extend(others);
