@@ -143,12 +143,14 @@ int32_t residua_options_create(residua_options **options);
 /*
  Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
  stagnation_window, time_limit (seconds), memory_limit (bytes), method, restart, preconditioner, precision, format,
- device, reorder, right_hand_sides, updates (yes, no), symmetry.
+ device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), null_space (constants).
 
  Asked of the caller:
  `name` and `value` are null or end in a zero byte.
  */
-int32_t residua_options_set(residua_options *options, const char *name, const char *value);
+int32_t residua_options_set(residua_options *options,
+                            const char *name,
+                            const char *value);
 
 /*
  Destroys options; solvers that were made with them stay. Null is allowed.
@@ -357,6 +359,45 @@ int32_t residua_solver_history(const residua_solver *solver,
 int32_t residua_solver_destroy(residua_solver *solver);
 
 /*
+ The null space of A is spanned by `count` vectors of `n` elements of `type`, one behind the other, which are copied.
+ The part of b beyond A's range is then taken away, and x is the shortest of all solutions. Vectors that A does not
+ take to zero are refused when the solver is made. Constants need no array: option null_space.
+
+ Asked of the caller:
+ `vectors` is null or of `n` times `count` elements.
+ */
+int32_t residua_options_set_null_space(residua_options *options,
+                                       int32_t type,
+                                       int64_t n,
+                                       int64_t count,
+                                       const void *vectors);
+
+/*
+ Vectors that A takes near to zero where no boundary is near, for multigrid: `count` of `n` elements, one behind the
+ other, which are copied.
+
+ Asked of the caller:
+ `vectors` is null or of `n` times `count` elements.
+ */
+int32_t residua_options_set_near_null_space(residua_options *options,
+                                            int64_t n,
+                                            int64_t count,
+                                            const double *vectors);
+
+/*
+ The points of the mesh that the unknowns belong to, for multigrid: `dimensions` (1, 2 or 3) coordinates of each, one
+ point behind the other, which are copied. With as many unknowns a point as dimensions, coarse levels represent the
+ rigid body modes exactly.
+
+ Asked of the caller:
+ `coordinates` is null or of `points` times `dimensions` numbers.
+ */
+int32_t residua_options_set_coordinates(residua_options *options,
+                                        int32_t dimensions,
+                                        int64_t points,
+                                        const double *coordinates);
+
+/*
  Writes 1 where b - A x, computed anew from the final x, meets the tolerance, else 0.
 
  Asked of the caller:
@@ -365,9 +406,10 @@ int32_t residua_solver_destroy(residua_solver *solver);
 int32_t residua_report_converged(const residua_report *report, int32_t *converged);
 
 /*
- Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error (NaN where
- it is not known), at_once, seconds, seconds_setup, seconds_update. Matrix-free solves have iterations,
- residual_norm, relative_residual and seconds.
+ Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error, condition and
+ digits (with option condition), normal_residual (||A^H r|| of a least-squares solution), outside_range (the norm of
+ what of b no A x comes to), at_once, seconds, seconds_setup, seconds_update. What is not known is NaN. Matrix-free
+ solves have iterations, residual_norm, relative_residual and seconds.
 
  Asked of the caller:
  `name` is null or ends in a zero byte; `number` is null or can be written to.

@@ -64,8 +64,10 @@ int main(int argc, char **argv) {
         case 15: status = below(50) ? RESIDUA_OK : residua_solver_create_distributed(
                      (residua_solver **)&made, below(2) ? h : NULL, 0, type, n, n, entries, base, bits, offsets, bits,
                      columns, data); break;
-        case 16: status = residua_options_set_null_space(h, type, n, below(3) - !below(9), below(9) ? data : NULL); break;
-        case 17: status = residua_options_set_near_null_space(h, n, below(3) - !below(9), below(9) ? data : NULL); break;
+        case 16: status = residua_options_set_null_space(h, type, n, (int64_t)below(3) - !below(9),
+                                                        below(9) ? data : NULL); break;
+        case 17: status = residua_options_set_near_null_space(h, n, (int64_t)below(3) - !below(9),
+                                                        below(9) ? data : NULL); break;
         case 18: status = residua_options_set_coordinates(h, (int32_t)below(5), n, below(9) ? data : NULL); break;
         default: status = below(2) ? residua_options_destroy(h) : residua_solver_destroy(h); break;
         }
