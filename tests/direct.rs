@@ -145,6 +145,19 @@ fn random_matrices_of_all_types_and_classes() {
     random_matrices::<Complex<f64>>(1e-10, &classes);
 }
 
+/// A residual along a column of size 1e-300 was taken for that of a least-squares solution.
+#[test]
+fn a_column_that_is_small_counts_in_the_certificate_of_a_least_squares_solution() {
+    let a = Csr::from_parts(4, 4, vec![0, 1, 2, 3, 4], vec![0, 1, 2, 3], vec![1e300, 1e-300, 1.0, 1e150])
+        .unwrap();
+    for kind in [Kind::Auto, Kind::Regularised, Kind::DenseQr] {
+        let mut x = vec![0.0; 4];
+        let mut direct = Direct::new(&a, DirectOptions::default().kind(kind)).unwrap();
+        let report = direct.solve(&[1.0, 0.78, 1.0, 1.0], &mut x, 1e-8).unwrap();
+        assert!(report.solved || report.normal_residual.is_none(), "{kind}: {x:?} {report:?}");
+    }
+}
+
 /// Factors of single precision's matrices are doubles, so that matrices with a condition number of 1e10 are solved too.
 #[test]
 fn systems_in_single_precision_are_factorised_in_doubles() {

@@ -34,6 +34,8 @@ pub struct Analysis {
     pub bytes: f64,
     /// Multiplications.
     pub flops: f64,
+    /// Seconds that it takes beside them, about: the order of elimination, its structure, scaling, copies, solves.
+    pub overhead: f64,
     /// How the order of elimination was found; dense QR has none, and LU in dense blocks has one of its own, with
     /// columns of low degree first.
     pub order: Option<OrderKind>,
@@ -45,15 +47,48 @@ pub struct Analysis {
 /// Multiplications column by column in the time of one in a block: 1.6e8 a second were measured.
 pub(super) const COLUMN_BY_COLUMN: f64 = 0.05;
 
+/// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of the
+/// factor and each multiplication. Fitted to those of 144 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
+struct Price {
+    any: f64,
+    row: f64,
+    entry: f64,
+    entry_of_factor: f64,
+    multiplication: f64,
+}
+
+const SYMMETRIC: Price =
+    Price { any: 1e-4, row: 2e-7, entry: 7e-8, entry_of_factor: 2.5e-8, multiplication: 2.5e-10 };
+const BY_COLUMNS: Price =
+    Price { any: 8e-5, row: 2.5e-7, entry: 7.4e-8, entry_of_factor: 4.8e-8, multiplication: 5e-10 };
+const BY_BLOCKS: Price =
+    Price { any: 1e-4, row: 2.5e-7, entry: 7.4e-8, entry_of_factor: 2.5e-8, multiplication: 3.3e-10 };
+const DENSE: Price =
+    Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
+
+/// Multiplications of real numbers in one of complex ones.
+const COMPLEX: f64 = 4.0;
+
+impl Kind {
+    fn price(self) -> &'static Price {
+        match self {
+            Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt | Kind::Regularised => &SYMMETRIC,
+            Kind::Lu => &BY_COLUMNS,
+            Kind::DenseQr => &DENSE,
+            _ => &BY_BLOCKS,
+        }
+    }
+}
+
 impl Analysis {
     /// Multiplications in dense blocks that take as long.
     pub fn in_blocks(&self) -> f64 {
         if self.kind == Kind::Lu { self.flops / COLUMN_BY_COLUMN } else { self.flops }
     }
 
-    /// Seconds that the factorisation takes on one thread of a processor like those that were measured.
+    /// Seconds that the factorisation and a solve take on a processor like those that were measured.
     pub fn seconds(&self) -> f64 {
-        self.in_blocks() / IN_BLOCKS
+        self.overhead + self.flops * self.kind.price().multiplication
     }
 }
 
@@ -123,13 +158,13 @@ pub(super) fn forecast<T: Factorable>(
     structures: &mut Structures,
 ) -> Result<Analysis, Reason> {
     let size = size_of::<T>() as f64;
-    let analysis = |order, entries: f64, flops, exact| Analysis {
-        kind,
-        entries,
-        bytes: entries * size,
-        flops,
-        order,
-        exact,
+    let each = if T::COMPLEX { COMPLEX } else { 1.0 };
+    let analysis = |order, entries: f64, flops: f64, exact| {
+        let Price { any, row, entry, entry_of_factor, multiplication } = *kind.price();
+        let of_a = any + row * a.rows() as f64 + entry * a.nonzeros() as f64;
+        // Multiplications of complex numbers cost more than what the sum of all counts.
+        let overhead = of_a + each.sqrt() * entry_of_factor * entries + (each - 1.0) * multiplication * flops;
+        Analysis { kind, entries, bytes: entries * size, flops, overhead, order, exact }
     };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
@@ -139,7 +174,11 @@ pub(super) fn forecast<T: Factorable>(
         Kind::Lu | Kind::FrontalLu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
             let order = Some(plan.order_kind).filter(|_| kind != Kind::SupernodalLu);
-            Ok(analysis(order, 2.0 * plan.entries + a.rows() as f64, plan.flops, false))
+            let forecast = analysis(order, 2.0 * plan.entries + a.rows() as f64, plan.flops, false);
+            // Column by column an index stands beside each number, and the rows of pivots beside them.
+            let indices =
+                if kind == Kind::Lu { 4.0 * forecast.entries + 24.0 * a.rows() as f64 } else { 0.0 };
+            Ok(Analysis { bytes: forecast.bytes + indices, ..forecast })
         }
         Kind::Regularised => {
             let size = Regular::size(a, options)?;

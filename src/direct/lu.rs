@@ -60,8 +60,7 @@ impl<T: Scalar> Triangle<T> {
     }
 
     fn bytes(&self) -> u64 {
-        (self.starts.capacity() * 8 + self.indices.capacity() * 4 + self.values.capacity() * size_of::<T>())
-            as u64
+        (self.starts.len() * 8 + self.indices.len() * 4 + self.values.len() * size_of::<T>()) as u64
     }
 }
 

@@ -3,7 +3,7 @@
 //! Demmel, Hida, Kahan, Li, Mukherjee and Riedy, "Error bounds from extra-precise iterative refinement", ACM Trans.
 //! Math. Softw. 32 (2006); sums as in algorithm 5.3 of Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005).
 
-use super::factor::{Factor, columns_of_transpose};
+use super::factor::{Factor, columns_of_transpose, times};
 use super::fgmres::fgmres;
 use super::options::Kind;
 use crate::backend::{Host, OffsetsRef};
@@ -99,18 +99,30 @@ pub(super) struct Refined<T> {
     pub(super) iterations: usize,
 }
 
-/// ||A^H r|| / (||A|| ||r||), the norm of A estimated from below by that of its largest column.
+/// The cosine of the angle between r and a column from which on a step along that column would bring x nearer.
+const PARALLEL: f64 = 1e-4;
+
+/// ||A^H r|| / (||A|| ||r||), the norm of A estimated from below by that of its largest column. Small columns count for
+/// nothing in it, so that the largest cosine between a column and r takes its place where that is not small.
 fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
-    let (mut product, mut columns) = (vec![T::default(); a.columns()], vec![0.0; a.columns()]);
+    let (mut product, mut columns) = (vec![T::default(); a.columns()], vec![0.0_f64; a.columns()]);
+    let length = norm(r);
     for (row, &r) in r.iter().enumerate() {
         let (indices, values) = a.row(row);
         for (&column, &value) in indices.iter().zip(values) {
-            product[column as usize] += value.conj() * r;
-            columns[column as usize] += value.abs().to_f64().powi(2);
+            product[column as usize] += value.conj() * times(r, 1.0 / length);
+            // Squares would overflow where A is in units far from 1.
+            columns[column as usize] = columns[column as usize].hypot(value.abs().to_f64());
         }
     }
-    let size = columns.into_iter().fold(0.0, f64::max).sqrt() * norm(r);
-    if size > 0.0 { norm(&product) / size } else { 0.0 }
+    let size = columns.iter().copied().fold(0.0, f64::max);
+    if !(size > 0.0 && length > 0.0) {
+        return 0.0;
+    }
+    let cosine = |(product, column): (&T, &f64)| product.abs().to_f64() / column;
+    let beside = product.iter().zip(&columns).filter(|(_, column)| **column > 0.0);
+    let parallel = beside.map(cosine).fold(0.0, f64::max);
+    if parallel > PARALLEL { parallel } else { norm(&product) / size }
 }
 
 /// (x, second) += d, exactly up to the rounding of `second`.

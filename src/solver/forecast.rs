@@ -14,6 +14,28 @@ pub(super) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
     max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
 }
 
+/// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which on
+/// it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB and
+/// LSMR on 201 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
+const START: f64 = 3e-6;
+const CACHED: f64 = 28e9;
+const CACHE: f64 = 6e6;
+const UNCACHED: f64 = 2.8;
+
+/// The same of the solves with incomplete factors, whose rows wait for each other, and of multigrid's levels, of which
+/// the small ones take as long as they have phases.
+pub(super) const INCOMPLETE: (f64, f64) = (8e-6, 1.2);
+pub(super) const LEVELS: (f64, f64) = (6e-5, 2.0);
+
+/// Seconds of an iteration that moves so many bytes; on a CPU a preconditioner may take a time of its own beside it, and
+/// so many times that of its bytes.
+pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, beside: (f64, f64)) -> f64 {
+    if B::BYTES_TELL {
+        return bytes / bandwidth;
+    }
+    START + beside.0 + beside.1 * bytes / CACHED * (1.0 + bytes / CACHE).min(UNCACHED)
+}
+
 /// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
 /// seen on grids in three dimensions (docs/benchmarks/cg.md).
 pub(super) const MORE_PRODUCTS: f64 = 1.2;

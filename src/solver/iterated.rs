@@ -1,6 +1,7 @@
 //! Stages of Krylov methods in full precision.
 
 use super::SolverBackend;
+use super::forecast::{INCOMPLETE, LEVELS, of_iteration};
 use super::names::{Method, PreconditionerChoice};
 use super::preconditioner::Setup;
 use super::stage::{Ready, Task};
@@ -100,6 +101,16 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
             _ => (1, 8),
         };
         (products * a.bytes() + vectors * vector + products * preconditioner) as f64
+    }
+
+    fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
+        let (each, iterations) = (self.bytes(a), iterations as f64);
+        let beside = match &self.setup {
+            Setup::Levels(_) => LEVELS,
+            Setup::Incomplete(_) => INCOMPLETE,
+            _ => (0.0, 1.0),
+        };
+        (iterations * each, iterations * of_iteration::<B>(each, bandwidth, beside))
     }
 
     fn remark(&self) -> Option<String> {

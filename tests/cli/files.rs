@@ -281,6 +281,10 @@ fn generate_makes_what_it_lists() {
     f.ok("generate random --size 50x80 --row-lengths power:1..20:2 -o r.mtx");
     let r = read_matrix(&f.path("r.mtx"));
     assert_eq!((r.rows, r.columns), (50, 80));
+    // A right-hand side has a number for each row; once these had one for each column.
+    for rhs in ["random:3", "ones", "a-random:3"] {
+        f.ok(&format!("solve r.mtx --rhs {rhs} --device cpu -q -o x.mtx"));
+    }
 }
 
 /// The files in `matrices/` are what its README says. Powers may differ in the last bit between machines.

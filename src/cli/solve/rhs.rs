@@ -117,7 +117,8 @@ impl Rhs {
         a: &Csr<T, B>,
         matrix: &Path,
     ) -> Result<RightHandSides<T, B>, Failure> {
-        let n = a.columns();
+        // A vector of one of the two sizes: x, or b itself.
+        let n = if matches!(self, Rhs::TimesOnes | Rhs::TimesRandom(_)) { a.columns() } else { a.rows() };
         let (x, name) = match self {
             Rhs::File(path) => return read(path, matrix, a.rows()),
             Rhs::Ones => (ones(backend, n), "all ones".to_string()),
