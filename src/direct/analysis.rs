@@ -1,7 +1,7 @@
 //! What a factorisation will cost, before anything large is allocated.
 
 use super::factor::Structures;
-use super::foreign::{IN_BLOCKS, symmetric_flops};
+use super::foreign::symmetric_flops;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
@@ -47,8 +47,9 @@ pub struct Analysis {
 /// Multiplications column by column in the time of one in a block: 1.6e8 a second were measured.
 pub(super) const COLUMN_BY_COLUMN: f64 = 0.05;
 
-/// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of the
-/// factor and each multiplication. Fitted to those of 144 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
+/// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of
+/// the factor and each multiplication. Fitted to those of 144 real matrices (two cores, 2026-11-25:
+/// docs/benchmarks/choice.md).
 struct Price {
     any: f64,
     row: f64,

@@ -14,9 +14,9 @@ pub(super) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
     max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
 }
 
-/// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which on
-/// it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB and
-/// LSMR on 201 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
+/// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which
+/// on it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB
+/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
 const START: f64 = 3e-6;
 const CACHED: f64 = 28e9;
 const CACHE: f64 = 6e6;
