@@ -305,10 +305,11 @@ mod tests {
         let stopper = work.clone();
         let start = Instant::now();
         let ended = work.run(|| {
-            Ok(apart(move || {
+            apart(move || {
                 stopper.stop();
                 std::thread::sleep(Duration::from_secs(3));
-            }))
+            });
+            Ok(())
         });
         assert!(matches!(ended, Err(Error::Stopped)) && start.elapsed() < Duration::from_secs(2));
     }
