@@ -131,6 +131,10 @@ impl Work {
     /// # Errors
     /// Those of `setup`, and [`Error::Stopped`] where it was ended on the way.
     pub fn set_up<R>(&self, setup: impl FnOnce() -> Result<R>) -> Result<R> {
+        // A setup without a long loop never looks.
+        if self.is_stopped() {
+            return Err(Error::Stopped);
+        }
         self.run_looking(true, setup)
     }
 

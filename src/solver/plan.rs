@@ -401,8 +401,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         backend.synchronize()?;
         self.notes.seconds.convert += start.elapsed().as_secs_f64();
         self.note(format_decision(&*operator, choice.as_ref(), at_once, start.elapsed().as_secs_f64()));
-        let own = if matches!(setup, Setup::Identity) { Name::None } else { Name::Jacobi };
-        let (mut name, mut rescue) = (self.named_or(own), None);
+        let (mut name, mut rescue) = (self.named_or(Name::Jacobi), None);
         let start = Instant::now();
         let mut why = POLYNOMIAL;
         if let Some((levels, why_levels)) = levels {

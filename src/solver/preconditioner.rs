@@ -78,8 +78,6 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             Err(Error::Diagonal { value, .. }) if value <= 0.0 && method == Method::Cg => {
                 Ok(Setup::NotPositiveDefinite(value))
             }
-            // Beyond what has a reciprocal in this type: another method may do without it.
-            Err(Error::Diagonal { .. }) if name == Name::Auto => Ok(Setup::Identity),
             made => made,
         }
     }

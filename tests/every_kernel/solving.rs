@@ -193,14 +193,15 @@ pub fn preconditioners(b: &Cuda) {
         let a = Arc::new(a.to_backend(b).unwrap());
         let diagonal = Arc::new(Jacobi::new(b, &a).unwrap());
         let m = Chebyshev::new(b, a.clone(), diagonal, 4).unwrap();
-        let mut z = applied(b, &m, &vector(400));
+        let n = a.rows();
+        let mut z = applied(b, &m, &vector(n));
         let low = a.to_rounded(b).unwrap();
         let diagonal = Arc::new(Jacobi::new(b, &low).unwrap());
         // A product that ends in the step, where the backend has it.
         for format in ["compressed", "dia", "csr"] {
             let stored = residua::matrix::build::<f32, B, f32>(b, format, &low).unwrap();
             let m = Chebyshev::new(b, Arc::new(stored), diagonal.clone(), 4).unwrap();
-            z.extend(applied(b, &Narrowed::new::<f64, B>(m).unwrap(), &vector::<f64>(400)));
+            z.extend(applied(b, &Narrowed::new::<f64, B>(m).unwrap(), &vector::<f64>(n)));
         }
         z
     }
@@ -211,7 +212,9 @@ pub fn preconditioners(b: &Cuda) {
     grid.iter().filter(ends).for_each(|(i, j, v)| cut.push(i, j, v).unwrap());
     (390..400).for_each(|i| cut.push(i, i, 4.0).unwrap());
     let cut = to_csr(&Host, cut).unwrap();
-    for a in [&grid, &cut] {
+    // From a million entries on, rows are streamed.
+    let streamed = poisson(460);
+    for a in [&grid, &cut, &streamed] {
         close(&chebyshev(b, a), &chebyshev(&Host, a), 1e-4);
     }
 
