@@ -3,6 +3,7 @@
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::scalar::Real;
+use crate::work::Meter;
 
 /// Columns that are eliminated one by one.
 const NARROW: usize = 16;
@@ -34,10 +35,11 @@ pub(super) struct Pivots {
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the front's own columns; gives how many pivots were made up.
-    pub(super) fn eliminate(&mut self, pivots: Pivots) -> usize {
+    /// Eliminates the front's own columns; gives how many pivots were made up. The meter is asked on the way whether to
+    /// go on.
+    pub(super) fn eliminate(&mut self, pivots: Pivots, meter: &Meter) -> usize {
         let (w, m) = (self.width, self.height);
-        let made_up = panel(self.panel, m, 0, w, pivots, self.swaps);
+        let made_up = panel(self.panel, m, 0, w, (pivots, meter), self.swaps);
         let r = m - w;
         if r == 0 {
             return made_up;
@@ -45,6 +47,7 @@ impl<T: Factorable> Front<'_, T> {
         let (panel, swaps) = (&*self.panel, &*self.swaps);
         self.upper.par_chunks_mut(w * AT_ONCE).zip(self.contribution.par_chunks_mut(r * AT_ONCE)).for_each(
             |(upper, contribution)| {
+                meter.advance(0);
                 for column in upper.chunks_exact_mut(w) {
                     for (k, &with) in swaps.iter().enumerate() {
                         column.swap(k, with as usize);
@@ -67,24 +70,26 @@ fn panel<T: Factorable>(
     m: usize,
     from: usize,
     to: usize,
-    pivots: Pivots,
+    (pivots, meter): (Pivots, &Meter),
     swaps: &mut [u32],
 ) -> usize {
+    meter.advance(0);
     if to - from <= NARROW {
         return narrow(a, m, from, to, pivots, swaps);
     }
     // Halves in whole blocks of narrow columns.
     let half = (to - from).div_ceil(2).next_multiple_of(NARROW).min(to - from - 1);
     let middle = from + half;
-    let made_up = panel(a, m, from, middle, pivots, swaps);
+    let made_up = panel(a, m, from, middle, (pivots, meter), swaps);
     {
         let (left, right) = a.split_at_mut(middle * m);
         let left = &left[from * m..];
         right[..(to - middle) * m].par_chunks_mut(m * AT_ONCE).for_each(|right| {
+            meter.advance(0);
             T::eliminate_within(left, m, from, half, right);
         });
     }
-    made_up + panel(a, m, middle, to, pivots, swaps)
+    made_up + panel(a, m, middle, to, (pivots, meter), swaps)
 }
 
 /// The same for few columns, one by one. Rows are swapped in the whole panel.

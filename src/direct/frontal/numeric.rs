@@ -7,6 +7,7 @@ use super::tree::{NONE, Tree};
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::scalar::Real;
+use crate::work::{self, Meter, Stage};
 use num_traits::Float;
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,6 +81,7 @@ struct Worker<'a, T> {
     tree: &'a Tree,
     entries: &'a Entries<T>,
     pivots: Pivots,
+    meter: &'a Meter,
     /// Where rows stand in the front at hand.
     place: Vec<u32>,
     /// Contributions that wait for their parents, the last one on top; where each begins.
@@ -95,9 +97,9 @@ struct Contribution<T> {
 }
 
 impl<'a, T: Factorable> Worker<'a, T> {
-    fn new(tree: &'a Tree, entries: &'a Entries<T>, pivots: Pivots) -> Self {
+    fn new(tree: &'a Tree, entries: &'a Entries<T>, pivots: Pivots, meter: &'a Meter) -> Self {
         let place = vec![0; tree.order.len()];
-        Self { tree, entries, pivots, place, stack: Vec::new(), waiting: Vec::new(), made_up: 0 }
+        Self { tree, entries, pivots, meter, place, stack: Vec::new(), waiting: Vec::new(), made_up: 0 }
     }
 
     /// Eliminates a subtree; its contribution is left on the stack.
@@ -187,7 +189,8 @@ impl<'a, T: Factorable> Worker<'a, T> {
             }
         }
         let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
-        self.made_up += front.eliminate(self.pivots);
+        self.made_up += front.eliminate(self.pivots, self.meter);
+        self.meter.advance(tree.entries(s) as u64);
     }
 }
 
@@ -216,12 +219,13 @@ impl<T: Factorable> Frontal<T> {
         }
         let mut all = vec![T::default(); at[tree.len()]];
         let mut swaps = vec![0; m.columns];
+        let meter = work::begin(Stage::Factorising, at[tree.len()] as u64, None);
         let (tasks, top) = pieces(tree, &mut all, &mut swaps);
         let done = tasks
             .into_par_iter()
             .map(|piece| {
                 let root = piece.supernodes.end - 1;
-                let mut worker = Worker::new(tree, &entries, pivots);
+                let mut worker = Worker::new(tree, &entries, pivots, &meter);
                 worker.subtree(piece);
                 (Contribution { of: root, values: worker.stack }, worker.made_up)
             })
@@ -238,7 +242,7 @@ impl<T: Factorable> Frontal<T> {
             made_up += count;
             give(contribution, &mut contributions);
         }
-        let mut worker = Worker::new(tree, &entries, pivots);
+        let mut worker = Worker::new(tree, &entries, pivots, &meter);
         for piece in top {
             if !going() {
                 return Err(Reason::Stopped);
