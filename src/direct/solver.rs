@@ -216,7 +216,12 @@ impl<T: Factorable> Direct<T> {
             }
             match Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going) {
                 Ok(factor) => self.factor = Some(factor),
-                Err(reason) => self.reasons.push((kind, reason)),
+                Err(reason) => {
+                    if reason == Reason::Stopped {
+                        self.at = self.chain.len();
+                    }
+                    self.reasons.push((kind, reason));
+                }
             }
         }
         self.seconds += start.elapsed().as_secs_f64();
