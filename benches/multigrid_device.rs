@@ -18,7 +18,7 @@ use residua::krylov::{Cg, SolveOptions};
 use residua::matrix::{self, ChoiceOptions};
 use residua::multigrid::{Multigrid, MultigridOptions};
 use residua::precondition::Preconditioner;
-use residua::solver::{Method, PreconditionerChoice, Solver};
+use residua::solver::{Builder, Method, PreconditionerChoice, SolveReport, Solver};
 use residua::{Backend, Csr, Cuda};
 use solves::{fastest, of_random_x};
 use std::ops::ControlFlow;
@@ -60,11 +60,7 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
     for (preconditioner, what) in [("auto", "auto"), ("jacobi", "jacobi")] {
         let preconditioner: PreconditionerChoice = preconditioner.parse()?;
         let builder = Solver::<f64>::builder().method(Method::Auto).preconditioner(preconditioner);
-        let (build, mut solver) = fastest(cuda, 2, || builder.clone().build_on(cuda, device.copied(cuda)?))?;
-        let (solve, report) = fastest(cuda, 3, || {
-            cuda.fill(0.0, &mut x)?;
-            solver.solve_on(cuda, &b, &mut x)
-        })?;
+        let (build, solve, report) = built_and_solved(cuda, &builder, &device, (&b, &mut x))?;
         println!(
             "{:12} {what:15} build {build:7.2} solve {solve:7.2} ms, {} iterations of {} with {}, {:.1e}",
             "", report.iterations, report.method, report.preconditioner, report.relative_residual
@@ -73,17 +69,28 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
     Ok(())
 }
 
+/// Milliseconds to build a solver and to solve from zero, the fastest of a few, and the last report.
+fn built_and_solved(
+    cuda: &Cuda,
+    builder: &Builder,
+    a: &Csr<f64, Cuda>,
+    (b, x): (&<Cuda as Backend>::Slice<f64>, &mut <Cuda as Backend>::Slice<f64>),
+) -> residua::Result<(f64, f64, SolveReport)> {
+    let (build, mut solver) = fastest(cuda, 2, || builder.clone().build_on(cuda, a.copied(cuda)?))?;
+    let (solve, report) = fastest(cuda, 3, || {
+        cuda.fill(0.0, x)?;
+        solver.solve_on(cuda, b, x)
+    })?;
+    Ok((build, solve, report))
+}
+
 /// Iterations and time of GMRES with grids for upwind differences.
 fn convection(cuda: &Cuda, name: &str, k: usize, peclet: f64) -> residua::Result<()> {
     let a = generate::convection_diffusion([k; 3], 1.0 / (peclet * (k as f64 + 1.0)))?;
     let b = cuda.upload(of_random_x(&a)?)?;
     let (device, mut x) = (a.to_backend(cuda)?, cuda.zeros(a.rows())?);
     let builder = Solver::<f64>::builder().method(Method::Gmres).preconditioner("amg".parse()?);
-    let (build, mut solver) = fastest(cuda, 2, || builder.clone().build_on(cuda, device.copied(cuda)?))?;
-    let (solve, report) = fastest(cuda, 3, || {
-        cuda.fill(0.0, &mut x)?;
-        solver.solve_on(cuda, &b, &mut x)
-    })?;
+    let (build, solve, report) = built_and_solved(cuda, &builder, &device, (&b, &mut x))?;
     println!(
         "{name:12} gmres with amg: build {build:.2} solve {solve:.2} ms, {} iterations, {:.1e}",
         report.iterations, report.relative_residual

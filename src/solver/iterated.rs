@@ -47,18 +47,13 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Iterated<T, B, M> {
 impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Iterated<T, B, M> {
     fn solve(
         &mut self,
-        Task { a, b, x, left, deadline }: Task<'_, T, B>,
+        task: Task<'_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         if let Setup::NotPositiveDefinite(curvature) = self.setup {
-            return not_started(
-                &self.backend,
-                &self.options,
-                curvature,
-                Task { a, b, x, left, deadline },
-                observer,
-            );
+            return not_started(&self.backend, &self.options, curvature, task, observer);
         }
+        let Task { a, b, x, left, .. } = task;
         let options = match left {
             Some(left) => self.options.clone().max_iterations(left),
             None => self.options.clone(),

@@ -37,18 +37,13 @@ impl<T: Scalar, B: SolverBackend> Refined<T, B> {
 impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
     fn solve(
         &mut self,
-        Task { a, b, x, left, deadline }: Task<'_, T, B>,
+        task: Task<'_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         if let Setup::NotPositiveDefinite(curvature) = self.setup {
-            return not_started(
-                &self.backend,
-                &self.options,
-                curvature,
-                Task { a, b, x, left, deadline },
-                observer,
-            );
+            return not_started(&self.backend, &self.options, curvature, task, observer);
         }
+        let Task { a, b, x, .. } = task;
         let refinement = match &mut self.refinement {
             Some(refinement) => refinement,
             place => place.insert(Refinement::new(&self.backend, a.rows(), self.options.clone())?),

@@ -1,0 +1,89 @@
+//! b - A x computed anew: whether x is what was asked for, how far the recurrence has drifted, and what it starts from
+//! again.
+
+use super::{Certificate, Driver, POWER_STEPS, Solve};
+use crate::backend::{Communicator, Op, VectorOps};
+use crate::error::Result;
+use crate::krylov::Outcome;
+use crate::krylov::method::Vectors;
+use crate::krylov::units::Units;
+use crate::lock::lock;
+use crate::scalar::{Real, Scalar};
+
+impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, T, B, W, C> {
+    /// The certificate: scratch = b - A x for the x in `steps`, in units. Whether x is a least-squares solution is
+    /// asked only where a recurrence `ends`.
+    pub(super) fn certify<F>(
+        &mut self,
+        b: &B::Slice<T>,
+        solve: &Solve<'_, T, F>,
+        ends: bool,
+    ) -> Result<Certificate> {
+        let mut method = lock(self.method);
+        let Vectors { steps, scratch, .. } = method.vectors();
+        let (units, a) = (&solve.units, self.system.a);
+        let (residual, length) = if ends {
+            units.residual_and_length(self.space, a, b, steps, scratch, self.squares)?
+        } else {
+            (units.residual(self.space, a, b, steps, scratch, self.square)?, None)
+        };
+        let mut now = Certificate { residual, measure: residual, length, met: None };
+        if residual <= solve.threshold {
+            now.met = Some(Outcome::Converged);
+        } else if residual.is_finite() && ends && method.is_least_squares() {
+            let (backend, op) = (self.space.backend(), Op::ConjugateTranspose);
+            a.product_op(backend, op, T::one(), method.vectors().scratch, T::zero(), self.gradient)?;
+            now.measure = units.norm_of(self.space, self.gradient, self.square)?;
+            drop(method);
+            let small = now.measure <= solve.gradient * self.norm_of_a(now.measure, units)? * residual;
+            now.met = small.then_some(Outcome::LeastSquares);
+        }
+        Ok(now)
+    }
+
+    /// ||A|| from below, by steps of the power method on A^H A from A^H r, which `gradient` holds and loses.
+    fn norm_of_a(&mut self, gradient: f64, units: &Units<T::Real>) -> Result<f64> {
+        if let Some(norm) = self.norm_of_a {
+            return Ok(norm);
+        }
+        let (backend, a) = (self.space.backend(), self.system.a);
+        let (mut largest, mut length) = (0.0_f64, gradient);
+        for _ in 0..POWER_STEPS {
+            if !(length > 0.0 && length.is_finite()) {
+                break;
+            }
+            // A vector of about unit length in these units, so that nothing overflows on the way.
+            let scale = T::from_f64(units.unit.to_f64() / length);
+            backend.scale_in_place(scale, self.gradient)?;
+            let before = units.norm_of(self.space, self.gradient, self.square)?;
+            a.apply(backend, self.gradient, self.image)?;
+            let image = units.norm_of(self.space, self.image, self.square)?;
+            largest = largest.max(image / before);
+            let op = Op::ConjugateTranspose;
+            a.product_op(backend, op, T::one(), self.image, T::zero(), self.gradient)?;
+            length = units.norm_of(self.space, self.gradient, self.square)?;
+        }
+        self.norm_of_a = Some(largest);
+        Ok(largest)
+    }
+
+    /// How far the recurrence's residual has drifted from the certified one: ||scratch - r||, or the difference of the
+    /// norms where the recurrence knows no more.
+    pub(super) fn drift(&mut self, certified: f64, units: &Units<T::Real>) -> Result<f64> {
+        let mut method = lock(self.method);
+        if !method.carries_residual() {
+            return Ok((certified - self.last).abs());
+        }
+        let Vectors { residual, scratch, .. } = method.vectors();
+        self.space.backend().axpby(-T::one(), residual, T::one(), scratch)?;
+        units.norm_of(self.space, scratch, self.square)
+    }
+
+    /// r = b - A x in units, in more than working precision where the operator can: what the recurrence starts from
+    /// again.
+    pub(super) fn restart(&mut self, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<()> {
+        let mut method = lock(self.method);
+        let scale = T::from_real(units.scale());
+        self.system.a.accurate_residual(self.space.backend(), scale, b, x, method.vectors().residual)
+    }
+}
