@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `method` | what a method tells its driver: how it starts and how it iterates |
 //! | `cg`, `minres`, `gmres`, `bicgstab`, `lsmr` | the methods, each as its textbook page |
-//! | `driver` | from b and x to a report, for every method: start, stopping, certificate (`driver/certificate`), restart |
+//! | `driver` | from b and x to a report, for every method: start, stopping, restart, `driver/certificate` |
 //! | `cycle` | a run of iterations, recorded and replayed, and what is heard of it |
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
