@@ -60,7 +60,17 @@ if command -v gfortran >/dev/null; then
 else
     echo "the Fortran example is skipped: there is no gfortran"
 fi
-# What is installed is found by pkg-config, wherever the folder stands.
+gcc -std=c11 $common tests/fuzz.c -o "$made/fuzz" -L"$libraries" -lresidua
+LD_LIBRARY_PATH=$libraries "$made/fuzz" "${1:-1000000}"
+if command -v valgrind >/dev/null; then
+    gcc -std=c11 -g -Iinclude examples/poisson.c -o "$made/plain" -L"$libraries" -lresidua
+    LD_LIBRARY_PATH=$libraries RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=9 --leak-check=full \
+        --show-leak-kinds=definite --errors-for-leak-kinds=definite "$made/plain"
+else
+    echo "the memory check of the example is skipped: there is no valgrind"
+fi
+# What is installed is found by pkg-config, wherever the folder stands. This comes last: `make` gives the shared library in
+# the folder of builds a soname, under which no file lies there.
 if command -v pkg-config >/dev/null && command -v make >/dev/null; then
     make --silent PROFILE=dev DESTDIR="$made/stage" PREFIX=/opt/residua install
     mv "$made/stage/opt/residua" "$made/moved"
@@ -72,13 +82,4 @@ if command -v pkg-config >/dev/null && command -v make >/dev/null; then
     LD_LIBRARY_PATH=$installed ldd "$made/installed" | grep -q "libresidua.so.[0-9]* => $installed/"
 else
     echo "the check of make install is skipped: there is no pkg-config, or no make"
-fi
-gcc -std=c11 $common tests/fuzz.c -o "$made/fuzz" -L"$libraries" -lresidua
-LD_LIBRARY_PATH=$libraries "$made/fuzz" "${1:-1000000}"
-if command -v valgrind >/dev/null; then
-    gcc -std=c11 -g -Iinclude examples/poisson.c -o "$made/plain" -L"$libraries" -lresidua
-    LD_LIBRARY_PATH=$libraries RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=9 --leak-check=full \
-        --show-leak-kinds=definite --errors-for-leak-kinds=definite "$made/plain"
-else
-    echo "the memory check of the example is skipped: there is no valgrind"
 fi
