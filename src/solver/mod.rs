@@ -206,7 +206,9 @@ impl<T: Solvable> Solver<T> {
     /// As [`Solver::solve`], and where x has another length.
     pub fn solve_into(&mut self, b: &[T], x: &mut [T]) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
-        engine.solve(b, x, &mut Watch::new(None, canceller, *time_limit))
+        let mut watch = Watch::new(None, canceller, *time_limit);
+        let report = engine.solve(b, x, &mut watch)?;
+        Ok(watch.timed(report))
     }
 
     /// As [`Solver::solve_into`], with an observer that hears of each iteration and can stop the solve. On a GPU it
@@ -222,7 +224,8 @@ impl<T: Solvable> Solver<T> {
     ) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
         let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
-        engine.solve(b, x, &mut watch)
+        let report = engine.solve(b, x, &mut watch)?;
+        Ok(watch.timed(report))
     }
 
     /// As [`Solver::solve_into`] with vectors in the memory of the backend that the solver computes on.
@@ -236,7 +239,9 @@ impl<T: Solvable> Solver<T> {
         x: &mut B::Slice<T>,
     ) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
-        on(backend, &mut **engine)?.solve(b, x, &mut Watch::new(None, canceller, *time_limit))
+        let mut watch = Watch::new(None, canceller, *time_limit);
+        let report = on(backend, &mut **engine)?.solve(b, x, &mut watch)?;
+        Ok(watch.timed(report))
     }
 
     /// As [`Solver::solve_on`], with an observer as in [`Solver::solve_with`].
@@ -252,7 +257,8 @@ impl<T: Solvable> Solver<T> {
     ) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
         let mut watch = Watch::new(Some(&mut observer), canceller, *time_limit);
-        on(backend, &mut **engine)?.solve(b, x, &mut watch)
+        let report = on(backend, &mut **engine)?.solve(b, x, &mut watch)?;
+        Ok(watch.timed(report))
     }
 
     /// Solves for each of several right-hand sides. They lie one behind the other in `b`, and in `x` likewise what each

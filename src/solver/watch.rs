@@ -1,6 +1,7 @@
 //! What a caller hears of a solve under way, and the ways in which it can end one.
 
 use super::names::Method;
+use super::report::{Seconds, SolveReport};
 use crate::krylov::Outcome;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -123,6 +124,13 @@ impl<'a> Watch<'a> {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    /// The report of a solve, with the time of the whole of it: also that of the way of vectors to the device and back,
+    /// of their order and of norms.
+    pub(super) fn timed(&self, report: SolveReport) -> SolveReport {
+        let solve = self.start.elapsed().as_secs_f64();
+        SolveReport { seconds: Seconds { solve, ..report.seconds }, ..report }
     }
 
     /// When the caller's time is over.
