@@ -80,6 +80,21 @@ fn structural<R: Send + 'static>(
     work::apart(move || search(a.columns()))
 }
 
+/// Does what ends in the library's products of blocks, and clears the upper halves of vector registers behind it. The
+/// products are in assembler and leave them in use; code that mixes both encodings of instructions then waits at each
+/// change from one to the other (sums in twice the precision took 100 times as long on a Xeon of 2023).
+fn cleared<R>(work: impl FnOnce() -> R) -> R {
+    let done = work();
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has this instruction, as was asked just now. It writes nothing but halves of registers
+        // that no value of this program is in: what is compiled for all processors knows the lower halves alone, and
+        // what is compiled for later ones keeps nothing there across a call.
+        unsafe { std::arch::x86_64::_mm256_zeroupper() };
+    }
+    done
+}
+
 fn memory(request: StackReq) -> Result<MemBuffer, Reason> {
     let bytes = request.unaligned_bytes_required() as u64;
     MemBuffer::try_new(request).map_err(|_| Reason::TooLarge { bytes, limit: 0 })
@@ -260,24 +275,24 @@ macro_rules! foreign {
                 transposed: bool,
                 x: &mut [Self],
             ) {
-                symmetric_solve(structure, values, ldl, transposed, x);
+                cleared(|| symmetric_solve(structure, values, ldl, transposed, x));
             }
             fn lu_factor(a: (Columns<'_>, &[Self])) -> Result<Supernodal<Self>, Reason> {
                 if a.0.columns < LONG_ROWS || !work::is_watched() {
-                    return lu(a);
+                    return cleared(|| lu(a));
                 }
                 let (columns, entries) = (Owned::new(a.0), a.1.to_vec());
                 let _meter = work::begin(Stage::Factorising, 0, None);
                 work::apart(move || lu((columns.columns(), &entries)))
             }
             fn lu_solve(lu: &Supernodal<Self>, transposed: bool, x: &mut [Self]) {
-                lu_solve(lu, transposed, x);
+                cleared(|| lu_solve(lu, transposed, x));
             }
             fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]) {
                 let left = MatRef::from_column_major_slice(left, height, width).split_at_row(from).1;
                 let right = MatMut::from_column_major_slice_mut(right, height, right.len() / height);
                 let (upper, below) = right.split_at_row_mut(from).1.split_at_row_mut(width);
-                eliminate(left, upper, below, -<$t as num_traits::One>::one());
+                cleared(|| eliminate(left, upper, below, -<$t as num_traits::One>::one()));
             }
             fn eliminate_apart(
                 left: &[Self],
@@ -290,16 +305,15 @@ macro_rules! foreign {
                 let left = MatRef::from_column_major_slice(left, height, width);
                 let upper = MatMut::from_column_major_slice_mut(upper, width, columns);
                 let below = MatMut::from_column_major_slice_mut(below, height - width, columns);
-                eliminate(left, upper, below, -<$t as num_traits::One>::one());
+                cleared(|| eliminate(left, upper, below, -<$t as num_traits::One>::one()));
             }
             fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self> {
-                qr(Mat::from_fn(rows, columns, |i, j| a[i + j * rows]), f64::EPSILON, minimum_norm, |v| {
-                    let (re, im) = ($crate::scalar::Scalar::re(v), $crate::scalar::Scalar::im(v));
-                    f64::hypot(re, im)
-                })
+                let a = Mat::from_fn(rows, columns, |i, j| a[i + j * rows]);
+                let size = |v| f64::hypot($crate::scalar::Scalar::re(v), $crate::scalar::Scalar::im(v));
+                cleared(|| qr(a, f64::EPSILON, minimum_norm, size))
             }
             fn qr_solve(qr: &DenseQr<Self>, b: &[Self]) -> Vec<Self> {
-                qr_solve(qr, b)
+                cleared(|| qr_solve(qr, b))
             }
         }
     )*};
@@ -314,10 +328,10 @@ fn symmetric<T: ComplexField>(
     values: &mut [T],
 ) -> Result<(), Reason> {
     let a = SparseColMatRef::new(columns.symbolic(), entries);
-    match pivots {
+    cleared(|| match pivots {
         Some(pivots) => ldl(structure, a, pivots, values),
         None => cholesky(structure, a, values),
-    }
+    })
 }
 
 fn cholesky<T: ComplexField>(
