@@ -9,8 +9,9 @@ use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::OrderKind;
 
-/// Above so many multiplications LU works in dense fronts: column by column they take a twentieth of a second.
-const FRONTAL_FROM: f64 = 1e7;
+/// Above so many multiplications LU works in dense fronts. Between this and ten times as many they take half of the time
+/// that columns one by one take, from 3e5 on as long or less (docs/benchmarks/python.md).
+const FRONTAL_FROM: f64 = 1e6;
 
 /// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
 const SUPERNODAL_FROM: f64 = 2e8;

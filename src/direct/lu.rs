@@ -54,6 +54,29 @@ impl<T: Scalar> Triangle<T> {
         self.indices[range.clone()].iter().map(|&i| i as usize).zip(self.values[range].iter().copied())
     }
 
+    /// x without `value` times a column. Its rows differ, so that four entries can be loaded before the first is stored.
+    /// Most multiplications of a factorisation are made here: in a function of its own the loop has all registers.
+    #[inline(never)]
+    fn take_away(&self, j: usize, value: T, x: &mut [T]) {
+        let range = self.starts[j]..self.starts[j + 1];
+        let (rows, factors) =
+            (self.indices[range.clone()].chunks_exact(4), self.values[range].chunks_exact(4));
+        let last = rows.remainder().iter().zip(factors.remainder());
+        for (rows, factors) in rows.zip(factors) {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|k| rows[k] as usize);
+            let left = [
+                x[a] - factors[0] * value,
+                x[b] - factors[1] * value,
+                x[c] - factors[2] * value,
+                x[d] - factors[3] * value,
+            ];
+            [x[a], x[b], x[c], x[d]] = left;
+        }
+        for (&row, &factor) in last {
+            x[row as usize] -= factor * value;
+        }
+    }
+
     fn push(&mut self, index: u32, value: T) {
         self.indices.push(index);
         self.values.push(value);
@@ -205,9 +228,7 @@ impl<T: Scalar> Lu<T> {
                     lu.upper.push(step, value);
                     if value != T::default() {
                         flops += lu.lower.starts[step as usize + 1] - lu.lower.starts[step as usize];
-                        for (below, factor) in lu.lower.column(step as usize) {
-                            x[below] -= factor * value;
-                        }
+                        lu.lower.take_away(step as usize, value, &mut x);
                     }
                 }
             }
@@ -291,12 +312,12 @@ impl<T: Scalar> Lu<T> {
         }
         for j in 0..n {
             let value = work[j];
-            self.lower.column(j).for_each(|(i, factor)| work[i] -= factor * value);
+            self.lower.take_away(j, value, work);
         }
         for j in (0..n).rev() {
             let value = work[j] / self.pivots[j];
             work[j] = value;
-            self.upper.column(j).for_each(|(i, factor)| work[i] -= factor * value);
+            self.upper.take_away(j, value, work);
         }
         for (work, &column) in work.iter().zip(&self.columns) {
             x[column as usize] = *work;
