@@ -1,23 +1,33 @@
 """What residua's Python functions cost beside others' on this machine.
 
     python bench.py           on the CPU, beside SciPy and, where it is installed, pyamg
+    python bench.py cpu spsolve gmres      those parts alone
     python bench.py gpu       on a GPU, beside CuPy
 
-Smallest of repeated calls: what else runs on the machine makes times longer, never shorter. "overhead" is the time of a
-call that is not the solve itself, as the solver's own clock tells (`report.seconds["solve"]`), its median. x is random,
-and every solver's residual is computed anew.
+Smallest of repeated calls, ours and the other's in turns: what else runs on the machine makes times longer, never
+shorter. With RESIDUA_CLOCK=processor they are those of all threads on processors, which others disturb less; name one
+thread then (RAYON_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1), for threads that wait for work count too. RESIDUA_MATRICES
+names a folder of Matrix Market files, without which only generated systems are solved.
+
+"overhead" is the time of a call that is not the library's call, as its own clock tells (`report.seconds["solve"]`), its
+median. x is random, and every solver's residual is computed anew.
 """
 
+import os
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sparse
 import scipy.sparse.linalg as linalg
 
 import residua
 
 RTOL = 1e-8
+CLOCK = time.process_time if os.environ.get("RESIDUA_CLOCK") == "processor" else time.perf_counter
+MATRICES = os.environ.get("RESIDUA_MATRICES")
 
 
 def smallest(call, least: float = 0.5, wait=lambda: None) -> float:
@@ -60,20 +70,49 @@ def meets(a, x, b, most: float) -> None:
 
 def row(name, a, theirs: float, ours: float, ratios: list) -> None:
     ratios.append(theirs / ours)
-    print(f"  {name:22} n = {a.shape[0]:8} {show(theirs)} {show(ours)} {theirs / ours:8.2f}", flush=True)
+    print(f"  {name:24} n = {a.shape[0]:8} {show(theirs)} {show(ours)} {theirs / ours:8.2f}", flush=True)
 
 
-def compare(title, problems, theirs, ours, most: float, ratios: list) -> None:
-    print(f"{title:46} other    residua   other / residua")
-    for name, size in problems:
-        a, b = system(name, size)
-        for solve in (theirs, ours):
-            meets(a, solve(a, b), b, most)
-        row(f"{name} {size}", a, smallest(lambda: theirs(a, b)), smallest(lambda: ours(a, b)), ratios)
+def in_turns(calls, least: float = 0.6) -> list[float]:
+    """Seconds of each call: the smallest of three turns at least, and of as many as take `least` seconds each."""
+    times: list[list[float]] = [[] for _ in calls]
+    while len(times[0]) < 3 or (min(map(sum, times)) < least and len(times[0]) < 500):
+        for call, own in zip(calls, times):
+            start = CLOCK()
+            call()
+            own.append(CLOCK() - start)
+    return [min(own) for own in times]
 
 
-def on_cpu() -> None:
-    print("Solver.solve beside the solve itself")
+def problems(*named) -> list:
+    """Systems by name and size; those without a size are files, which are left out where there are none."""
+    systems = []
+    for name, *size in named:
+        if size:
+            systems.append((f"{name} {size[0]}", *system(name, size[0])))
+        elif MATRICES is not None:
+            file = next(path for path in Path(MATRICES).iterdir() if path.name in (f"{name}.mtx", f"{name}.mtx.gz"))
+            a = residua.read(file).tocsr().astype(np.float64)
+            systems.append((name, a, a @ np.random.default_rng(0).standard_normal(a.shape[0])))
+    return systems
+
+
+def compare(title, systems, theirs, ours, most: float, ratios: list) -> None:
+    """Times of both on each system. `theirs(a)` and `ours(a)` give what solves for b, and is timed."""
+    print(f"{title:49} other      residua   other / residua")
+    for name, a, b in systems:
+        other, own = theirs(a), ours(a)
+        meets(a, own(b), b, most)
+        try:
+            meets(a, other(b), b, most)
+        except SystemExit as error:
+            print(f"  {name:24} n = {a.shape[0]:8} the other: {error}")
+            continue
+        row(name, a, *in_turns([lambda: other(b), lambda: own(b)]), ratios)
+
+
+def overheads(ratios: list) -> None:
+    print("Solver.solve beside the library's call")
     for size in (4, 10, 30, 300, 1000):
         a, b = system("poisson2d", size)
         solver = residua.Solver(a, device="cpu")
@@ -81,37 +120,109 @@ def on_cpu() -> None:
         beyond = overhead(solver, b)
         print(f"  poisson2d {size:5} x {size:<5} {show(whole)}, overhead {show(beyond)} ({beyond / whole:.2%})")
 
-    ratios: list[float] = []
-    definite = [("poisson2d", 30), ("poisson2d", 300), ("poisson3d", 60), ("elasticity3d", 15)]
+
+def cg(ratios: list) -> None:
     compare(
-        "cg, rtol 1e-8, beside SciPy", definite, lambda a, b: linalg.cg(a, b, rtol=RTOL)[0],
-        lambda a, b: residua.cg(a, b, rtol=RTOL, device="cpu")[0], 1.01 * RTOL, ratios,
+        "cg, rtol 1e-8, beside SciPy",
+        problems(("poisson2d", 30), ("poisson2d", 300), ("poisson3d", 60), ("elasticity3d", 15), ("bcsstk16",),
+                 ("fem_flatplate_poisson",)),
+        lambda a: lambda b: linalg.cg(a, b, rtol=RTOL)[0],
+        lambda a: lambda b: residua.cg(a, b, rtol=RTOL, device="cpu")[0], 1.01 * RTOL, ratios,
     )  # fmt: skip
+
+
+def minres(ratios: list) -> None:
+    """SciPy's rtol is beside ||A|| ||x||: a smaller one is asked for, so that b - A x is as small."""
+    shifted = [
+        (f"{name} - {shift}", a - shift * sparse.eye_array(a.shape[0], format="csr"))
+        for name, a, shift in (("poisson2d 30", system("poisson2d", 30)[0], 0.5),
+                               ("poisson2d 100", system("poisson2d", 100)[0], 0.05),
+                               ("poisson3d 30", system("poisson3d", 30)[0], 0.1))
+    ]  # fmt: skip
+    systems = [(name, a, a @ np.random.default_rng(0).standard_normal(a.shape[0])) for name, a in shifted]
     compare(
-        "gmres, rtol 1e-8, beside SciPy's gmres(30)", [("convection2d", 60), ("convection3d", 30)],
-        lambda a, b: linalg.gmres(a, b, rtol=RTOL, restart=30, maxiter=10**4)[0],
-        lambda a, b: residua.gmres(a, b, rtol=RTOL, device="cpu")[0], 1.01 * RTOL, ratios,
+        "minres, residual 1e-8, beside SciPy", systems + problems(("fem_helmholtz_indef",)),
+        lambda a: lambda b: linalg.minres(a, b, rtol=RTOL / 100)[0],
+        lambda a: lambda b: residua.minres(a, b, rtol=RTOL, device="cpu")[0], 3 * RTOL, ratios,
     )  # fmt: skip
-    direct = [("poisson2d", 30), ("poisson2d", 200), ("convection2d", 30), ("convection2d", 150), ("circuit", 3000)]
+
+
+def gmres(ratios: list) -> None:
     compare(
-        "spsolve beside SciPy (CSC at hand)", direct, lambda a, b: linalg.spsolve(a.tocsc(), b), residua.spsolve, 1e-8,
-        ratios,
+        "gmres, rtol 1e-8, beside SciPy's gmres(30)",
+        problems(("convection2d", 60), ("convection3d", 30), ("add32",), ("orsreg_1",), ("fem_cylinder_convdiff",)),
+        lambda a: lambda b: linalg.gmres(a, b, rtol=RTOL, restart=30, maxiter=300)[0],
+        lambda a: lambda b: residua.gmres(a, b, rtol=RTOL, device="cpu")[0], 1.01 * RTOL, ratios,
     )  # fmt: skip
+
+
+def bicgstab(ratios: list) -> None:
+    compare(
+        "bicgstab, rtol 1e-8, beside SciPy",
+        problems(("convection2d", 30), ("convection2d", 150), ("convection3d", 40), ("add32",)),
+        lambda a: lambda b: linalg.bicgstab(a, b, rtol=RTOL / 10)[0],
+        lambda a: lambda b: residua.bicgstab(a, b, rtol=RTOL, device="cpu")[0], 1.01 * RTOL, ratios,
+    )  # fmt: skip
+
+
+#: Systems of the direct solvers: symmetric ones, and mostly unsymmetric ones.
+DIRECT = [
+    ("poisson2d", 30), ("poisson2d", 200), ("poisson3d", 20), ("convection2d", 30), ("convection2d", 150),
+    ("convection2d", 316), ("convection3d", 12), ("convection3d", 24), ("circuit", 3000), ("circuit", 30000),
+    ("west0479",), ("steam2",), ("jpwh_991",), ("cage8",), ("fidapex6",), ("adder_dcop_05",), ("watt__1",),
+    ("orsreg_1",), ("cryg2500",), ("ani4",), ("add32",), ("bips98_606",), ("fem_cylinder_convdiff",), ("bayer10",),
+    ("memplus",),
+]  # fmt: skip
+
+
+def spsolve(ratios: list) -> None:
+    def by_scipy(a):
+        columns = a.tocsc()
+        return lambda b: linalg.spsolve(columns, b)
+
+    def by_residua(a):
+        columns = a.tocsc()
+        return lambda b: residua.spsolve(columns, b)
+
+    compare("spsolve beside SciPy's (SuperLU), from CSC", problems(*DIRECT), by_scipy, by_residua, 1e-8, ratios)
+
+
+def factorized(ratios: list) -> None:
+    compare(
+        "factorized: another b, beside SciPy's", problems(*DIRECT), lambda a: linalg.factorized(a.tocsc()),
+        residua.factorized, 1e-8, ratios,
+    )  # fmt: skip
+
+
+def pyamg(ratios: list) -> None:
     try:
         import pyamg
     except ImportError:
         print("pyamg is not installed")
-    else:
+        return
 
-        def multigrid(a, b):
-            hierarchy = pyamg.smoothed_aggregation_solver(a.tocsr())
-            return hierarchy.solve(b, tol=RTOL / 10, accel="cg", maxiter=300)
+    def multigrid(a):
+        return lambda b: pyamg.smoothed_aggregation_solver(a).solve(b, tol=RTOL / 10, accel="cg", maxiter=300)
 
-        compare(
-            "setup and solve beside pyamg's with cg", [("poisson2d", 300), ("poisson3d", 40)], multigrid,
-            lambda a, b: residua.solve(a, b, RTOL, device="cpu"), 10 * RTOL, ratios,
-        )  # fmt: skip
-    print(f"median of the ratios {statistics.median(ratios):.2f}, smallest {min(ratios):.2f}")
+    compare(
+        "setup and solve beside pyamg's with cg", problems(("poisson2d", 300), ("poisson3d", 40), ("jumping3d", 40)),
+        multigrid, lambda a: lambda b: residua.solve(a, b, RTOL, device="cpu"), 10 * RTOL, ratios,
+    )  # fmt: skip
+
+
+PARTS = {part.__name__: part for part in (overheads, cg, minres, gmres, bicgstab, spsolve, factorized, pyamg)}
+
+
+def on_cpu(named: list[str]) -> None:
+    ratios: list[float] = []
+    for name in named or PARTS:
+        own: list[float] = []
+        PARTS[name](own)
+        if own:
+            print(f"  {name}: median {statistics.median(own):.2f}, smallest {min(own):.2f} of {len(own)}")
+        ratios += own
+    if ratios:
+        print(f"all: median of the ratios {statistics.median(ratios):.2f}, smallest {min(ratios):.2f} of {len(ratios)}")
 
 
 def of_torch_and_jax() -> dict:
@@ -135,7 +246,7 @@ def of_torch_and_jax() -> dict:
 
 def on_gpu() -> None:
     import cupy
-    import cupyx.scipy.sparse as sparse
+    import cupyx.scipy.sparse as cupy_sparse
     import cupyx.scipy.sparse.linalg as cupy_linalg
 
     def wait() -> None:
@@ -148,7 +259,7 @@ def on_gpu() -> None:
     print("a matrix of CuPy into a solver: where it lies, and by way of the host")
     for size in (100, 160):
         a = residua.generate("poisson3d", size).tocsr()
-        there = sparse.csr_matrix(a)
+        there = cupy_sparse.csr_matrix(a)
         b = cupy.asarray(a @ np.random.default_rng(0).standard_normal(a.shape[0]))
         settings = {"device": "cuda", "method": "cg", "preconditioner": "jacobi", "rtol": RTOL}
         lying, through = (timed(lambda m=m: residua.Solver(m, **settings)) for m in (there, a))
@@ -158,7 +269,7 @@ def on_gpu() -> None:
         print(f"{title:46} CuPy     residua   CuPy / residua")
         for name, size in problems:
             a, b = system(name, size)
-            there, b_there = sparse.csr_matrix(a), cupy.asarray(b)
+            there, b_there = cupy_sparse.csr_matrix(a), cupy.asarray(b)
             solver = residua.Solver(there, device="cuda", rtol=RTOL, **settings)
             meets(a, theirs(there, b_there).get(), b, 1e-7)
             meets(a, solver.solve(b_there)[0].get(), b, 1.01 * RTOL)
@@ -181,7 +292,7 @@ def on_gpu() -> None:
     kinds = {"NumPy": lambda b: b, "CuPy": cupy.asarray, **of_torch_and_jax()}
     for name, size in (("poisson2d", 10), ("poisson2d", 300), ("poisson3d", 100)):
         a, b = system(name, size)
-        solver = residua.Solver(sparse.csr_matrix(a), device="cuda", method="cg", rtol=RTOL)
+        solver = residua.Solver(cupy_sparse.csr_matrix(a), device="cuda", method="cg", rtol=RTOL)
         for package, made in kinds.items():
             given = made(b)
             solver.solve(given)
@@ -192,4 +303,4 @@ def on_gpu() -> None:
 
 
 if __name__ == "__main__":
-    on_gpu() if sys.argv[1:] == ["gpu"] else on_cpu()
+    on_gpu() if sys.argv[1:] == ["gpu"] else on_cpu(sys.argv[2:])
