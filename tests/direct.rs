@@ -1,5 +1,7 @@
 //! Direct solves: random ragged matrices of all kinds, and the square matrices of the collection.
 
+#[path = "direct/blocks.rs"]
+mod blocks;
 #[path = "common/collection.rs"]
 mod collection;
 #[cfg(feature = "cuda")]

@@ -1,5 +1,6 @@
 //! What a factorisation will cost, before anything large is allocated.
 
+use super::elimination::Elimination;
 use super::factor::Structures;
 use super::foreign::symmetric_flops;
 use super::options::{DirectOptions, Kind};
@@ -11,7 +12,7 @@ use crate::prepare::OrderKind;
 
 /// Above so many multiplications LU works in dense fronts. Between this and ten times as many they take half of the time
 /// that columns one by one take, from 3e5 on as long or less (docs/benchmarks/python.md).
-const FRONTAL_FROM: f64 = 1e6;
+pub(super) const FRONTAL_FROM: f64 = 1e6;
 
 /// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
 const SUPERNODAL_FROM: f64 = 2e8;
@@ -126,7 +127,14 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
         }
         chain.extend([Kind::Ldlt, Kind::ShiftedLdlt, Kind::Lu, Kind::SupernodalLu]);
     } else {
-        let flops = structures.lu(a, options).map_or(0.0, |plan| plan.flops);
+        let blocks = structures.blocks(a, options).ok().flatten();
+        let flops = match &blocks {
+            Some(blocks) => blocks.flops,
+            None => structures.lu(a, options).map_or(0.0, |plan| plan.elimination.flops),
+        };
+        if blocks.is_some() {
+            chain.push(Kind::BlockLu);
+        }
         if flops > FRONTAL_FROM {
             chain.push(Kind::FrontalLu);
         }
@@ -173,10 +181,17 @@ pub(super) fn forecast<T: Factorable>(
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }
+        Kind::BlockLu => {
+            let none = || Reason::Refused("no block triangular form with several blocks".to_string());
+            let plan = structures.blocks(a, options)?.ok_or_else(none)?;
+            let below = a.nonzeros() as f64;
+            Ok(analysis(Some(plan.kind), 2.0 * plan.entries + below, plan.flops, false))
+        }
         Kind::Lu | Kind::FrontalLu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
-            let order = Some(plan.order_kind).filter(|_| kind != Kind::SupernodalLu);
-            let forecast = analysis(order, 2.0 * plan.entries + a.rows() as f64, plan.flops, false);
+            let Elimination { entries, flops, .. } = plan.elimination;
+            let order = Some(plan.elimination.kind).filter(|_| kind != Kind::SupernodalLu);
+            let forecast = analysis(order, 2.0 * entries + a.rows() as f64, flops, false);
             // Column by column an index stands beside each number, and the rows of pivots beside them.
             let indices =
                 if kind == Kind::Lu { 4.0 * forecast.entries + 24.0 * a.rows() as f64 } else { 0.0 };

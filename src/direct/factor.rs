@@ -1,10 +1,11 @@
 //! One factor of any kind: how it is made, and how A^-1 and A^-T are applied with it.
 
 use super::Kind;
-use super::analysis::COLUMN_BY_COLUMN;
+use super::blocks::{BlockLu, BlockPlan};
+use super::elimination::Elimination;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
-use super::frontal::{Frontal, Tree};
-use super::lu::{Limits, Lu, PREFER_DIAGONAL, PREFER_LARGE};
+use super::frontal::Frontal;
+use super::lu::{Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
 use super::report::{Reason, Unmatched};
@@ -20,7 +21,7 @@ use crate::work::is_stop;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Pivots of LDL^H below this part of the largest entry are replaced ...
 const LDL_EPSILON: f64 = 1e-11;
@@ -38,22 +39,26 @@ const NAMED: usize = 100;
 #[derive(Default)]
 pub(super) struct Structures {
     pub(super) symmetric: Option<(Arc<SymbolicCholesky<u32>>, OrderKind)>,
-    pub(super) lu: Option<Arc<LuPlan>>,
+    /// What brings large entries to the diagonal, for LU of any kind.
+    pub(super) matched: Option<Arc<MatchedRows>>,
+    /// Diagonal blocks; of what cannot be split none.
+    blocks: Option<Option<Arc<BlockPlan>>>,
+    lu: Option<Arc<LuPlan>>,
 }
 
-/// Order and scaling for LU: M = P R A C is factorised in this order of columns.
-pub(super) struct LuPlan {
+/// Scaling, and the order of rows that brings large entries to the diagonal.
+pub(super) struct MatchedRows {
     pub(super) prepared: Prepared,
-    pub(super) order: Vec<u32>,
-    pub(super) order_kind: OrderKind,
-    pub(super) entries: f64,
-    pub(super) flops: f64,
-    /// The structure of fronts, once it was needed.
-    tree: OnceLock<Arc<Tree>>,
     /// Rows that could be matched with columns.
     pub(super) matched: usize,
     /// Those that could not.
     pub(super) unmatched: Unmatched,
+}
+
+/// M = P R A C is factorised in this order of columns.
+pub(super) struct LuPlan {
+    pub(super) rows: Arc<MatchedRows>,
+    pub(super) elimination: Elimination,
 }
 
 impl Structures {
@@ -71,6 +76,40 @@ impl Structures {
         Ok(self.symmetric.insert((structure, kind)).clone())
     }
 
+    /// What LU has that depends on values: another set of them may need other pivots.
+    pub(super) fn forget_pivots(&mut self) {
+        (self.matched, self.blocks, self.lu) = (None, None, None);
+    }
+
+    fn matched<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Arc<MatchedRows>, Reason> {
+        if let Some(rows) = &self.matched {
+            return Ok(rows.clone());
+        }
+        let (prepared, matched, unmatched) = match &options.prepared {
+            Some(prepared) => (prepared.clone(), a.rows(), Unmatched::default()),
+            None => prepared(a)?,
+        };
+        Ok(self.matched.insert(Arc::new(MatchedRows { prepared, matched, unmatched })).clone())
+    }
+
+    /// The diagonal blocks of a block triangular form, where there are several of some size.
+    pub(super) fn blocks<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Option<Arc<BlockPlan>>, Reason> {
+        if let Some(plan) = &self.blocks {
+            return Ok(plan.clone());
+        }
+        let rows = self.matched(a, options)?;
+        let plan = BlockPlan::new(&matched_columns(a, &rows.prepared)?, options)?.map(Arc::new);
+        Ok(self.blocks.insert(plan).clone())
+    }
+
     /// Order and scaling for LU.
     pub(super) fn lu<T: Factorable>(
         &mut self,
@@ -80,8 +119,9 @@ impl Structures {
         if let Some(plan) = &self.lu {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(LuPlan::new(a, options)?);
-        Ok(self.lu.insert(plan).clone())
+        let rows = self.matched(a, options)?;
+        let elimination = Elimination::new(&matched_columns(a, &rows.prepared)?, options)?;
+        Ok(self.lu.insert(Arc::new(LuPlan { rows, elimination })).clone())
     }
 }
 
@@ -116,6 +156,11 @@ enum Numbers<T: Factorable> {
     Frontal {
         plan: Arc<LuPlan>,
         lu: Frontal<T>,
+    },
+    Blocks {
+        rows: Arc<MatchedRows>,
+        order: OrderKind,
+        lu: BlockLu<T>,
     },
     Supernodal {
         plan: Arc<LuPlan>,
@@ -176,45 +221,8 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
     Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs(), unmatched))
 }
 
-impl LuPlan {
-    /// Matching, scaling and order for the values at hand.
-    pub(super) fn new<T: Factorable>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
-        let (prepared, matched, unmatched) = match &options.prepared {
-            Some(prepared) => (prepared.clone(), a.rows(), Unmatched::default()),
-            None => prepared(a)?,
-        };
-        let (starts, indices, values) = matched_columns(a, &prepared)?;
-        let n = a.rows();
-        let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
-        let degree = caught(|| foreign::minimum_degree(columns))?;
-        let columns = Csr::from_parts_unchecked(n, n, Offsets::Narrow(starts), indices, values);
-        // Half of them are those of a Cholesky factorisation.
-        let better = better_dissection(&columns, degree.flops / 2.0, options.flop_limit);
-        let (order, kind, entries, flops) = match better.map_err(as_reason)? {
-            Some((order, size)) => {
-                let entries = size.entries - n as f64;
-                (order.into_parts().0, OrderKind::NestedDissection, entries, size.multiplications_lu)
-            }
-            None => (degree.order, OrderKind::MinimumDegree, degree.entries, degree.flops),
-        };
-        Ok(Self {
-            prepared,
-            order,
-            order_kind: kind,
-            entries,
-            flops,
-            tree: OnceLock::new(),
-            matched,
-            unmatched,
-        })
-    }
-}
-
-/// Where columns start, and the row and value of each entry.
-type OwnedColumns<T> = (Vec<u32>, Vec<u32>, Vec<T>);
-
-/// The columns of P R A C.
-fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) -> Result<OwnedColumns<T>, Reason> {
+/// The columns of P R A C, as the rows of a matrix.
+fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) -> Result<Csr<T>, Reason> {
     let scaled = prepared.scaling.apply(a).map_err(as_reason)?;
     let parts = scaled.parts();
     let rows = columns_of_transpose(&scaled)?;
@@ -232,7 +240,8 @@ fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) -> Result<Own
             *place += 1;
         }
     }
-    Ok((starts, indices, values))
+    let offsets = Offsets::Narrow(starts);
+    Ok(Csr::from_parts_unchecked(a.columns(), a.rows(), offsets, indices, values))
 }
 
 impl<T: Factorable> Factor<T> {
@@ -252,6 +261,7 @@ impl<T: Factorable> Factor<T> {
                 let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (4.0, PREFER_DIAGONAL) };
                 Self::lu(a, pivots, options, structures, going)
             }
+            Kind::BlockLu => Self::in_blocks(a, options, structures, going),
             Kind::FrontalLu => Self::frontal(a, options, structures, going),
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::ShiftedLdlt => Ok(Self::regular(kind, Regular::shifted(a, options)?)),
@@ -299,22 +309,9 @@ impl<T: Factorable> Factor<T> {
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let plan = structures.lu(a, options)?;
-        within((plan.entries * 2.0) as u64 * (size_of::<T>() as u64 + 4), plan.flops, options)?;
-        let (starts, indices, values) = matched_columns(a, &plan.prepared)?;
-        let n = a.rows();
-        let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
-        let most = (options.memory_limit / (size_of::<T>() as u64 + 4)) as usize;
-        // An order for pivots on the diagonal is of no use where they are found elsewhere.
-        let expected = (8.0 * (2.0 * plan.entries + n as f64)) as usize + 100_000;
-        let flops = COLUMN_BY_COLUMN * options.flop_limit;
-        let first = Limits { entries: most.min(expected), flops, going: &mut *going };
-        let lu = match Lu::new(columns, &values, &plan.order, first, pivots) {
-            Err(Reason::TooLarge { .. }) if most > expected => {
-                let order = foreign::column_minimum_degree(columns)?;
-                Lu::new(columns, &values, &order, Limits { entries: most, flops, going }, pivots)?
-            }
-            lu => lu?,
-        };
+        let columns = matched_columns(a, &plan.rows.prepared)?;
+        let (entries, values) = (columns_of_transpose(&columns)?, columns.parts().values);
+        let lu = plan.elimination.by_columns(entries, values, pivots, options, going)?;
         Ok(Self { kind: Kind::Lu, bytes: lu.bytes(), numbers: Numbers::Lu { plan, lu } })
     }
 
@@ -325,29 +322,33 @@ impl<T: Factorable> Factor<T> {
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let plan = structures.lu(a, options)?;
-        let (starts, indices, values) = matched_columns(a, &plan.prepared)?;
-        let n = a.rows();
-        let columns = Csr::from_parts_unchecked(n, n, Offsets::Narrow(starts), indices, values);
-        let tree = match plan.tree.get() {
-            Some(tree) => tree.clone(),
-            None => {
-                let tree = Arc::new(Tree::new(&columns, &plan.order)?);
-                plan.tree.get_or_init(|| tree).clone()
-            }
-        };
-        within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
-        let lu = Frontal::new(columns_of_transpose(&columns)?, columns.parts().values, &tree, going)?;
+        let columns = matched_columns(a, &plan.rows.prepared)?;
+        let lu = plan.elimination.in_fronts(&columns, options, going)?;
         Ok(Self { kind: Kind::FrontalLu, bytes: lu.bytes(), numbers: Numbers::Frontal { plan, lu } })
+    }
+
+    fn in_blocks(
+        a: &Csr<T>,
+        options: &DirectOptions,
+        structures: &mut Structures,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        let Some(plan) = structures.blocks(a, options)? else {
+            return Err(Reason::Refused("no block triangular form with several blocks of some size".into()));
+        };
+        within((plan.entries * 2.0) as u64 * size_of::<T>() as u64, plan.flops, options)?;
+        let rows = structures.matched(a, options)?;
+        let lu = BlockLu::new(&matched_columns(a, &rows.prepared)?, &plan, options, going)?;
+        let (order, bytes) = (plan.kind, lu.bytes());
+        Ok(Self { kind: Kind::BlockLu, bytes, numbers: Numbers::Blocks { rows, order, lu } })
     }
 
     fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {
         let plan = structures.lu(a, options)?;
-        let bytes = (plan.entries * 2.0) as u64 * size_of::<T>() as u64;
-        within(bytes, plan.flops, options)?;
-        let (starts, indices, values) = matched_columns(a, &plan.prepared)?;
-        let n = a.rows();
-        let columns = Columns { rows: n, columns: n, starts: &starts, indices: &indices };
-        let lu = T::lu_factor((columns, &values))?;
+        let bytes = (plan.elimination.entries * 2.0) as u64 * size_of::<T>() as u64;
+        within(bytes, plan.elimination.flops, options)?;
+        let columns = matched_columns(a, &plan.rows.prepared)?;
+        let lu = T::lu_factor((columns_of_transpose(&columns)?, columns.parts().values))?;
         Ok(Self { kind: Kind::SupernodalLu, bytes, numbers: Numbers::Supernodal { plan, lu } })
     }
 
@@ -384,8 +385,9 @@ impl<T: Factorable> Factor<T> {
             Numbers::Symmetric { values, .. } => values.iter().all(|value| value.is_finite()),
             Numbers::Lu { lu, .. } => lu.is_finite(),
             Numbers::Frontal { lu, .. } => lu.is_finite(),
+            Numbers::Blocks { lu, .. } => lu.is_finite(),
             Numbers::Supernodal { plan, .. } => {
-                let mut ones = vec![T::from_f64(1.0); plan.order.len()];
+                let mut ones = vec![T::from_f64(1.0); plan.elimination.order.len()];
                 let solved = caught(|| {
                     self.apply(false, &mut ones);
                     Ok(())
@@ -402,6 +404,7 @@ impl<T: Factorable> Factor<T> {
         match &self.numbers {
             Numbers::Lu { lu, .. } => lu.made_up,
             Numbers::Frontal { lu, .. } => lu.made_up,
+            Numbers::Blocks { lu, .. } => lu.made_up,
             _ => 0,
         }
     }
@@ -410,7 +413,8 @@ impl<T: Factorable> Factor<T> {
     pub(super) fn order(&self) -> Option<OrderKind> {
         match &self.numbers {
             Numbers::Symmetric { order, .. } => Some(*order),
-            Numbers::Lu { plan, .. } | Numbers::Frontal { plan, .. } => Some(plan.order_kind),
+            Numbers::Lu { plan, .. } | Numbers::Frontal { plan, .. } => Some(plan.elimination.kind),
+            Numbers::Blocks { order, .. } => Some(*order),
             Numbers::Supernodal { .. } | Numbers::Regular(_) | Numbers::Dense(_) => None,
         }
     }
@@ -443,14 +447,18 @@ impl<T: Factorable> Factor<T> {
             }
             Numbers::Lu { plan, lu } => {
                 let mut work = vec![T::default(); x.len()];
-                plan.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
+                plan.rows.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
             }
             Numbers::Frontal { plan, lu } => {
                 let mut work = vec![T::default(); x.len()];
-                plan.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
+                plan.rows.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
+            }
+            Numbers::Blocks { rows, lu, .. } => {
+                let mut work = vec![T::default(); x.len()];
+                rows.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
             }
             Numbers::Supernodal { plan, lu } => {
-                plan.prepared.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
+                plan.rows.prepared.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
             }
             Numbers::Regular(regular) if !transposed => regular.apply(x),
             Numbers::Dense(qr) if !transposed => *x = T::qr_solve(qr, x),

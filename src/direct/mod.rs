@@ -15,6 +15,8 @@
 //! | `solver` | [`Direct`], what a caller holds |
 //! | `analysis` | forecasts, and which kinds are tried |
 //! | `factor` | one factor of any kind |
+//! | `elimination` | an order of elimination for LU, and the factors that it leads to |
+//! | `blocks` | LU of the diagonal blocks of a block triangular form |
 //! | `frontal` | LU with static pivoting, in dense fronts |
 //! | `lu` | sparse LU, column by column |
 //! | `regular` | factors of a regular matrix near one that is singular |
@@ -25,8 +27,10 @@
 //! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
 
 mod analysis;
+mod blocks;
 mod condition;
 mod device;
+mod elimination;
 mod factor;
 mod fgmres;
 mod foreign;

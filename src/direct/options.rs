@@ -15,6 +15,8 @@ pub enum Kind {
     Cholesky,
     /// L D L^H with small pivots replaced: A is Hermitian. (Complex symmetric matrices go to LU.)
     Ldlt,
+    /// L U of the diagonal blocks of a block triangular form: A is square, and some unknowns do not depend on others.
+    BlockLu,
     /// P R A C Q = L U, column by column; for factors with few entries a row.
     Lu,
     /// The same in dense fronts whose structure is known before: pivots are found within blocks on the diagonal that the
@@ -37,6 +39,7 @@ impl fmt::Display for Kind {
             Kind::Auto => "auto",
             Kind::Cholesky => "cholesky",
             Kind::Ldlt => "ldlt",
+            Kind::BlockLu => "block-lu",
             Kind::Lu => "lu",
             Kind::FrontalLu => "frontal-lu",
             Kind::SupernodalLu => "supernodal-lu",

@@ -157,8 +157,9 @@ impl<T: Factorable> Direct<T> {
         }
         self.seconds = start.elapsed().as_secs_f64();
         self.factorise(&mut || true);
-        if self.factor.as_ref().is_none_or(|factor| factor.made_up() > 0) && self.structures.lu.is_some() {
-            self.structures.lu = None;
+        if self.factor.as_ref().is_none_or(|factor| factor.made_up() > 0) && self.structures.matched.is_some()
+        {
+            self.structures.forget_pivots();
             self.at = 0;
             self.reasons.clear();
             self.factorise(&mut || true);
@@ -361,13 +362,13 @@ impl<T: Factorable> Direct<T> {
     }
 
     fn is_structurally_singular(&self) -> bool {
-        self.structures.lu.as_ref().is_some_and(|plan| plan.matched < self.a.rows())
+        self.structures.matched.as_ref().is_some_and(|rows| rows.matched < self.a.rows())
     }
 
     fn singular(&self) -> Reason {
-        match &self.structures.lu {
-            Some(plan) if plan.matched < self.a.rows() => {
-                Reason::StructurallySingular { rank: plan.matched, unmatched: plan.unmatched.clone() }
+        match &self.structures.matched {
+            Some(rows) if rows.matched < self.a.rows() => {
+                Reason::StructurallySingular { rank: rows.matched, unmatched: rows.unmatched.clone() }
             }
             _ => Reason::NumericallySingular,
         }

@@ -57,5 +57,6 @@ pub use pattern::Pattern;
 pub use permute::permute;
 pub use product::{ProductMatching, maximum_product_matching};
 pub use scaling::Scaling;
+pub(crate) use strong::strong_components;
 pub use symmetric::{SymmetricMatching, symmetric_matching};
 pub use triangular::{Block, BlockKind, BlockTriangular, block_triangular};

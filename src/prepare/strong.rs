@@ -6,7 +6,7 @@ use super::pattern::Pattern;
 /// is an edge to the row that `end` gives for its column, `u32::MAX` where that is none. Tarjan, "Depth-first search
 /// and linear graph algorithms", SIAM Journal on Computing 1 (1972), with a stack of its own instead of recursion.
 /// Edges between components lead from later ones to earlier ones; the rows of each ascend.
-pub(super) fn strong_components(
+pub(crate) fn strong_components(
     rows: &[u32],
     pattern: &Pattern<'_>,
     end: impl Fn(u32) -> u32,

@@ -1,0 +1,100 @@
+//! An order of elimination for LU with pivots on the diagonal, and the factors that it leads to.
+
+use super::analysis::COLUMN_BY_COLUMN;
+use super::factor::{as_reason, caught, columns_of_transpose, within};
+use super::foreign::{self, Columns};
+use super::frontal::{Frontal, Tree};
+use super::lu::{Limits, Lu};
+use super::options::DirectOptions;
+use super::report::Reason;
+use crate::direct::Factorable;
+use crate::matrix::Csr;
+use crate::prepare::{OrderKind, better_dissection};
+use std::sync::{Arc, OnceLock};
+
+/// An order of columns, and what the factors of a matrix with this pattern take.
+pub(super) struct Elimination {
+    /// The old index of each new one.
+    pub(super) order: Vec<u32>,
+    /// How it was found.
+    pub(super) kind: OrderKind,
+    /// Entries of L below its diagonal.
+    pub(super) entries: f64,
+    /// Multiplications.
+    pub(super) flops: f64,
+    /// The structure of fronts, once it was needed.
+    tree: OnceLock<Arc<Tree>>,
+}
+
+impl Elimination {
+    /// The better of minimum degree and, where that has much to do, nested dissection, for a square matrix whose columns
+    /// are the rows of `columns`.
+    pub(super) fn new<T: Factorable>(columns: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        let degree = caught(|| foreign::minimum_degree(columns_of_transpose(columns)?))?;
+        // Half of them are those of a Cholesky factorisation.
+        let better = better_dissection(columns, degree.flops / 2.0, options.flop_limit);
+        let (order, kind, entries, flops) = match better.map_err(as_reason)? {
+            Some((order, size)) => {
+                let entries = size.entries - columns.rows() as f64;
+                (order.into_parts().0, OrderKind::NestedDissection, entries, size.multiplications_lu)
+            }
+            None => (degree.order, OrderKind::MinimumDegree, degree.entries, degree.flops),
+        };
+        Ok(Self { order, kind, entries, flops, tree: OnceLock::new() })
+    }
+
+    /// The order of a matrix so small that any does: it is as good as dense.
+    pub(super) fn natural(n: usize) -> Self {
+        let size = n as f64;
+        Self {
+            order: (0..n as u32).collect(),
+            kind: OrderKind::MinimumDegree,
+            entries: size * (size - 1.0) / 2.0,
+            flops: size * size * size / 3.0,
+            tree: OnceLock::new(),
+        }
+    }
+
+    /// L and U column by column, with these pivots: see [`Lu::new`].
+    pub(super) fn by_columns<T: Factorable>(
+        &self,
+        columns: Columns<'_>,
+        values: &[T],
+        pivots: (f64, f64),
+        options: &DirectOptions,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Lu<T>, Reason> {
+        let entry = size_of::<T>() as u64 + 4;
+        within((self.entries * 2.0) as u64 * entry, self.flops, options)?;
+        let most = (options.memory_limit / entry) as usize;
+        // An order for pivots on the diagonal is of no use where they are found elsewhere.
+        let expected = (8.0 * (2.0 * self.entries + columns.columns as f64)) as usize + 100_000;
+        let flops = COLUMN_BY_COLUMN * options.flop_limit;
+        let first = Limits { entries: most.min(expected), flops, going: &mut *going };
+        match Lu::new(columns, values, &self.order, first, pivots) {
+            Err(Reason::TooLarge { .. }) if most > expected => {
+                let order = foreign::column_minimum_degree(columns)?;
+                Lu::new(columns, values, &order, Limits { entries: most, flops, going }, pivots)
+            }
+            lu => lu,
+        }
+    }
+
+    /// The same in dense fronts, for a matrix whose columns are the rows of `columns`.
+    pub(super) fn in_fronts<T: Factorable>(
+        &self,
+        columns: &Csr<T>,
+        options: &DirectOptions,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Frontal<T>, Reason> {
+        let tree = match self.tree.get() {
+            Some(tree) => tree.clone(),
+            None => {
+                let tree = Arc::new(Tree::new(columns, &self.order)?);
+                self.tree.get_or_init(|| tree).clone()
+            }
+        };
+        within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
+        Frontal::new(columns_of_transpose(columns)?, columns.parts().values, &tree, going)
+    }
+}
