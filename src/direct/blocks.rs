@@ -220,7 +220,7 @@ impl<T: Factorable> BlockLu<T> {
         let BlockPlan { members, .. } = &*self.plan;
         let mut y: Vec<T> = members.iter().map(|&member| x[member as usize]).collect();
         let solve = |k: usize, y: &mut [T], work: &mut [T]| match &self.blocks[k] {
-            Diagonal::One(pivot) => y[0] = y[0] / *pivot,
+            Diagonal::One(pivot) => y[0] /= *pivot,
             Diagonal::Columns(lu) => lu.solve(transposed, y, work),
             Diagonal::Fronts(lu) => lu.solve(transposed, y, work),
         };
