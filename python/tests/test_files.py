@@ -69,8 +69,9 @@ def test_real_files_are_read_and_solved(matrices, name):
     direct = residua.spsolve(a, b)
     own = np.linalg.norm(b - a @ direct)
     scipys = np.linalg.norm(b - a @ linalg.spsolve(theirs.tocsc(), b))
-    if np.isnan(own):
-        assert np.isnan(scipys), "SciPy finds a solution where residua calls the matrix singular"
+    if np.isnan(scipys):
+        # A is singular and b in its range: NaN, or one of the solutions.
+        assert np.isnan(own) or own <= 1e-10 * np.linalg.norm(b)
         return
     assert own <= max(10 * scipys, 1e-12 * np.linalg.norm(b))
 
