@@ -9,6 +9,7 @@ use super::report::Reason;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::OrderKind;
+use crate::scalar::Scalar;
 
 /// Above so many multiplications LU works in dense fronts. Between this and ten times as many they take half of the time
 /// that columns one by one take, from 3e5 on as long or less (docs/benchmarks/python.md).
@@ -23,6 +24,10 @@ const LEAST_DENSE_ROW: usize = 200;
 
 /// Rows of a matrix up to which a dense factorisation is soon made.
 const SMALL_DENSE: usize = 500;
+
+/// Numbers of a dense factorisation for each of A: its reflectors and R, and the same again for the solution of least
+/// norm.
+pub(super) const DENSE_COPIES: f64 = 4.0;
 
 /// Order and structure of a factorisation, and its cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +46,8 @@ pub struct Analysis {
     /// How the order of elimination was found; dense QR has none, and LU in dense blocks has one of its own, with
     /// columns of low degree first.
     pub order: Option<OrderKind>,
-    /// Whether this is what it will be: it is for Cholesky, LDL^H and dense QR. For LU it is an estimate, that of
-    /// pivots on the diagonal.
+    /// Whether this is what it will be: it is for Cholesky, LDL^H, LU in fronts and dense QR. For other LU it is an
+    /// estimate, that of pivots on the diagonal.
     pub exact: bool,
 }
 
@@ -50,8 +55,8 @@ pub struct Analysis {
 pub(super) const COLUMN_BY_COLUMN: f64 = 0.05;
 
 /// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of
-/// the factor and each multiplication. Fitted to those of 144 real matrices (two cores, 2026-11-25:
-/// docs/benchmarks/choice.md).
+/// the factor and each multiplication. Fitted to those of 123 real matrices (processor time of one thread, release
+/// build, 2026-11-25: docs/benchmarks/choice.md).
 struct Price {
     any: f64,
     row: f64,
@@ -60,10 +65,12 @@ struct Price {
     multiplication: f64,
 }
 
+const CHOLESKY: Price =
+    Price { any: 2.1e-4, row: 3.8e-7, entry: 5.6e-8, entry_of_factor: 3e-8, multiplication: 1.4e-10 };
 const SYMMETRIC: Price =
-    Price { any: 1e-4, row: 2e-7, entry: 7e-8, entry_of_factor: 2.5e-8, multiplication: 2.5e-10 };
+    Price { any: 1e-4, row: 2.6e-7, entry: 1.2e-7, entry_of_factor: 4.5e-8, multiplication: 1.6e-10 };
 const BY_COLUMNS: Price =
-    Price { any: 8e-5, row: 2.5e-7, entry: 7.4e-8, entry_of_factor: 4.8e-8, multiplication: 5e-10 };
+    Price { any: 2e-4, row: 1.7e-7, entry: 1.5e-7, entry_of_factor: 4.3e-8, multiplication: 5e-10 };
 const BY_BLOCKS: Price =
     Price { any: 1e-4, row: 2.5e-7, entry: 7.4e-8, entry_of_factor: 2.5e-8, multiplication: 3.3e-10 };
 const DENSE: Price =
@@ -72,10 +79,20 @@ const DENSE: Price =
 /// Multiplications of real numbers in one of complex ones.
 const COMPLEX: f64 = 4.0;
 
+/// Seconds that a factorisation of a square matrix takes at least, its order, copies and solves included: one whose
+/// factors have no more entries than A. It is known before the order is.
+pub(crate) fn least_seconds<T: Scalar>(rows: usize, nonzeros: usize, is_hermitian: bool) -> f64 {
+    let (price, share) = if is_hermitian { (&SYMMETRIC, 0.5) } else { (&BY_COLUMNS, 1.0) };
+    let (rows, nonzeros) = (rows as f64, nonzeros as f64);
+    let numbers = if T::COMPLEX { COMPLEX.sqrt() } else { 1.0 };
+    price.any + price.row * rows + (price.entry + numbers * share * price.entry_of_factor) * nonzeros
+}
+
 impl Kind {
     fn price(self) -> &'static Price {
         match self {
-            Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt | Kind::Regularised => &SYMMETRIC,
+            Kind::Auto | Kind::Cholesky => &CHOLESKY,
+            Kind::Ldlt | Kind::ShiftedLdlt | Kind::Regularised => &SYMMETRIC,
             Kind::Lu => &BY_COLUMNS,
             Kind::DenseQr => &DENSE,
             _ => &BY_BLOCKS,
@@ -187,7 +204,12 @@ pub(super) fn forecast<T: Factorable>(
             let below = a.nonzeros() as f64;
             Ok(analysis(Some(plan.kind), 2.0 * plan.entries + below, plan.flops, false))
         }
-        Kind::Lu | Kind::FrontalLu | Kind::SupernodalLu => {
+        Kind::FrontalLu => {
+            let plan = structures.lu(a, options)?;
+            let tree = plan.tree(a)?;
+            Ok(analysis(Some(plan.elimination.kind), tree.all_entries() as f64, tree.all_work(), true))
+        }
+        Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
             let Elimination { entries, flops, .. } = plan.elimination;
             let order = Some(plan.elimination.kind).filter(|_| kind != Kind::SupernodalLu);
@@ -204,7 +226,8 @@ pub(super) fn forecast<T: Factorable>(
         Kind::DenseQr => {
             let (m, n) = (a.rows() as f64, a.columns() as f64);
             let least = m.min(n);
-            Ok(analysis(None, m * n, least * least * (m.max(n) - least / 3.0), true))
+            let forecast = analysis(None, m * n, least * least * (m.max(n) - least / 3.0), true);
+            Ok(Analysis { bytes: DENSE_COPIES * forecast.bytes, ..forecast })
         }
     }
 }

@@ -80,6 +80,15 @@ impl Elimination {
         }
     }
 
+    /// The structure of fronts, which is found once, for a matrix whose columns are the rows of `columns`.
+    pub(super) fn tree<T: Factorable>(&self, columns: &Csr<T>) -> Result<Arc<Tree>, Reason> {
+        let tree = match self.tree.get() {
+            Some(tree) => return Ok(tree.clone()),
+            None => Arc::new(Tree::new(columns, &self.order)?),
+        };
+        Ok(self.tree.get_or_init(|| tree).clone())
+    }
+
     /// The same in dense fronts, for a matrix whose columns are the rows of `columns`.
     pub(super) fn in_fronts<T: Factorable>(
         &self,
@@ -87,13 +96,7 @@ impl Elimination {
         options: &DirectOptions,
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Frontal<T>, Reason> {
-        let tree = match self.tree.get() {
-            Some(tree) => tree.clone(),
-            None => {
-                let tree = Arc::new(Tree::new(columns, &self.order)?);
-                self.tree.get_or_init(|| tree).clone()
-            }
-        };
+        let tree = self.tree(columns)?;
         within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
         Frontal::new(columns_of_transpose(columns)?, columns.parts().values, &tree, going)
     }

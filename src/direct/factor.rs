@@ -1,10 +1,11 @@
 //! One factor of any kind: how it is made, and how A^-1 and A^-T are applied with it.
 
 use super::Kind;
+use super::analysis::DENSE_COPIES;
 use super::blocks::{BlockLu, BlockPlan};
 use super::elimination::Elimination;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
-use super::frontal::Frontal;
+use super::frontal::{Frontal, Tree};
 use super::lu::{Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
@@ -221,6 +222,13 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
     Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs(), unmatched))
 }
 
+impl LuPlan {
+    /// The structure of fronts, which is found once.
+    pub(super) fn tree<T: Factorable>(&self, a: &Csr<T>) -> Result<Arc<Tree>, Reason> {
+        self.elimination.tree(&matched_columns(a, &self.rows.prepared)?)
+    }
+}
+
 /// The columns of P R A C, as the rows of a matrix.
 fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) -> Result<Csr<T>, Reason> {
     let scaled = prepared.scaling.apply(a).map_err(as_reason)?;
@@ -360,8 +368,8 @@ impl<T: Factorable> Factor<T> {
         let (m, n) = (a.rows(), a.columns());
         let least = m.min(n) as f64;
         let flops = least * least * (m.max(n) as f64 - least / 3.0);
-        // A, its reflectors and R, and the same again for the minimum norm.
-        let bytes = (m as u64).saturating_mul(n as u64).saturating_mul(4 * size_of::<T>() as u64);
+        let bytes =
+            (m as u64).saturating_mul(n as u64).saturating_mul(DENSE_COPIES as u64 * size_of::<T>() as u64);
         if flops > options.dense_flop_limit {
             return Err(Reason::TooLong { flops, limit: options.dense_flop_limit });
         }

@@ -51,6 +51,7 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
 pub use analysis::Analysis;
+pub(crate) use analysis::least_seconds;
 pub use device::{DirectBackend, OnDevice};
 pub use foreign::Factorable;
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
