@@ -48,7 +48,15 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
     /// # Errors
     /// Where A is not square, without memory, or when the device fails.
     pub fn new(backend: &B, a: &Csr<T, B>) -> Result<Self> {
-        Self::with_pivots(backend, a, false)
+        Self::with_pivots(backend, a, false, usize::MAX)
+    }
+
+    /// As [`Ilu::new`] or [`Ilu::positive`], with no more levels of rows than `most` in each factor.
+    ///
+    /// # Errors
+    /// As these, and [`Error::Unsupported`] where there are more: they are known before anything is factorised.
+    pub(crate) fn of_levels(backend: &B, a: &Csr<T, B>, positive: bool, most: usize) -> Result<Self> {
+        Self::with_pivots(backend, a, positive, most)
     }
 
     /// IC(0) of a Hermitian matrix: as [`Ilu::new`], and every pivot is positive, so that M is positive definite.
@@ -56,13 +64,20 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
     /// # Errors
     /// As [`Ilu::new`].
     pub fn positive(backend: &B, a: &Csr<T, B>) -> Result<Self> {
-        Self::with_pivots(backend, a, true)
+        Self::with_pivots(backend, a, true, usize::MAX)
     }
 
-    fn with_pivots(backend: &B, a: &Csr<T, B>, positive: bool) -> Result<Self> {
+    fn with_pivots(backend: &B, a: &Csr<T, B>, positive: bool, most: usize) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let (pattern, values) = (a.parts().pattern(), a.copied(backend)?);
         let factors = Factors::new(backend, pattern, pattern, None)?;
+        let (below, above) = factors.depth();
+        if below.max(above) > most {
+            return Err(Error::Unsupported(format!(
+                "factors without fill have {below} and {above} levels of rows for {} rows: they wait for each other",
+                a.rows()
+            )));
+        }
         let (inverses, shift, failed) = (backend.buffer(a.rows())?, SHIFTS[0], 0);
         let mut made = Self { values, inverses, factors, positive, shift, failed };
         made.factorise(backend, a)?;

@@ -15,23 +15,23 @@ pub(super) struct Incomplete<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Incomplete<T, B> {
-    /// Of a matrix whose values are of `T` or half as wide, in which case the factors are, too; without fill where no
-    /// choice says how much.
+    /// Of a matrix whose values are of `T` or half as wide, in which case the factors are, too; without fill, and with
+    /// no more levels of rows than `most`, where no choice says how much fill.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
         choice: Option<IlutChoice>,
-        method: Method,
+        (method, most): (Method, usize),
     ) -> Result<Self> {
         let a: &dyn Any = a;
         if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
-            let (m, told) = made(backend, a, choice, method)?;
+            let (m, told) = made(backend, a, choice, (method, most))?;
             return Ok(Self { m, told });
         }
         let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
             return Err(Error::Unsupported("an incomplete factorisation of values of another type".into()));
         };
-        let (m, told) = made(backend, a, choice, method)?;
+        let (m, told) = made(backend, a, choice, (method, most))?;
         Ok(Self { m: Box::new(Narrowed::new::<T, B>(m)?), told })
     }
 
@@ -52,7 +52,7 @@ fn made<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
     choice: Option<IlutChoice>,
-    method: Method,
+    (method, most): (Method, usize),
 ) -> Result<Made<T, B>> {
     let definite = matches!(method, Method::Cg | Method::Minres);
     if method == Method::Lsmr {
@@ -61,7 +61,7 @@ fn made<T: Scalar, B: SolverBackend>(
         ));
     }
     let Some(choice) = choice else {
-        let m = if definite { Ilu::positive(backend, a)? } else { Ilu::new(backend, a)? };
+        let m = Ilu::of_levels(backend, a, definite, most)?;
         let ((below, above), (shift, failed)) = (m.depth(), m.repairs());
         let mut told = format!("factors without fill, {below} and {above} levels of rows");
         if shift > 1.0 {

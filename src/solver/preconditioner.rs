@@ -61,8 +61,10 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
                 let levels = Levels::new(backend, a, (choice, method), false, near_null)?;
                 Ok(levels.map_or(Setup::Identity, Setup::Levels))
             }
-            Name::Ilu => Incomplete::new(backend, a, None, method).map(Setup::Incomplete),
-            Name::Ilut(choice) => Incomplete::new(backend, a, Some(choice), method).map(Setup::Incomplete),
+            Name::Ilu => Incomplete::new(backend, a, None, (method, usize::MAX)).map(Setup::Incomplete),
+            Name::Ilut(choice) => {
+                Incomplete::new(backend, a, Some(choice), (method, usize::MAX)).map(Setup::Incomplete)
+            }
             Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
             Name::BlockJacobi(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
             Name::BlockJacobi(None) => {
@@ -80,6 +82,15 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             }
             made => made,
         }
+    }
+
+    /// An incomplete factorisation without fill of a solver's own choice: not where its rows wait for each other.
+    pub(super) fn without_fill<V>(backend: &B, a: &Csr<V, B>, method: Method) -> Result<Self>
+    where
+        V: Scalar + Widen<T>,
+    {
+        let most = most_levels(a.rows(), B::BYTES_TELL);
+        Incomplete::new(backend, a, None, (method, most)).map(Setup::Incomplete)
     }
 
     /// A polynomial gets its operator.
@@ -134,6 +145,15 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     }
 }
 
+/// The most levels of rows of incomplete factors that a solver chooses. On a device a level takes 0.6 us, whatever it
+/// has to do, so that 10^6 rows which wait for each other take a second for each application; there they are to have
+/// this many rows on average. One thread of a CPU, which is what takes narrow levels there, does not wait.
+fn most_levels(rows: usize, on_device: bool) -> usize {
+    const ROWS: usize = 16;
+    const ALWAYS: usize = 1000;
+    if on_device { (rows / ROWS).max(ALWAYS) } else { usize::MAX }
+}
+
 /// The polynomial of so many steps in half the precision for the rounded matrix `a`, to be stored in `format`.
 pub(super) fn single<T: Scalar, V: Scalar + Widen<T::Narrow>, B: SolverBackend>(
     backend: &B,
@@ -146,4 +166,23 @@ pub(super) fn single<T: Scalar, V: Scalar + Widen<T::Narrow>, B: SolverBackend>(
         matrix::convert::<T::Narrow, B, V>(backend, format, a)?;
     let polynomial = Chebyshev::new(backend, operator.into(), diagonal, steps)?;
     Ok(Setup::Single(Box::new(Narrowed::new::<T, B>(polynomial)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_levels;
+    use crate::backend::Host;
+    use crate::generate;
+    use crate::precondition::Ilu;
+
+    #[test]
+    fn rows_that_wait_for_each_other_are_no_preconditioner_of_our_choice_on_a_device() {
+        let chain = generate::tridiagonal(20_000).unwrap();
+        let most = most_levels(chain.rows(), true);
+        let refused = Ilu::of_levels(&Host, &chain, false, most).unwrap_err().to_string();
+        assert!(refused.contains("20000 and 20000 levels"), "{refused}");
+        assert!(Ilu::of_levels(&Host, &chain, false, most_levels(chain.rows(), false)).is_ok());
+        let grid = generate::poisson2d(200, 100).unwrap();
+        assert_eq!(Ilu::of_levels(&Host, &grid, false, most).unwrap().depth(), (299, 299));
+    }
 }
