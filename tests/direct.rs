@@ -12,6 +12,13 @@ mod device;
 mod on_device;
 #[path = "common/random.rs"]
 mod random;
+#[cfg(feature = "cli")]
+#[path = "direct/reasons.rs"]
+mod reasons;
+#[cfg(feature = "cli")]
+#[path = "cli/support.rs"]
+#[allow(dead_code)]
+mod support;
 
 use num_complex::Complex;
 use random::Random;

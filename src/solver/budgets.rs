@@ -13,6 +13,10 @@ pub(super) const BEFORE_FACTORS: f64 = 60.0;
 /// Iterations of GMRES with an incomplete factorisation before the forecast of a complete one.
 pub(super) const BEFORE_FORECAST: f64 = 300.0;
 
+/// Iterations of MINRES before a factorisation of a matrix that is not positive definite, where the first one that may
+/// come is refused.
+pub(super) const BEFORE_MINRES: f64 = 100.0;
+
 /// Multiplications in dense blocks of a factorisation that is faster than multigrid.
 pub(super) const AT_ONCE: f64 = 2e9;
 

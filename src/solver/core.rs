@@ -1,13 +1,16 @@
 //! Stage after stage until one solves the system, in the order of the matrix.
 
 use super::SolverBackend;
+use super::budgets::SHARE;
 use super::group::Group;
-use super::names::PreconditionerChoice;
+use super::names::{Method, PreconditionerChoice};
 use super::plan::{Notes, System};
+use super::race::{Call, Race, is_left_out};
 use super::report::{Seconds, SolveReport, StageReport, Trail, Verdict};
-use super::stage::{Stage, Task};
+use super::stage::{Plan, Stage, Task};
 use super::system::Stored;
 use super::watch::Watch;
+use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
@@ -113,6 +116,39 @@ pub(super) fn is_fault(outcome: &Outcome) -> bool {
     )
 }
 
+/// Iterations, and the factorisation for which they are given up.
+struct Rivals<'a, T: Scalar, B: SolverBackend> {
+    race: Race,
+    factors: &'a mut Stage<T, B>,
+    /// Why there is no factorisation.
+    refused: Option<String>,
+    given_up: bool,
+}
+
+/// What a stage is made ready with.
+type Means<'a, T, B> = (&'a B, &'a Stored<T, B>, &'a SolveOptions, (&'a [Kind], Option<Instant>));
+
+impl<T: Scalar, B: SolverBackend> Rivals<'_, T, B> {
+    /// Whether the iterations are given up with this one.
+    fn give_up<'m>(&mut self, norm: f64, means: impl FnOnce() -> Means<'m, T, B>) -> bool
+    where
+        T: 'm,
+        B: 'm,
+    {
+        self.race.see(norm);
+        let mut call = self.race.call();
+        if call == Call::Analyse {
+            let (backend, a, options, limits) = means();
+            let forecast = self.factors.seconds(backend, a, options, limits);
+            self.race.learn(forecast.as_ref().copied().unwrap_or(f64::INFINITY));
+            self.refused = forecast.err();
+            call = self.race.call();
+        }
+        self.given_up = call == Call::GiveUp;
+        self.given_up
+    }
+}
+
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
     pub(super) fn new(
         backend: &B,
@@ -152,7 +188,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     /// Lists the stages in the trail.
     fn announce(&mut self) {
         let (a, bandwidth) = (self.stored.operator(), self.backend.ordering_price().bandwidth);
-        let told = self.stages.iter().map(|Stage { plan, ready }| {
+        let told = self.stages.iter().map(|Stage { plan, ready, .. }| {
             let expected =
                 ready.as_ref().map_or((0.0, 0.0), |ready| ready.forecast(a, plan.iterations, bandwidth));
             let what = (plan.method, plan.preconditioner, plan.precision);
@@ -176,7 +212,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
 
     /// Sets the stages up for the values that the matrix has now.
     pub(super) fn update(&mut self) -> Result<()> {
-        self.first = 0;
+        // Where iterations were given up for a factorisation, that begins with the new values.
+        let by_factors = self.stages[self.first].plan.method == Method::Direct
+            && self.stages[..self.first].iter().all(|stage| stage.plan.race);
+        self.first = if by_factors { self.first } else { 0 };
         let Stored::Open(a) = &self.stored else { return Ok(()) };
         self.stages.iter_mut().filter_map(|stage| stage.ready.as_mut()).try_for_each(|ready| ready.update(a))
     }
@@ -217,22 +256,41 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     ) -> Result<SolveReport> {
         let start = Instant::now();
         let limit = self.options.iteration_limit(self.stored.operator().columns());
+        let bandwidth = self.backend.ordering_price().bandwidth;
         let (mut last, mut total) = (first, done);
         let (mut failed, deadline) = (Vec::new(), watch.deadline());
+        // Why the stage of a number was refused before its turn; methods that have had so many iterations.
+        let (mut refused, mut had, mut indefinite) = (None, Vec::new(), false);
         for number in first..self.stages.len() {
             let begun = Instant::now();
             let before = total.map_or(0, |report| report.iterations);
             let is_last = number + 1 == self.stages.len();
-            let stage = &mut self.stages[number];
+            let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
             let plan = stage.plan;
             watch.method = plan.method;
             // Multigrid is for the matrices of conjugate gradients, which have told that this is none.
-            let indefinite =
+            let is_of_levels =
+                |plan: &Plan| matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
+            indefinite |=
                 total.is_some_and(|report| matches!(report.outcome, Outcome::NotPositiveDefinite { .. }));
-            if indefinite && matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) {
+            if indefinite && is_of_levels(&plan)
+                || plan.indefinite && !indefinite
+                || plan.race && is_left_out(plan.method, self.stored.least_seconds(plan.method))
+            {
+                continue;
+            }
+            let left = limit.saturating_sub(before);
+            let share = plan.share.map(|share| (share * left as f64).ceil() as usize).filter(|_| !is_last);
+            let what = (plan.method, plan.preconditioner, plan.precision);
+            if had.iter().any(|&(other, iterations)| other == what && share.is_some_and(|s| s <= iterations))
+            {
                 continue;
             }
             let told = &mut Arc::make_mut(&mut self.trail).stages[number];
+            if let Some((_, why)) = refused.take_if(|(other, _)| *other == number) {
+                told.refused = Some(why);
+                continue;
+            }
             let ready = match stage.prepare(&self.backend, &self.stored, &self.options, (&failed, deadline)) {
                 Ok(ready) => ready,
                 // What was reached before stays, and so does the reason why nothing comes behind it.
@@ -243,21 +301,44 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 Err(error) => return Err(error),
             };
             if told.predicted_bytes == 0.0 {
-                let bandwidth = self.backend.ordering_price().bandwidth;
                 (told.predicted_bytes, told.predicted_seconds) =
                     ready.forecast(self.stored.operator(), plan.iterations, bandwidth);
             }
-            let left = limit.saturating_sub(before);
-            let left = match plan.share {
-                Some(share) if !is_last => Some((share * left as f64).ceil() as usize),
-                _ => total.map(|_| left),
+            let a = self.stored.operator();
+            // The factorisation whose turn comes next, where iterations are given up if that is faster.
+            let has_a_turn = |next: &Plan| !(next.indefinite || indefinite && is_of_levels(next));
+            let next = behind.iter().position(|stage| has_a_turn(&stage.plan)).filter(|_| plan.race);
+            let next = next.filter(|&next| behind[next].plan.method == Method::Direct);
+            let mut rivals = match next {
+                Some(next) => {
+                    let length = self.norm.measure(&self.backend, b)?.unwrap_or(0.0);
+                    let goal = self.options.threshold::<T>(length);
+                    let least = self.stored.least_seconds(plan.method);
+                    let each = ready.forecast(a, 1, bandwidth).1;
+                    let known = behind[next].forecast;
+                    let race = Race::new((plan.method, each), (least, known), goal, share.unwrap_or(left));
+                    Some(Rivals { race, factors: &mut behind[next], refused: None, given_up: false })
+                }
+                None => None,
             };
-            let task = Task { a: self.stored.operator(), b, x: &mut *x, left, deadline };
+            // Iterations of a race end where it says so.
+            let left = match share {
+                Some(_) if rivals.is_some() => Some((SHARE * left as f64).ceil() as usize),
+                Some(share) => Some(share),
+                None => total.map(|_| left),
+            };
+            let task = Task { a, b, x: &mut *x, left, deadline };
             let levels =
                 matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) && plan.share.is_some();
             let mut trial = Trial::of(levels && !is_last);
             let mut report = ready.solve(task, &mut |iteration, norm| {
                 if trial.is_futile(iteration, norm) {
+                    return ControlFlow::Break(());
+                }
+                let limits = (&failed[..], deadline);
+                if rivals.as_mut().is_some_and(|rivals| {
+                    rivals.give_up(norm, || (&self.backend, &self.stored, &self.options, limits))
+                }) {
                     return ControlFlow::Break(());
                 }
                 if iteration > 0 || total.is_none() {
@@ -268,7 +349,16 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let skipped = usize::from(!self.history.is_empty());
             self.history.extend(ready.history().iter().skip(skipped));
             self.seconds.iterating += ready.iterating().as_secs_f64();
-            let remark = ready.remark();
+            let mut remark = ready.remark();
+            if let Some(rivals) = rivals {
+                if rivals.given_up && report.outcome == Outcome::Interrupted {
+                    // It creeps, as what has had its share of the iterations does.
+                    report.outcome = Outcome::IterationLimit;
+                    let words = rivals.race.words();
+                    remark = remark.into_iter().chain(words).reduce(|all, words| format!("{all}; {words}"));
+                }
+                refused = next.zip(rivals.refused).map(|(next, why)| (number + 1 + next, why));
+            }
             self.verdict = ready.verdict();
             failed.extend(ready.failed());
             if trial.futile && report.outcome == Outcome::Interrupted {
@@ -277,6 +367,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             report.outcome = watch.reason(report.outcome);
             told.outcome = Some(report.outcome);
             told.remark = remark;
+            had.push((what, report.iterations));
             told.iterations = report.iterations;
             told.bytes = ready.moved(&report);
             told.seconds = begun.elapsed().as_secs_f64();
@@ -293,7 +384,20 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 break;
             }
         }
+        // What was made ready for its forecast alone need not be kept.
+        for stage in &mut self.stages[last + 1..] {
+            stage.ready = stage.ready.take().filter(|_| stage.forecast.is_none());
+        }
         self.seconds.solve += start.elapsed().as_secs_f64();
+        // What came behind a factorisation that found A singular, and did no better, does not make it regular.
+        let fell_short = |outcome: &Outcome| {
+            matches!(outcome, Outcome::Stagnated | Outcome::IterationLimit | Outcome::Breakdown { .. })
+        };
+        if let Some(report) = total.as_mut().filter(|report| fell_short(&report.outcome))
+            && self.trail.stages.iter().any(|stage| stage.outcome == Some(Outcome::Singular))
+        {
+            report.outcome = Outcome::Singular;
+        }
         match total {
             Some(report) => self.tell(&report, last, 1, x),
             None => Err(Error::Unsupported("a system without a method".into())),
@@ -329,6 +433,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             normal_residual: self.verdict.normal_residual,
             outside_range: None,
             unmatched: self.verdict.unmatched.clone(),
+            memory_needed: self.verdict.memory_needed,
             bytes_per_iteration: report.bytes_per_iteration,
             at_once,
             seconds: self.seconds,

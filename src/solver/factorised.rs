@@ -376,7 +376,13 @@ fn verdict(told: &DirectReport) -> Verdict {
         Reason::StructurallySingular { unmatched, .. } if !told.solved => Some(unmatched.clone()),
         _ => None,
     });
+    // The kind that is the nearest to what is allowed.
+    let needed = told.reasons.iter().filter_map(|(_, reason)| match reason {
+        Reason::TooLarge { bytes, .. } if !told.solved => Some(*bytes),
+        _ => None,
+    });
     Verdict {
+        memory_needed: needed.min(),
         condition: told.condition,
         digits: told.digits,
         normal_residual: told.normal_residual,

@@ -144,6 +144,7 @@ pub(super) fn blank(
         normal_residual: None,
         outside_range: None,
         unmatched: None,
+        memory_needed: None,
         bytes_per_iteration: 0,
         at_once: 1,
         seconds: super::Seconds::default(),

@@ -16,7 +16,7 @@
 //! | `core` | stage after stage until one solves |
 //! | `plan` | what is chosen for a matrix: format, precision, preconditioner |
 //! | `sequence`, `budgets` | the stages that are tried in turn, and how much each may take |
-//! | `forecast` | what a solve is likely to cost |
+//! | `forecast`, `race` | what a solve is likely to cost; iterations beside the factorisation behind them |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
 //! | `nullspace` | a null space that is given or found, taken out of b and x |
@@ -56,6 +56,7 @@ mod nullspace;
 mod parted;
 mod plan;
 mod preconditioner;
+mod race;
 mod refined;
 mod report;
 #[cfg(all(unix, feature = "ranks"))]

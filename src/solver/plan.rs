@@ -1,7 +1,7 @@
 //! What is chosen for a matrix: the format, the precision, the preconditioner.
 
 use super::SolverBackend;
-use super::budgets::{SMALL, device_setup};
+use super::budgets::{BEFORE_FACTORS, LEVELS_ITERATIONS, SMALL, device_setup};
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
 use super::hierarchy::{Levels, boxes_pay};
@@ -213,7 +213,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let Kept { operator, setup, rescue, why, name, choice } = self.store::<V, T>(a, true)?;
+        let Kept { operator, setup, rescue, why, name, choice, later } = self.store::<V, T>(a, true)?;
         let (n, stored) = (operator.columns(), wrap(operator.into()));
         let why = if rescue.is_some() { why } else { self.why() };
         let setup = match (setup, stored.shared()) {
@@ -225,6 +225,17 @@ impl<B: SolverBackend> Planner<'_, B> {
             // What did not serve at first does not later.
             let levels = |stage: &Stage<T, B>| matches!(stage.plan.preconditioner, Name::Multigrid(_));
             stages.retain(|stage| !levels(stage) || stage.plan.why == MESH);
+        }
+        if later {
+            // Nothing is set up for a stage that may not have its turn.
+            let levels = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, GRIDS);
+            let levels = Plan { share: Some(self.patience(n, LEVELS_ITERATIONS)), ..levels };
+            let place = stages.iter().position(|stage| stage.plan.method == Method::Direct);
+            stages.insert(place.map_or(0, |place| place + 1), Stage::later(levels));
+            let first = &mut stages[0].plan;
+            if first.race {
+                first.share = Some(self.patience(n, BEFORE_FACTORS));
+            }
         }
         if let Some(setup) = rescue {
             let parts = Parts { setup, method: self.first(), name: Name::Jacobi, options: self.options };
@@ -339,7 +350,20 @@ impl<B: SolverBackend> Planner<'_, B> {
         };
         let (method, Builder { condition, memory_limit: memory, .. }) = (self.first(), self.wishes);
         let (share, flops, condition, memory) = (None, None, *condition, *memory);
-        Plan { method, preconditioner, precision, why, iterations, share, flops, memory, condition }
+        let (race, indefinite) = (false, false);
+        Plan {
+            method,
+            preconditioner,
+            precision,
+            why,
+            iterations,
+            share,
+            flops,
+            memory,
+            condition,
+            race,
+            indefinite,
+        }
     }
 
     /// Products with a matrix of `n` rows that are to be expected.
@@ -363,9 +387,14 @@ impl<B: SolverBackend> Planner<'_, B> {
         let mut setup = timed(&mut self.notes.seconds.setup, || {
             Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
         })?;
+        let on_grid = alone
+            && matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto))
+            && self.suits_levels_of_a_grid::<V, T>(&a)?;
+        let later = on_grid && self.begins_with_factors(a.rows());
         let levels = match (&setup, wish) {
+            _ if later => None,
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
-                match self.levels_of_a_grid::<V, T>(&a)? {
+                match if on_grid { self.levels_of_a_grid::<V, T>(&a)? } else { None } {
                     None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
                     levels => levels.map(|levels| (levels, GRIDS)),
                 }
@@ -428,30 +457,32 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         backend.synchronize()?;
         self.notes.seconds.setup += start.elapsed().as_secs_f64();
-        Ok(Kept { operator, setup, rescue, why, name, choice })
+        Ok(Kept { operator, setup, rescue, why, name, choice, later })
     }
 
-    /// Multigrid, where the matrix is on a grid for which that is likely to be faster.
+    /// Whether the matrix is on a grid for which multigrid is likely to be faster.
+    fn suits_levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
+        let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
+        if !self.may_take_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
+            return Ok(false);
+        }
+        let found = timed(&mut self.notes.seconds.setup, || {
+            backend.diagonals((rows, rows), parts.offsets, parts.indices, NEIGHBOURS)
+        })?;
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        let grid = multigrid::of_distances(rows, &found.distances);
+        Ok(grid.is_some_and(|(grid, _)| boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device)))
+    }
+
+    /// Multigrid of a grid. Where it can't be set up, what is at hand must do.
     fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
     ) -> Result<Option<Levels<T, B>>> {
-        let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
-        if !self.may_take_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
-            return Ok(None);
-        }
-        let start = Instant::now();
-        let found = backend.diagonals((rows, rows), parts.offsets, parts.indices, NEIGHBOURS)?;
-        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
-        let levels = match multigrid::of_distances(rows, &found.distances) {
-            Some((grid, _)) if boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device) => {
-                // Where it can't be set up, what is at hand must do.
-                Levels::new(backend, a, (Default::default(), self.first()), true, None).unwrap_or(None)
-            }
-            _ => None,
-        };
-        self.notes.seconds.setup += start.elapsed().as_secs_f64();
-        Ok(levels)
+        let (backend, method) = (self.backend, self.first());
+        timed(&mut self.notes.seconds.setup, || {
+            Ok(Levels::new(backend, a, (Default::default(), method), true, None).unwrap_or(None))
+        })
     }
 
     /// Multigrid, where conjugate gradients are likely to take so many iterations that its setup pays.
@@ -523,6 +554,8 @@ struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     why: &'static str,
     name: Name,
     choice: Option<ChoiceReport>,
+    /// Whether multigrid of a grid comes behind a factorisation.
+    later: bool,
 }
 
 /// A matrix in the format that was chosen, and how.

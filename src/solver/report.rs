@@ -44,6 +44,8 @@ pub struct SolveReport {
     /// Rows and columns without a partner, where a factorisation found A structurally singular and no x that meets the
     /// tolerance.
     pub unmatched: Option<Unmatched>,
+    /// Bytes that a factorisation needs at least, where the method that came last was one, and had not enough memory.
+    pub memory_needed: Option<u64>,
     /// Compulsory bytes of one iteration of the last method.
     pub bytes_per_iteration: usize,
     /// Right-hand sides that were solved at the same time.
@@ -208,6 +210,7 @@ pub(super) struct Verdict {
     pub(super) digits: Option<f64>,
     pub(super) normal_residual: Option<f64>,
     pub(super) unmatched: Option<Unmatched>,
+    pub(super) memory_needed: Option<u64>,
 }
 
 fn word<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {

@@ -2,8 +2,8 @@
 
 use super::SolverBackend;
 use super::budgets::{
-    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, LEVELS_FROM, LEVELS_ITERATIONS, MEDIUM,
-    PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
+    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_MINRES, LEVELS_FROM,
+    LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
 };
 use super::iterated::Parts;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
@@ -43,12 +43,30 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let plan = Plan { share: self.share_of_first(n, name), ..plan };
         let parts = Parts { setup, method, name, options: self.options };
-        let mut stages = vec![Stage::new(plan, iterated(self.backend, parts)?)];
-        if self.wishes.method == Method::Auto && method == Method::Gmres && n <= SMALL {
-            stages.insert(0, self.direct(n, QUICK, CHEAP));
+        let race = self.races(n);
+        let mut stages = vec![Stage::new(Plan { race, ..plan }, iterated(self.backend, parts)?)];
+        if self.begins_with_factors(n) {
+            stages.insert(usize::from(race), self.direct(n, QUICK, CHEAP));
         }
         stages.extend(self.others(n));
         Ok(stages)
+    }
+
+    /// Whether a factorisation comes before all that does more than try a few iterations.
+    pub(super) fn begins_with_factors(&self, n: usize) -> bool {
+        self.wishes.method == Method::Auto && self.first() == Method::Gmres && n <= SMALL
+    }
+
+    /// Whether iterations come before a factorisation, and are given up where that is forecast to be faster. Factors
+    /// serve all right-hand sides, and on a device the order of elimination alone takes longer than most iterations.
+    fn races(&self, n: usize) -> bool {
+        self.wishes.method == Method::Auto
+            && self.is_square()
+            && n <= if self.hermitian { MEDIUM } else { SMALL }
+            && self.wishes.preconditioner == Name::Auto
+            && self.wishes.max_iterations.is_none()
+            && self.wishes.right_hand_sides <= 1
+            && !<B as PreconditionSteps>::BYTES_TELL
     }
 
     /// What comes behind the first method, where none was named.
@@ -72,6 +90,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             (Method::Auto, Method::Gmres) => {
                 let most = match name {
                     Name::Multigrid(_) => LEVELS_ITERATIONS,
+                    _ if self.races(n) => BEFORE_FORECAST,
                     _ if n <= SMALL => PATIENCE,
                     _ if self.may_take_factors() => BEFORE_FACTORS,
                     _ => BEFORE_FORECAST,
@@ -99,6 +118,10 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// What comes behind conjugate gradients.
     fn behind_cg<T: Scalar>(&self, n: usize) -> Vec<Stage<T, B>> {
         let mut stages = Vec::new();
+        if self.races(n) {
+            let minres = self.plain(n, Method::Minres, Some(self.share(n, BEFORE_MINRES)), HERMITIAN);
+            stages.push(Stage { plan: Plan { race: true, indefinite: true, ..minres.plan }, ..minres });
+        }
         if self.may_go_on_with_levels(n) {
             if n <= SMALL {
                 stages.push(self.direct(n, AT_ONCE, CHEAP));
@@ -134,7 +157,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         if self.may_take_factors() {
             stages.push(self.incomplete(n, Name::Ilut(Default::default()), FILL));
         }
-        if large {
+        if large || self.races(n) {
             stages.push(self.plain(n, Method::Gmres, patience, GENERAL));
         }
         stages.push(self.plain(n, Method::BiCgStab, patience, SHORT));

@@ -472,6 +472,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             normal_residual: None,
             outside_range: None,
             unmatched: None,
+            memory_needed: None,
             bytes_per_iteration: report.bytes_per_iteration,
             at_once: 1,
             seconds: self.seconds,

@@ -101,23 +101,29 @@ pub(super) struct Plan {
     pub(super) memory: Option<u64>,
     /// Whether a factorisation estimates the condition number.
     pub(super) condition: bool,
+    /// Whether iterations are given up where the factorisation behind them is forecast to be faster.
+    pub(super) race: bool,
+    /// Whether it is only for matrices of which conjugate gradients have told that they are not positive definite.
+    pub(super) indefinite: bool,
 }
 
 /// A stage, and what it takes once it is set up.
 pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) plan: Plan,
     pub(super) ready: Option<Box<dyn Ready<T, B>>>,
+    /// Seconds of a factorisation, once they were forecast; infinity where it was refused.
+    pub(super) forecast: Option<f64>,
 }
 
 impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     /// A stage that is set up when its turn comes.
     pub(super) fn later(plan: Plan) -> Self {
-        Self { plan, ready: None }
+        Self { plan, ready: None, forecast: None }
     }
 
     /// A stage that is set up.
     pub(super) fn new(plan: Plan, ready: Box<dyn Ready<T, B>>) -> Self {
-        Self { plan, ready: Some(ready) }
+        Self { plan, ready: Some(ready), forecast: None }
     }
 
     /// Sets the stage up for a matrix, unless it is. `without`: kinds of factorisation that have failed.
@@ -140,9 +146,13 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
                     };
                     return Ok(self.ready.insert(Box::new(made)));
                 }
+                let set_up = |a: &Csr<T, B>| match name {
+                    PreconditionerChoice::Ilu => Setup::without_fill(backend, a, method),
+                    _ => Setup::new(backend, a, (method, name), None),
+                };
                 let setup = match a {
-                    Stored::Open(a) => Setup::new(backend, a, (method, name), None)?,
-                    other => Setup::new(backend, &other.to_csr(backend)?, (method, name), None)?,
+                    Stored::Open(a) => set_up(a)?,
+                    other => set_up(&other.to_csr(backend)?)?,
                 };
                 let setup = match (setup, a.shared()) {
                     (setup, Some(operator)) => setup.on(backend, &operator)?,
@@ -155,6 +165,23 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
             }
         };
         Ok(self.ready.insert(made))
+    }
+
+    /// Seconds that a factorisation is forecast to take, or why it is refused.
+    pub(super) fn seconds(
+        &mut self,
+        backend: &B,
+        a: &Stored<T, B>,
+        options: &SolveOptions,
+        without: (&[Kind], Option<Instant>),
+    ) -> std::result::Result<f64, String> {
+        let bandwidth = backend.ordering_price().bandwidth;
+        let forecast = match self.prepare(backend, a, options, without) {
+            Ok(ready) => Ok(ready.forecast(a.operator(), 1, bandwidth).1),
+            Err(error) => Err(error.to_string()),
+        };
+        self.forecast = Some(forecast.as_ref().copied().unwrap_or(f64::INFINITY));
+        forecast
     }
 }
 

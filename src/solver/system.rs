@@ -2,10 +2,11 @@
 //! own.
 
 use super::SolverBackend;
-use super::names::Reorder;
+use super::names::{Method, Reorder};
 use super::plan::AS_ASKED;
 use super::report::Decision;
 use crate::backend::PreconditionSteps;
+use crate::direct::least_seconds;
 use crate::error::{Error, Result};
 use crate::graph::{self, Permutation};
 use crate::matrix::{Csr, SparseMatrix};
@@ -56,6 +57,17 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
             Stored::Narrow(_) => <T::Narrow as Element>::NAME,
             _ => T::NAME,
         }
+    }
+
+    /// Seconds that a factorisation takes at least, of a matrix that suits a method.
+    pub(super) fn least_seconds(&self, method: Method) -> f64 {
+        let nonzeros = match self {
+            Stored::Open(a) => a.nonzeros(),
+            Stored::Full(a) => a.nonzeros(),
+            Stored::Narrow(a) => a.nonzeros(),
+        };
+        let is_hermitian = !matches!(method, Method::Gmres | Method::BiCgStab);
+        least_seconds::<T>(self.operator().rows(), nonzeros, is_hermitian)
     }
 
     /// The same matrix in CSR, values of full width: a copy.

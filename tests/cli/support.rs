@@ -231,7 +231,9 @@ pub fn norm(x: &[Number]) -> f64 {
 pub fn residual(a: &Entries, x: &[Number], b: &[Number]) -> (f64, f64) {
     let (ax, magnitude) = a.product(x);
     let r: Vec<Number> = b.iter().zip(&ax).map(|(b, y)| (b.0 - y.0, b.1 - y.1)).collect();
-    let longest = a.entries.len() as f64 / a.rows.max(1) as f64;
+    let mut lengths = vec![0_usize; a.rows];
+    a.entries.iter().for_each(|entry| lengths[entry.0] += 1);
+    let longest = lengths.into_iter().max().unwrap_or(0) as f64;
     let doubt = (8.0 + longest) * f64::EPSILON * magnitude.iter().map(|m| m * m).sum::<f64>().sqrt();
     let scale = if norm(b) > 0.0 { norm(b) } else { 1.0 };
     (norm(&r) / scale, doubt / scale)

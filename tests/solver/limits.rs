@@ -61,3 +61,50 @@ fn of_a_zero_matrix_zero_is_the_least_squares_solution() {
     assert_eq!(solution.x, [0.0; 5]);
     assert_eq!(factorisations(&solution.report).iter().filter(|stage| stage.outcome.is_some()).count(), 1);
 }
+
+/// A chain whose unknowns follow each other, which takes GMRES hundreds of iterations and LU next to nothing, and the
+/// same with couplings at random, whose factors fill and which takes GMRES 20.
+fn chain(n: usize, by: f64, coupled: bool) -> Csr<f64> {
+    csr(n, |i| {
+        let far = (i * 7919 + 31) % n;
+        let mut row = vec![(i, 1.0)];
+        if i > 0 {
+            row.insert(0, (i - 1, -by));
+        }
+        if coupled && far.abs_diff(i) > 1 {
+            row.push((far, by));
+            row.sort_by_key(|entry| entry.0);
+        }
+        row
+    })
+}
+
+#[test]
+fn iterations_are_given_up_for_a_factorisation_that_is_forecast_to_be_faster() {
+    let (a, b) = (chain(20_000, 0.95, false), noise(20_000, 5));
+    let mut solver = Solver::builder().build_on(&Host, csr_copy(&a)).unwrap();
+    let first = solver.solve(&b).unwrap();
+    assert_eq!((first.report.method, first.report.outcome), (Method::Direct, Outcome::Converged));
+    let tried = &first.report.trail.stages[0];
+    assert_eq!((tried.method, tried.outcome), (Method::Gmres, Some(Outcome::IterationLimit)));
+    assert!(tried.remark.as_ref().is_some_and(|words| words.contains("given up")), "{tried:?}");
+    assert!((4..100).contains(&tried.iterations), "{tried:?}");
+    // The factor is there: the next right-hand side begins with it.
+    let second = solver.solve(&b).unwrap().report;
+    assert_eq!((second.method, second.trail.stages[0].outcome), (Method::Direct, None));
+    // Nothing is read from a clock.
+    let again = Solver::builder().build_on(&Host, a).unwrap().solve(&b).unwrap();
+    assert_eq!(again.report.trail.stages[0].iterations, tried.iterations);
+    assert_eq!(again.x, first.x);
+}
+
+#[test]
+fn iterations_that_arrive_soon_are_not_given_up() {
+    let (a, b) = (chain(4000, 0.3, true), noise(4000, 5));
+    let report = Solver::builder().build_on(&Host, csr_copy(&a)).unwrap().solve(&b).unwrap().report;
+    assert_eq!((report.method, report.outcome), (Method::Gmres, Outcome::Converged));
+    assert!(factorisations(&report).iter().all(|stage| stage.outcome.is_none() && stage.refused.is_none()));
+    // Several right-hand sides are worth a factor.
+    let mut several = Solver::builder().right_hand_sides(10).build_on(&Host, a).unwrap();
+    assert_eq!(several.solve(&b).unwrap().report.method, Method::Direct);
+}

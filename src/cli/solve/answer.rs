@@ -28,6 +28,9 @@ pub(super) struct Answer {
     /// Rows and columns without a partner, from 1, where A is structurally singular and that was in the way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unmatched: Option<Unmatched>,
+    /// Bytes that a factorisation needs, where want of memory was in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) memory_needed: Option<u64>,
     pub(super) error: Option<f64>,
     pub(super) rows: usize,
     pub(super) columns: usize,
@@ -76,6 +79,7 @@ impl Answer {
             normal_residual: decisive.verdict.normal_residual,
             outside_range: decisive.verdict.outside_range,
             unmatched: decisive.verdict.unmatched.clone(),
+            memory_needed: decisive.verdict.memory_needed,
             error: decisive.error,
             rows,
             columns,
@@ -151,6 +155,7 @@ pub(super) struct Verdict {
     pub(super) normal_residual: Option<f64>,
     pub(super) outside_range: Option<f64>,
     pub(super) unmatched: Option<Unmatched>,
+    pub(super) memory_needed: Option<u64>,
 }
 
 impl Verdict {
@@ -162,6 +167,7 @@ impl Verdict {
             digits: report.digits,
             normal_residual: report.normal_residual,
             outside_range: report.outside_range,
+            memory_needed: report.memory_needed,
             unmatched: report
                 .unmatched
                 .as_ref()

@@ -122,6 +122,9 @@ pub(crate) struct Arguments {
     /// what was tried and why, times
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Leave out the estimate of the condition number, which takes a factorisation a few solves more
+    #[arg(long)]
+    no_condition: bool,
     /// Solve nothing: tell which methods would be tried, in which order and why, and what they are expected to take
     #[arg(long, conflicts_with_all = ["output", "json", "history", "plot", "report", "quiet"])]
     dry_run: bool,
@@ -227,7 +230,7 @@ impl Arguments {
             .method(self.method)
             .preconditioner(self.preconditioner)
             .precision(self.precision)
-            .condition(true)
+            .condition(!self.no_condition)
             .format(&self.format)
             .reorder(self.reorder.unwrap_or_default());
         if let Some(iterations) = self.max_iterations {

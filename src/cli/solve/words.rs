@@ -287,6 +287,13 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
             named("column", &unmatched.columns)
         ));
     }
+    if let Some(needed) = story.answer.memory_needed {
+        return Some(format!(
+            "A factorisation needs at least {} of memory, which is more than is free, or than --memory-limit allows. Try: \
+             --method gmres --preconditioner ilut, or a machine with more memory.",
+            bytes(needed)
+        ));
+    }
     Some(match bad.outcome {
         Outcome::IterationLimit => {
             "Try: more iterations (--max-iterations), or a looser --tolerance. --plot shows whether the residual \

@@ -1,0 +1,185 @@
+//! Iterations beside the factorisation that stands behind them: which of the two is forecast to be at its end first.
+//!
+//! Nobody knows before how many iterations a matrix takes. So they begin, for a part of the time that the factorisation
+//! takes at least, and the slope of the residual tells what is left of them. Where that is not little, the order of
+//! elimination is found, which the factorisation needs anyway, and with it what it takes. All of it is counted (bytes,
+//! multiplications, residual norms) and nothing read from a clock, so that the same input takes the same way.
+
+use super::names::Method;
+use crate::report::seconds;
+
+/// How far iterations of a kind are trusted.
+#[derive(Debug)]
+struct Trust {
+    /// They take this part of the least that a factorisation takes before it is analysed: the analysis takes up to half
+    /// of that, and is in vain where they arrive.
+    before_analysis: f64,
+    /// They take this part of what a factorisation is forecast to take, however little they promise.
+    budget: f64,
+    /// They go on where what is left of them is forecast to take less than this part of the factorisation: their
+    /// forecast is the less certain one ...
+    near: f64,
+}
+
+/// Conjugate gradients fall the faster the longer they go on, and most matrices that they are given suit them.
+const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.25, near: 1.0 };
+
+/// Of other matrices most do not suit GMRES or MINRES with the diagonal.
+const GENERAL: Trust = Trust { before_analysis: 0.15, budget: 0.05, near: 0.5 };
+
+/// Where a factorisation takes less than these seconds it comes at once: it gives x to working precision, and the
+/// condition number, and a process takes as long to start.
+const AT_ONCE: f64 = 1e-3;
+
+/// ... and where all of them are not to take more than so many times as long. What they have taken is gone, whatever is
+/// done; but a slope that has promised too much several times is not to be believed.
+const MOST: f64 = 1.2;
+
+/// No slope is read from fewer iterations.
+const FIRST: usize = 4;
+
+/// What to do after an iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Call {
+    GoOn,
+    /// Find out what the factorisation takes: [`Race::learn`].
+    Analyse,
+    GiveUp,
+}
+
+/// Iterations, and the factorisation behind them.
+#[derive(Debug, Clone)]
+pub(super) struct Race {
+    /// Seconds of an iteration.
+    each: f64,
+    /// Seconds of the factorisation: at least, then as forecast.
+    behind: f64,
+    is_analysed: bool,
+    /// Iterations where no factorisation comes behind.
+    most: usize,
+    goal: f64,
+    /// The smallest residual norm so far, after each iteration.
+    best: Vec<f64>,
+    /// Seconds that were left when they were given up.
+    left: f64,
+    trust: &'static Trust,
+}
+
+/// Whether iterations of a method are left out for a factorisation of these seconds at least.
+pub(super) fn is_left_out(method: Method, least: f64) -> bool {
+    method != Method::Cg && least < AT_ONCE
+}
+
+impl Race {
+    /// Of iterations of a method, of `each` seconds, towards a residual norm of `goal`, `most` of them where no
+    /// factorisation can be had, with a factorisation of `least` seconds at least behind them, or of `known` ones.
+    pub(super) fn new(
+        (method, each): (Method, f64),
+        (least, known): (f64, Option<f64>),
+        goal: f64,
+        most: usize,
+    ) -> Self {
+        let (behind, is_analysed) = (known.unwrap_or(least), known.is_some());
+        let trust = if method == Method::Cg { &DEFINITE } else { &GENERAL };
+        Self { each, behind, is_analysed, most, goal, best: Vec::new(), left: 0.0, trust }
+    }
+
+    /// What the factorisation takes by its analysis; infinity where it was refused.
+    pub(super) fn learn(&mut self, seconds: f64) {
+        (self.behind, self.is_analysed) = (seconds, true);
+    }
+
+    /// Takes the residual norm after an iteration, the first time as that of number 0.
+    pub(super) fn see(&mut self, norm: f64) {
+        let best = self.best.last().copied().unwrap_or(f64::INFINITY);
+        self.best.push(best.min(norm));
+    }
+
+    /// What to do after the iterations that were seen.
+    pub(super) fn call(&mut self) -> Call {
+        let iterations = self.best.len().saturating_sub(1);
+        if iterations < FIRST {
+            return Call::GoOn;
+        }
+        if self.behind.is_infinite() {
+            return if iterations < self.most { Call::GoOn } else { Call::GiveUp };
+        }
+        let &Trust { before_analysis, budget, near } = self.trust;
+        let spent = iterations as f64 * self.each;
+        self.left = self.iterations_left() * self.each;
+        if self.left <= near * self.behind && spent + self.left <= MOST * self.behind {
+            return Call::GoOn;
+        }
+        match self.is_analysed {
+            false if spent <= before_analysis * self.behind => Call::GoOn,
+            false => Call::Analyse,
+            true if spent <= budget * self.behind => Call::GoOn,
+            true => Call::GiveUp,
+        }
+    }
+
+    /// Iterations that are left where the residual falls as in the second half of those so far.
+    fn iterations_left(&self) -> f64 {
+        let last = self.best.len() - 1;
+        let (half, best) = (last / 2, self.best[last]);
+        if best <= self.goal {
+            return 0.0;
+        }
+        let fallen = (self.best[half] / best).ln();
+        // A residual that stands still, and one that is no number, leave infinitely many.
+        if fallen > 0.0 { (best / self.goal).ln() * (last - half) as f64 / fallen } else { f64::INFINITY }
+    }
+
+    /// Why they were given up, where that was for a factorisation.
+    pub(super) fn words(&self) -> Option<String> {
+        let (behind, left) = (seconds(self.behind), seconds(self.left));
+        let words = format!("given up: a factorisation is to take {behind}, these {left} more");
+        self.behind.is_finite().then_some(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first iteration from which a race does not go on, and what it calls for, where each iteration divides the
+    /// residual; none where it arrives at 1e-8 before.
+    fn first_call(race: &mut Race, by: f64) -> Option<(usize, Call)> {
+        (race.best.len()..)
+            .map_while(|iteration| {
+                let norm = by.powi(-(iteration as i32));
+                race.see(norm);
+                (norm > 1e-8 && iteration < 5000).then(|| (iteration, race.call()))
+            })
+            .find(|(_, call)| *call != Call::GoOn)
+    }
+
+    fn race(known: Option<f64>) -> Race {
+        Race::new((Method::Gmres, 1e-3), (62e-3, known), 1e-8, 100)
+    }
+
+    #[test]
+    fn iterations_that_arrive_soon_are_never_given_up() {
+        // 27 iterations of 1 ms, and 62 at least behind them.
+        assert_eq!(first_call(&mut race(None), 2.0), None);
+        // 270 of them: the factorisation is analysed when they have taken 0.15 of the least, and has its turn ...
+        let mut slow = race(None);
+        assert_eq!(first_call(&mut slow, 1.07), Some((10, Call::Analyse)));
+        slow.learn(65e-3);
+        assert_eq!(slow.call(), Call::GiveUp);
+        let words = slow.words().unwrap();
+        assert!(words.contains("65.0 ms") && words.contains("262 ms more"), "{words}");
+        // ... unless it takes twice as long as they.
+        assert_eq!(first_call(&mut race(Some(0.6)), 1.07), None);
+    }
+
+    #[test]
+    fn a_residual_that_stands_still_costs_no_more_than_its_budget() {
+        assert_eq!(first_call(&mut race(Some(0.21)), 1.0), Some((11, Call::GiveUp)));
+        // Without a factorisation it has the iterations that it was given.
+        assert_eq!(first_call(&mut race(Some(f64::INFINITY)), 1.0), Some((100, Call::GiveUp)));
+        let mut no_numbers = race(Some(1e-3));
+        (0..5).for_each(|_| no_numbers.see(f64::NAN));
+        assert_eq!(no_numbers.call(), Call::GiveUp);
+    }
+}
