@@ -11,8 +11,8 @@ use crate::matrix::Csr;
 use crate::prepare::OrderKind;
 use crate::scalar::Scalar;
 
-/// Above so many multiplications LU works in dense fronts. Between this and ten times as many they take half of the time
-/// that columns one by one take, from 3e5 on as long or less (docs/benchmarks/python.md).
+/// Above so many multiplications LU works in dense fronts: up to ten times as many they take half to two thirds of the
+/// time that columns one by one take (docs/benchmarks/python.md).
 pub(super) const FRONTAL_FROM: f64 = 1e6;
 
 /// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
