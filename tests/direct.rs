@@ -202,6 +202,101 @@ fn every_kind_that_suits_solves_alone() {
     }
 }
 
+/// A saddle point: blocks of zeros on the diagonal, whose rows make pivots with others. Rows and columns have factors
+/// over twelve decades where it is `scaled`.
+fn saddle<T: Factorable>(n: usize, constraints: usize, scaled: bool, seed: u64) -> Csr<T> {
+    let mut random = Random(seed);
+    let all = n + constraints;
+    let mut dense = vec![vec![T::zero(); all]; all];
+    for i in 0..n {
+        let j = random.below(n);
+        let value = random.scalar::<T>();
+        (dense[i][j], dense[j][i]) = (value, value);
+        dense[i][i] = if i % 3 == 0 { T::zero() } else { random.scalar::<T>() };
+    }
+    for k in 0..constraints {
+        for j in [k, random.below(n), random.below(n)] {
+            let value = T::from_f64(1.0) + random.scalar::<T>();
+            (dense[n + k][j], dense[j][n + k]) = (value, value);
+        }
+    }
+    if scaled {
+        let factors: Vec<T> = random.vec(all, |random| T::from_f64(10_f64.powf(6.0 * random.signed())));
+        for i in 0..all {
+            // One after the other in the same order for both places, so that they stay equal.
+            for j in 0..i + 1 {
+                let value = dense[i][j] * (factors[i] * factors[j]);
+                (dense[i][j], dense[j][i]) = (value, value);
+            }
+        }
+    }
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in dense {
+        for (j, value) in row.into_iter().enumerate().filter(|(_, value)| *value != T::zero()) {
+            indices.push(j as u32);
+            values.push(value);
+        }
+        offsets.push(indices.len());
+    }
+    Csr::from_parts(all, all, offsets, indices, values).unwrap()
+}
+
+#[test]
+fn symmetric_indefinite_systems_are_solved_in_fronts() {
+    fn all<T: Factorable>() {
+        for (n, constraints) in [(1, 1), (5, 3), (40, 17), (120, 60)] {
+            for seed in 1..6 {
+                for scaled in [false, true] {
+                    let a = saddle::<T>(n, constraints, scaled, seed);
+                    let (fronts, residual) =
+                        solved(&a, DirectOptions::default().kind(Kind::FrontalLdlt), 1e-9, seed);
+                    // Random ones may be singular: then other kinds say so, too.
+                    let (qr, _) = solved(&a, DirectOptions::default().kind(Kind::SupernodalLu), 1e-9, seed);
+                    assert!(
+                        !qr.solved || fronts.solved && residual <= 1.1e-9,
+                        "{} {n} {constraints} {seed} {scaled}: {fronts:?} {qr:?}",
+                        T::NAME
+                    );
+                }
+            }
+        }
+    }
+    all::<f64>();
+    all::<Complex<f64>>();
+    let a = matrix::<f64>(&mut Random(4), 60, Class::Unsymmetric);
+    let (report, _) = solved(&a, DirectOptions::default().kind(Kind::FrontalLdlt), 1e-9, 1);
+    assert!(!report.solved && matches!(report.reasons[0].1, Reason::Refused(_)), "{report:?}");
+}
+
+#[test]
+fn complex_symmetric_matrices_get_fronts_of_half_the_size_and_new_values_keep_them() {
+    let mut a = residua::generate::helmholtz_absorbing([30, 28, 1], 10.0).unwrap();
+    let (report, residual) = solved(&a, DirectOptions::default(), 1e-10, 2);
+    assert!(report.kind == Kind::FrontalLdlt && report.solved && residual < 1e-10, "{report:?}");
+    let (lu, _) = solved(&a, DirectOptions::default().kind(Kind::FrontalLu), 1e-10, 2);
+    assert!(3 * report.factor_bytes < 2 * lu.factor_bytes, "{} {}", report.factor_bytes, lu.factor_bytes);
+    let mut direct = Direct::new(&a, DirectOptions::default()).unwrap();
+    let rotated = Complex::new(0.6, 0.8);
+    a.values_mut().iter_mut().for_each(|value| *value *= rotated);
+    direct.update(&a).unwrap();
+    let b = product(&a, &Random(9).vector(a.columns()));
+    let mut x = vec![Complex::default(); a.columns()];
+    let report = direct.solve(&b, &mut x, 1e-10).unwrap();
+    assert!(report.solved && report.kind == Kind::FrontalLdlt && relative(&a, &b, &x) < 2e-10, "{report:?}");
+    // One entry that has no mirror image any more: L D L^T does not apply.
+    let upper = (0..a.rows()).scan(0, |at, row| {
+        let start = *at;
+        *at += a.row(row).0.len();
+        Some((start, a.row(row).0.iter().position(|&column| column as usize > row)))
+    });
+    let place = upper.filter_map(|(start, place)| place.map(|place| start + place)).next().unwrap();
+    a.values_mut()[place] *= Complex::new(1.5, 0.0);
+    direct.update(&a).unwrap();
+    let b = product(&a, &Random(10).vector(a.columns()));
+    let report = direct.solve(&b, &mut x, 1e-10).unwrap();
+    assert!(report.solved && report.kind != Kind::FrontalLdlt && relative(&a, &b, &x) < 2e-10, "{report:?}");
+}
+
 #[test]
 fn new_values_on_the_pattern() {
     let mut a = matrix::<f64>(&mut Random(5), 80, Class::Unsymmetric);

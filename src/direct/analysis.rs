@@ -142,13 +142,23 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
         if (0..a.rows()).all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default())) {
             chain.push(Kind::Cholesky);
         }
-        chain.extend([Kind::Ldlt, Kind::ShiftedLdlt, Kind::Lu, Kind::SupernodalLu]);
+        chain.extend([Kind::Ldlt, Kind::ShiftedLdlt]);
+        if !T::COMPLEX {
+            chain.push(Kind::FrontalLdlt);
+        }
+        chain.extend([Kind::Lu, Kind::SupernodalLu]);
     } else {
-        let blocks = structures.blocks(a, options).ok().flatten();
+        // The work of L D L^T is half of that of LU, whose order is sought where it has failed alone.
+        let symmetric = a.is_symmetric();
+        let blocks = if symmetric { None } else { structures.blocks(a, options).ok().flatten() };
         let flops = match &blocks {
             Some(blocks) => blocks.flops,
+            None if symmetric => structures.fronts(a, options).map_or(0.0, |plan| 2.0 * plan.tree.all_work()),
             None => structures.lu(a, options).map_or(0.0, |plan| plan.elimination.flops),
         };
+        if symmetric {
+            chain.push(Kind::FrontalLdlt);
+        }
         if blocks.is_some() {
             chain.push(Kind::BlockLu);
         }
@@ -208,6 +218,10 @@ pub(super) fn forecast<T: Factorable>(
             let plan = structures.lu(a, options)?;
             let tree = plan.tree(a)?;
             Ok(analysis(Some(plan.elimination.kind), tree.all_entries() as f64, tree.all_work(), true))
+        }
+        Kind::FrontalLdlt => {
+            let plan = structures.fronts(a, options)?;
+            Ok(analysis(Some(plan.order), plan.tree.all_entries() as f64, plan.tree.all_work(), true))
         }
         Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;

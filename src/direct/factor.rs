@@ -10,6 +10,7 @@ use super::lu::{Lu, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
 use super::report::{Reason, Unmatched};
+use super::symmetric::SymmetricPlan;
 use crate::backend::{Host, Offsets, OffsetsRef};
 use crate::direct::Factorable;
 use crate::graph::Permutation;
@@ -45,6 +46,7 @@ pub(super) struct Structures {
     /// Diagonal blocks; of what cannot be split none.
     blocks: Option<Option<Arc<BlockPlan>>>,
     lu: Option<Arc<LuPlan>>,
+    pub(super) fronts: Option<Arc<SymmetricPlan>>,
 }
 
 /// Scaling, and the order of rows that brings large entries to the diagonal.
@@ -77,9 +79,9 @@ impl Structures {
         Ok(self.symmetric.insert((structure, kind)).clone())
     }
 
-    /// What LU has that depends on values: another set of them may need other pivots.
+    /// What depends on values: another set of them may need other pivots.
     pub(super) fn forget_pivots(&mut self) {
-        (self.matched, self.blocks, self.lu) = (None, None, None);
+        (self.matched, self.blocks, self.lu, self.fronts) = (None, None, None, None);
     }
 
     fn matched<T: Factorable>(
@@ -124,6 +126,19 @@ impl Structures {
         let elimination = Elimination::new(&matched_columns(a, &rows.prepared)?, options)?;
         Ok(self.lu.insert(Arc::new(LuPlan { rows, elimination })).clone())
     }
+
+    /// Order, scaling and structure of L D L^T in fronts.
+    pub(super) fn fronts<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Arc<SymmetricPlan>, Reason> {
+        if let Some(plan) = &self.fronts {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(SymmetricPlan::new(a, options)?);
+        Ok(self.fronts.insert(plan).clone())
+    }
 }
 
 /// The structure of a factor of a symmetric matrix in the better order of elimination, and how that was found.
@@ -162,6 +177,10 @@ enum Numbers<T: Factorable> {
         rows: Arc<MatchedRows>,
         order: OrderKind,
         lu: BlockLu<T>,
+    },
+    FrontalSymmetric {
+        plan: Arc<SymmetricPlan>,
+        ldl: Frontal<T>,
     },
     Supernodal {
         plan: Arc<LuPlan>,
@@ -270,6 +289,7 @@ impl<T: Factorable> Factor<T> {
                 Self::lu(a, pivots, options, structures, going)
             }
             Kind::BlockLu => Self::in_blocks(a, options, structures, going),
+            Kind::FrontalLdlt => Self::frontal_symmetric(a, options, structures, going),
             Kind::FrontalLu => Self::frontal(a, options, structures, going),
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::ShiftedLdlt => Ok(Self::regular(kind, Regular::shifted(a, options)?)),
@@ -351,6 +371,24 @@ impl<T: Factorable> Factor<T> {
         Ok(Self { kind: Kind::BlockLu, bytes, numbers: Numbers::Blocks { rows, order, lu } })
     }
 
+    fn frontal_symmetric(
+        a: &Csr<T>,
+        options: &DirectOptions,
+        structures: &mut Structures,
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, Reason> {
+        if options.kind == Kind::FrontalLdlt && !a.is_symmetric() {
+            return Err(Reason::Refused("the matrix is not symmetric".to_string()));
+        }
+        let plan = structures.fronts(a, options)?;
+        let tree = &plan.tree;
+        within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
+        let scaled = plan.scaled(a)?;
+        let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, tree, going)?;
+        let (kind, bytes) = (Kind::FrontalLdlt, ldl.bytes());
+        Ok(Self { kind, bytes, numbers: Numbers::FrontalSymmetric { plan, ldl } })
+    }
+
     fn supernodal(a: &Csr<T>, options: &DirectOptions, structures: &mut Structures) -> Result<Self, Reason> {
         let plan = structures.lu(a, options)?;
         let bytes = (plan.elimination.entries * 2.0) as u64 * size_of::<T>() as u64;
@@ -392,7 +430,7 @@ impl<T: Factorable> Factor<T> {
         match &self.numbers {
             Numbers::Symmetric { values, .. } => values.iter().all(|value| value.is_finite()),
             Numbers::Lu { lu, .. } => lu.is_finite(),
-            Numbers::Frontal { lu, .. } => lu.is_finite(),
+            Numbers::Frontal { lu, .. } | Numbers::FrontalSymmetric { ldl: lu, .. } => lu.is_finite(),
             Numbers::Blocks { lu, .. } => lu.is_finite(),
             Numbers::Supernodal { plan, .. } => {
                 let mut ones = vec![T::from_f64(1.0); plan.elimination.order.len()];
@@ -411,7 +449,7 @@ impl<T: Factorable> Factor<T> {
     pub(super) fn made_up(&self) -> usize {
         match &self.numbers {
             Numbers::Lu { lu, .. } => lu.made_up,
-            Numbers::Frontal { lu, .. } => lu.made_up,
+            Numbers::Frontal { lu, .. } | Numbers::FrontalSymmetric { ldl: lu, .. } => lu.made_up,
             Numbers::Blocks { lu, .. } => lu.made_up,
             _ => 0,
         }
@@ -421,6 +459,7 @@ impl<T: Factorable> Factor<T> {
     pub(super) fn order(&self) -> Option<OrderKind> {
         match &self.numbers {
             Numbers::Symmetric { order, .. } => Some(*order),
+            Numbers::FrontalSymmetric { plan, .. } => Some(plan.order),
             Numbers::Lu { plan, .. } | Numbers::Frontal { plan, .. } => Some(plan.elimination.kind),
             Numbers::Blocks { order, .. } => Some(*order),
             Numbers::Supernodal { .. } | Numbers::Regular(_) | Numbers::Dense(_) => None,
@@ -464,6 +503,12 @@ impl<T: Factorable> Factor<T> {
             Numbers::Blocks { rows, lu, .. } => {
                 let mut work = vec![T::default(); x.len()];
                 rows.prepared.around(transposed, x, |x| lu.solve(transposed, x, &mut work));
+            }
+            Numbers::FrontalSymmetric { plan, ldl } => {
+                let mut work = vec![T::default(); x.len()];
+                plan.scale(x);
+                ldl.solve(transposed, x, &mut work);
+                plan.scale(x);
             }
             Numbers::Supernodal { plan, lu } => {
                 plan.rows.prepared.around(transposed, x, |x| T::lu_solve(lu, transposed, x));

@@ -236,6 +236,9 @@ pub trait Factorable: Scalar<Real = f64> {
     fn eliminate_within(left: &[Self], height: usize, from: usize, width: usize, right: &mut [Self]);
     /// The same where the upper rows and what is below them are stored apart, with L at the top of `left`.
     fn eliminate_apart(left: &[Self], height: usize, width: usize, upper: &mut [Self], below: &mut [Self]);
+    /// From the last rows of `target` the product of rows `from..` of `left`, whose columns have `height` rows, with
+    /// `right` is subtracted.
+    fn subtract_product(left: &[Self], height: usize, from: usize, right: &[Self], target: &mut [Self]);
     /// Dense QR with column pivoting; A by columns.
     fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self>;
     /// The least-squares solution.
@@ -306,6 +309,23 @@ macro_rules! foreign {
                 let upper = MatMut::from_column_major_slice_mut(upper, width, columns);
                 let below = MatMut::from_column_major_slice_mut(below, height - width, columns);
                 cleared(|| eliminate(left, upper, below, -<$t as num_traits::One>::one()));
+            }
+            fn subtract_product(
+                left: &[Self],
+                height: usize,
+                from: usize,
+                right: &[Self],
+                target: &mut [Self],
+            ) {
+                let inner = left.len() / height;
+                let columns = right.len() / inner;
+                let rows = target.len() / columns;
+                let left = MatRef::from_column_major_slice(left, height, inner).split_at_row(from).1;
+                let right = MatRef::from_column_major_slice(right, inner, columns);
+                let target = MatMut::from_column_major_slice_mut(target, rows, columns);
+                let target = target.split_at_row_mut(rows - left.nrows()).1;
+                let minus_one = -<$t as num_traits::One>::one();
+                cleared(|| matmul(target, Accum::Add, left, right, minus_one, Par::Seq));
             }
             fn qr_factor(rows: usize, columns: usize, a: &[Self], minimum_norm: bool) -> DenseQr<Self> {
                 let a = Mat::from_fn(rows, columns, |i, j| a[i + j * rows]);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! A -> Hermitian?  Cholesky, LDL^H --------------------------> refinement -> flexible GMRES -> checked x, or the
+//!   -> symmetric?  pairs, scaling, order, L D L^T
 //!   -> else        matching, scaling, order, LU               with residuals   around the       next factorisation,
 //!   -> at last     L D L^H of a regular matrix near A,        in twice the     factor           or the reasons
 //!                  dense QR with column pivoting              precision
@@ -17,13 +18,15 @@
 //! | `factor` | one factor of any kind |
 //! | `elimination` | an order of elimination for LU, and the factors that it leads to |
 //! | `blocks` | LU of the diagonal blocks of a block triangular form |
-//! | `frontal` | LU with static pivoting, in dense fronts |
+//! | `frontal` | LU and L D L^T with static pivoting, in dense fronts |
+//! | `symmetric` | order and structure of the latter |
 //! | `lu` | sparse LU, column by column |
 //! | `regular` | factors of a regular matrix near one that is singular |
 //! | `foreign` | faer's factorisations, once for each type of entries |
 //! | `refine`, `fgmres` | from a factor to a solution |
 //! | `condition` | an estimate of the condition number |
 //! | `device` | [`OnDevice`]: factors where the matrix lies, by a library that the backend has found |
+//! | `vectors` | loops in wide registers |
 //! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
 
 mod analysis;
@@ -43,8 +46,10 @@ mod refine;
 mod regular;
 mod report;
 mod solver;
+mod symmetric;
 #[cfg(test)]
 mod tests;
+mod vectors;
 mod ways;
 
 use crate::matrix::Csr;

@@ -13,10 +13,13 @@ pub enum Kind {
     Auto,
     /// L L^H: A is Hermitian and positive definite.
     Cholesky,
-    /// L D L^H with small pivots replaced: A is Hermitian. (Complex symmetric matrices go to LU.)
+    /// L D L^H with small pivots replaced: A is Hermitian.
     Ldlt,
     /// L U of the diagonal blocks of a block triangular form: A is square, and some unknowns do not depend on others.
     BlockLu,
+    /// L D L^T in dense fronts: A is real or complex and A^T = A, without conjugation. Pivots of one and two rows are
+    /// found within blocks on the diagonal that a symmetric matching filled, and small ones replaced.
+    FrontalLdlt,
     /// P R A C Q = L U, column by column; for factors with few entries a row.
     Lu,
     /// The same in dense fronts whose structure is known before: pivots are found within blocks on the diagonal that the
@@ -40,6 +43,7 @@ impl fmt::Display for Kind {
             Kind::Cholesky => "cholesky",
             Kind::Ldlt => "ldlt",
             Kind::BlockLu => "block-lu",
+            Kind::FrontalLdlt => "frontal-ldlt",
             Kind::Lu => "lu",
             Kind::FrontalLu => "frontal-lu",
             Kind::SupernodalLu => "supernodal-lu",

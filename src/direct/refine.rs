@@ -6,6 +6,7 @@
 use super::factor::{Factor, columns_of_transpose, times};
 use super::fgmres::fgmres;
 use super::options::Kind;
+use super::vectors::vectorised;
 use crate::backend::{Host, OffsetsRef};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
@@ -45,6 +46,7 @@ struct Sum<R> {
 }
 
 impl<R: Real> Sum<R> {
+    #[inline(always)]
     fn add(&mut self, a: R, b: R) {
         let product = a * b;
         let error = Float::mul_add(a, b, -product);
@@ -63,25 +65,28 @@ pub(super) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&
         OffsetsRef::Wide(o) => o[row] as usize..o[row + 1] as usize,
     };
     r.par_iter_mut().enumerate().with_min_len(1 << 11).for_each(|(row, r)| {
-        let mut re = Sum { sum: b[row].re(), error: T::Real::default() };
-        let mut im = Sum { sum: b[row].im(), error: T::Real::default() };
-        let range = range(row);
-        for (&column, &a) in parts.indices[range.clone()].iter().zip(&parts.values[range]) {
-            let mut subtract = |x: T| {
-                re.add(-a.re(), x.re());
-                if T::COMPLEX {
-                    re.add(a.im(), x.im());
-                    im.add(-a.re(), x.im());
-                    im.add(-a.im(), x.re());
+        // Fused products are one instruction there, and a call elsewhere.
+        vectorised(|| {
+            let mut re = Sum { sum: b[row].re(), error: T::Real::default() };
+            let mut im = Sum { sum: b[row].im(), error: T::Real::default() };
+            let range = range(row);
+            for (&column, &a) in parts.indices[range.clone()].iter().zip(&parts.values[range]) {
+                let mut subtract = |x: T| {
+                    re.add(-a.re(), x.re());
+                    if T::COMPLEX {
+                        re.add(a.im(), x.im());
+                        im.add(-a.re(), x.im());
+                        im.add(-a.im(), x.re());
+                    }
+                };
+                subtract(x[column as usize]);
+                if let Some(second) = second {
+                    subtract(second[column as usize]);
                 }
-            };
-            subtract(x[column as usize]);
-            if let Some(second) = second {
-                subtract(second[column as usize]);
             }
-        }
-        let value = T::from_parts((re.sum + re.error).to_f64(), (im.sum + im.error).to_f64());
-        *r = value.unwrap_or_default();
+            let value = T::from_parts((re.sum + re.error).to_f64(), (im.sum + im.error).to_f64());
+            *r = value.unwrap_or_default();
+        });
     });
 }
 

@@ -157,8 +157,8 @@ impl<T: Factorable> Direct<T> {
         }
         self.seconds = start.elapsed().as_secs_f64();
         self.factorise(&mut || true);
-        if self.factor.as_ref().is_none_or(|factor| factor.made_up() > 0) && self.structures.matched.is_some()
-        {
+        let planned = self.structures.matched.is_some() || self.structures.fronts.is_some();
+        if self.factor.as_ref().is_none_or(|factor| factor.made_up() > 0) && planned {
             self.structures.forget_pivots();
             self.at = 0;
             self.reasons.clear();

@@ -131,6 +131,10 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         if n <= MEDIUM {
             stages.push(self.direct(n, QUICK, CHEAP));
+        } else if !<B as PreconditionSteps>::BYTES_TELL {
+            // MINRES takes thousands of iterations for so many unknowns: minutes, where plane problems have factors in
+            // seconds.
+            stages.push(self.direct(n, BEFORE_INCOMPLETE, CHEAP));
         }
         stages.push(self.plain(n, Method::Minres, Some(SHARE), HERMITIAN));
         stages.push(self.direct(n, PATIENT, LAST));

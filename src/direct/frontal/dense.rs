@@ -1,6 +1,7 @@
 //! Elimination within one front.
 
 use crate::direct::Factorable;
+use crate::direct::vectors::vectorised;
 use crate::parallel::prelude::*;
 use crate::scalar::Real;
 use crate::work::Meter;
@@ -9,7 +10,7 @@ use crate::work::Meter;
 const NARROW: usize = 16;
 
 /// Up to so many multiplications in one column block a plain loop is faster than a product of blocks.
-const PLAIN: usize = 2000;
+pub(super) const PLAIN: usize = 2000;
 
 /// Columns that a thread takes at once. What is computed depends on where columns are cut, so this is a constant.
 const AT_ONCE: usize = 96;
@@ -54,7 +55,7 @@ impl<T: Factorable> Front<'_, T> {
                     }
                 }
                 if upper.len() * r <= PLAIN || w < 3 {
-                    plain(panel, m, w, upper, contribution);
+                    vectorised(|| plain(panel, m, w, upper, contribution));
                 } else {
                     T::eliminate_apart(panel, m, w, upper, contribution);
                 }
@@ -75,7 +76,7 @@ fn panel<T: Factorable>(
 ) -> usize {
     meter.advance(0);
     if to - from <= NARROW {
-        return narrow(a, m, from, to, pivots, swaps);
+        return vectorised(|| narrow(a, m, from, to, pivots, swaps));
     }
     // Halves in whole blocks of narrow columns.
     let half = (to - from).div_ceil(2).next_multiple_of(NARROW).min(to - from - 1);
@@ -93,6 +94,7 @@ fn panel<T: Factorable>(
 }
 
 /// The same for few columns, one by one. Rows are swapped in the whole panel.
+#[inline(always)]
 fn narrow<T: Factorable>(
     a: &mut [T],
     m: usize,
@@ -144,23 +146,45 @@ fn narrow<T: Factorable>(
 }
 
 /// U12 = L11^-1 F12 and C - L21 U12, column by column.
+#[inline(always)]
 fn plain<T: Factorable>(panel: &[T], m: usize, w: usize, upper: &mut [T], contribution: &mut [T]) {
     for (upper, contribution) in upper.chunks_exact_mut(w).zip(contribution.chunks_exact_mut(m - w)) {
         for k in 0..w {
             let factor = upper[k];
             if factor != T::default() {
-                let column = &panel[k * m..(k + 1) * m];
-                subtract(&mut upper[k + 1..], &column[k + 1..w], factor);
-                subtract(contribution, &column[w..], factor);
+                subtract(&mut upper[k + 1..], &panel[k * m + k + 1..k * m + w], factor);
             }
         }
+        subtract_columns(contribution, (panel, m, w), upper);
     }
 }
 
 /// y - factor x.
-#[inline]
+#[inline(always)]
 pub(super) fn subtract<T: Factorable>(y: &mut [T], x: &[T], factor: T) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y -= x * factor;
+    }
+}
+
+/// y minus the sum of columns times factors, one for each, added one after the other. Columns lie `height` apart, and
+/// begin at row `from` of each.
+#[inline(always)]
+pub(super) fn subtract_columns<T: Factorable>(
+    y: &mut [T],
+    (columns, height, from): (&[T], usize, usize),
+    factors: &[T],
+) {
+    let (fours, rest) = factors.as_chunks::<4>();
+    let n = y.len();
+    for (k, factors) in fours.iter().enumerate() {
+        let [a, b, c, d] = std::array::from_fn(|j| &columns[(4 * k + j) * height + from..][..n]);
+        // Four at once read and write y once.
+        for (i, y) in y.iter_mut().enumerate() {
+            *y = *y - a[i] * factors[0] - b[i] * factors[1] - c[i] * factors[2] - d[i] * factors[3];
+        }
+    }
+    for (k, &factor) in rest.iter().enumerate() {
+        subtract(y, &columns[(4 * fours.len() + k) * height + from..][..n], factor);
     }
 }

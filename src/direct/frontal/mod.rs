@@ -1,4 +1,4 @@
-//! LU with static pivoting, front by front.
+//! LU, and L D L^T of symmetric matrices, with static pivoting, front by front.
 //!
 //! The order of elimination and the pattern of A + A^T tell before any arithmetic where L and U have entries. Columns
 //! with the same pattern below the diagonal make a supernode, and its front is a dense matrix of the rows and columns
@@ -16,6 +16,9 @@
 //! indefinite systems", ETNA 23, 2006). A matching has brought large entries to the diagonal before, and refinement
 //! makes up for the rest.
 //!
+//! Of a symmetric matrix, real or complex, the lower triangles of fronts do, with half the work and memory: pivots have
+//! one row or two, and rows that a symmetric matching pairs are eliminated together.
+//!
 //! Subtrees are independent, and go to all threads; near the root columns of fronts do. What is computed does not
 //! depend on the number of threads.
 //!
@@ -23,12 +26,13 @@
 //! |---|---|
 //! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
 //! | `numeric` | fronts are put together and eliminated |
-//! | `dense` | elimination within one front |
+//! | `dense`, `symmetric` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
 
 mod dense;
 mod numeric;
 mod solve;
+mod symmetric;
 #[cfg(test)]
 mod tests;
 mod tree;

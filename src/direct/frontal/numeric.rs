@@ -3,8 +3,11 @@
 use super::super::foreign::Columns;
 use super::super::report::Reason;
 use super::dense::{Front, Pivots};
+use super::symmetric::SymmetricFront;
 use super::tree::{NONE, Tree};
+use crate::backend::{Backend, Host};
 use crate::direct::Factorable;
+use crate::direct::vectors::vectorised;
 use crate::parallel::prelude::*;
 use crate::scalar::Real;
 use crate::work::{self, Meter, Stage};
@@ -18,19 +21,23 @@ const PREFERENCE: f64 = 0.1;
 /// Subtrees that are tasks have at most this part of all the work.
 const PART: f64 = 1.0 / 16.0;
 
-/// P M Q = L U, in fronts.
+/// P M Q = L U, or P M P^T = L D L^T, in fronts.
 pub(in super::super) struct Frontal<T> {
     pub(super) tree: Arc<Tree>,
-    /// Where each supernode's part of the factors begins: its columns of L and U11, then its rows of U.
+    /// Where each supernode's part of the factors begins: its columns of L and U11, then its rows of U. Of L D L^T its
+    /// columns of L, with D on the diagonal.
     pub(super) at: Vec<usize>,
     pub(super) values: Vec<T>,
-    /// For each column the row that was swapped with its own, among those of the supernode.
+    /// For each column the row that was swapped with its own, among those of the supernode. Of L D L^T the first of a
+    /// pivot of two rows is marked.
     pub(super) swaps: Vec<u32>,
     /// Pivots that were made up.
     pub(in super::super) made_up: usize,
+    finite: bool,
 }
 
-/// Entries of M by supernodes: those with a row or a column in it that no earlier one has.
+/// Entries of M by supernodes: those with a row or a column in it that no earlier one has. Of a symmetric M the lower
+/// triangle.
 struct Entries<T> {
     starts: Vec<usize>,
     places: Vec<(u32, u32)>,
@@ -48,18 +55,24 @@ impl<T: Factorable> Entries<T> {
         let owner = |i: u32, j: u32| of[i.min(j) as usize] as usize;
         let rows = |column: usize| m.starts[column] as usize..m.starts[column + 1] as usize;
         let mut starts = vec![0; tree.len() + 2];
+        let counts = |i: u32, j: u32| i >= j || !tree.symmetric;
         for column in 0..n {
             for &row in &m.indices[rows(column)] {
-                starts[owner(place[row as usize], place[column]) + 2] += 1;
+                let (i, j) = (place[row as usize], place[column]);
+                starts[owner(i, j) + 2] += usize::from(counts(i, j));
             }
         }
         for s in 0..tree.len() {
             starts[s + 2] += starts[s + 1];
         }
-        let (mut places, mut sorted) = (vec![(0, 0); values.len()], vec![T::default(); values.len()]);
+        let kept = starts[tree.len() + 1];
+        let (mut places, mut sorted) = (vec![(0, 0); kept], vec![T::default(); kept]);
         for column in 0..n {
             for k in rows(column) {
                 let (i, j) = (place[m.indices[k] as usize], place[column]);
+                if !counts(i, j) {
+                    continue;
+                }
                 let at = &mut starts[owner(i, j) + 1];
                 (places[*at], sorted[*at]) = ((i, j), values[k]);
                 *at += 1;
@@ -87,7 +100,11 @@ struct Worker<'a, T> {
     /// Contributions that wait for their parents, the last one on top; where each begins.
     stack: Vec<T>,
     waiting: Vec<(usize, usize)>,
+    /// Columns of a front of a symmetric matrix.
+    columns: Vec<T>,
     made_up: usize,
+    /// Whether all entries of the factors are numbers.
+    finite: bool,
 }
 
 /// A contribution, and whose it is.
@@ -99,7 +116,8 @@ struct Contribution<T> {
 impl<'a, T: Factorable> Worker<'a, T> {
     fn new(tree: &'a Tree, entries: &'a Entries<T>, pivots: Pivots, meter: &'a Meter) -> Self {
         let place = vec![0; tree.order.len()];
-        Self { tree, entries, pivots, meter, place, stack: Vec::new(), waiting: Vec::new(), made_up: 0 }
+        let (stack, waiting, columns) = (Vec::new(), Vec::new(), Vec::new());
+        Self { tree, entries, pivots, meter, place, stack, waiting, columns, made_up: 0, finite: true }
     }
 
     /// Eliminates a subtree; its contribution is left on the stack.
@@ -151,6 +169,8 @@ impl<'a, T: Factorable> Worker<'a, T> {
         let tree = self.tree;
         let (w, r) = tree.shape(s);
         let (m, begin) = (w + r, tree.begin[s]);
+        // Memory that is added to before it was written is mapped twice.
+        values.fill(T::default());
         let (panel, upper) = values.split_at_mut(m * w);
         for k in 0..w {
             self.place[begin as usize + k] = k as u32;
@@ -174,6 +194,10 @@ impl<'a, T: Factorable> Worker<'a, T> {
             places.extend(rows.iter().map(|&row| self.place[row as usize]));
             // Rows are in ascending order, so those of the front's own columns come first.
             let own = places.partition_point(|&place| (place as usize) < w);
+            if tree.symmetric {
+                add_lower((w, r), panel, contribution, &places, given);
+                continue;
+            }
             for (&j, given) in places.iter().zip(given.chunks_exact(rows.len().max(1))) {
                 let j = j as usize;
                 if j < w {
@@ -188,8 +212,14 @@ impl<'a, T: Factorable> Worker<'a, T> {
                 }
             }
         }
-        let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
-        self.made_up += front.eliminate(self.pivots, self.meter);
+        self.made_up += if tree.symmetric {
+            let mut front = SymmetricFront { width: w, height: m, panel, contribution, swaps };
+            front.eliminate(self.pivots.least, &mut self.columns, self.meter)
+        } else {
+            let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
+            front.eliminate(self.pivots, self.meter)
+        };
+        self.finite &= vectorised(|| values.iter().all(|value| value.is_finite()));
         self.meter.advance(tree.entries(s) as u64);
     }
 }
@@ -197,6 +227,27 @@ impl<'a, T: Factorable> Worker<'a, T> {
 fn add<T: Factorable>(column: &mut [T], places: &[u32], values: &[T]) {
     for (&i, &value) in places.iter().zip(values) {
         column[i as usize] += value;
+    }
+}
+
+/// Adds the lower triangle of a child's contribution to that of a front, `w` columns of its own and `r` others.
+fn add_lower<T: Factorable>(
+    (w, r): (usize, usize),
+    panel: &mut [T],
+    contribution: &mut [T],
+    places: &[u32],
+    given: &[T],
+) {
+    for (k, (&j, given)) in places.iter().zip(given.chunks_exact(places.len().max(1))).enumerate() {
+        let (j, places, given) = (j as usize, &places[k..], &given[k..]);
+        if j < w {
+            add(&mut panel[j * (w + r)..(j + 1) * (w + r)], places, given);
+        } else {
+            let column = &mut contribution[(j - w) * r..(j - w + 1) * r];
+            for (&i, &value) in places.iter().zip(given) {
+                column[i as usize - w] += value;
+            }
+        }
     }
 }
 
@@ -209,7 +260,7 @@ impl<T: Factorable> Frontal<T> {
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let entries = Entries::new(m, values, tree);
-        let largest = values.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max);
+        let largest = values.iter().map(|value| value.abs2().to_f64()).fold(0.0, f64::max).sqrt();
         let least = <T::Real as Float>::epsilon().to_f64().sqrt() * largest;
         let pivots = Pivots { preference: PREFERENCE, least };
         let mut at = Vec::with_capacity(tree.len() + 1);
@@ -217,7 +268,10 @@ impl<T: Factorable> Frontal<T> {
         for s in 0..tree.len() {
             at.push(at[s] + tree.entries(s));
         }
-        let mut all = vec![T::default(); at[tree.len()]];
+        let mut all = Host.zeros::<T>(at[tree.len()]).map_err(|_| {
+            let bytes = (at[tree.len()] * size_of::<T>()) as u64;
+            Reason::TooLarge { bytes, limit: 0 }
+        })?;
         let mut swaps = vec![0; m.columns];
         let meter = work::begin(Stage::Factorising, at[tree.len()] as u64, None);
         let (tasks, top) = pieces(tree, &mut all, &mut swaps);
@@ -227,10 +281,10 @@ impl<T: Factorable> Frontal<T> {
                 let root = piece.supernodes.end - 1;
                 let mut worker = Worker::new(tree, &entries, pivots, &meter);
                 worker.subtree(piece);
-                (Contribution { of: root, values: worker.stack }, worker.made_up)
+                (Contribution { of: root, values: worker.stack }, worker.made_up, worker.finite)
             })
             .collect();
-        let mut made_up = 0;
+        let (mut made_up, mut finite) = (0, true);
         let mut contributions: Vec<Vec<Contribution<T>>> = Vec::new();
         contributions.resize_with(tree.len(), Vec::new);
         let give = |contribution: Contribution<T>, to: &mut Vec<Vec<Contribution<T>>>| {
@@ -238,8 +292,9 @@ impl<T: Factorable> Frontal<T> {
                 to[tree.parents[contribution.of] as usize].push(contribution);
             }
         };
-        for (contribution, count) in done {
+        for (contribution, count, numbers) in done {
             made_up += count;
+            finite &= numbers;
             give(contribution, &mut contributions);
         }
         let mut worker = Worker::new(tree, &entries, pivots, &meter);
@@ -257,17 +312,18 @@ impl<T: Factorable> Frontal<T> {
             give(Contribution { of: s, values: contribution }, &mut contributions);
         }
         made_up += worker.made_up;
-        Ok(Self { tree: tree.clone(), at, values: all, swaps, made_up })
+        finite &= worker.finite;
+        Ok(Self { tree: tree.clone(), at, values: all, swaps, made_up, finite })
     }
 
-    /// Bytes of both factors.
+    /// Bytes of the factors.
     pub(in super::super) fn bytes(&self) -> u64 {
         (self.values.len() * size_of::<T>() + self.swaps.len() * 4) as u64
     }
 
     /// Whether all entries are numbers.
     pub(in super::super) fn is_finite(&self) -> bool {
-        self.values.iter().all(|value| value.is_finite())
+        self.finite
     }
 }
 

@@ -1,10 +1,12 @@
 //! Factors of matrices whose structure tries every way through a front.
 
 use super::super::factor::columns_of_transpose;
+use super::symmetric::TWO;
 use super::tree::NONE;
 use super::{Frontal, Tree};
 use crate::direct::Factorable;
-use crate::generate::{convection_diffusion, poisson2d};
+use crate::generate::{convection_diffusion, helmholtz_absorbing, poisson2d};
+use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::random::Random;
 use crate::scalar::Real;
@@ -35,6 +37,22 @@ fn factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     let tree = Arc::new(Tree::new(a, order).unwrap());
     checked(&tree, a.rows());
     Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, &tree, &mut || true).unwrap()
+}
+
+/// The same of a symmetric one.
+fn symmetric_factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
+    assert!(a.is_symmetric());
+    let order = Permutation::from_new_to_old(order.to_vec()).unwrap();
+    let tree = Arc::new(Tree::symmetric(&Adjacency::new(a).unwrap(), &order).unwrap());
+    checked(&tree, a.rows());
+    Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, &tree, &mut || true).unwrap()
+}
+
+/// The matrix with the entries below the diagonal in place of those above.
+fn mirrored<T: Factorable>(a: &Csr<T>) -> Csr<T> {
+    let below = a.iter().filter(|&(i, j, _)| i >= j);
+    let entries = below.flat_map(|(i, j, value)| [(i, j, value), (j, i, value)]).collect();
+    matrix(a.rows(), entries)
 }
 
 /// Each column belongs to one supernode, rows ascend, and lie in the parent's columns or among its rows.
@@ -148,4 +166,80 @@ fn what_is_singular_has_pivots_made_up_and_observers_are_heard() {
     let tree = Arc::new(Tree::new(&a, &order).unwrap());
     let columns = columns_of_transpose(&a).unwrap();
     assert!(Frontal::new(columns, a.parts().values, &tree, &mut || false).is_err());
+}
+
+#[test]
+fn ragged_random_symmetric_matrices_are_solved_real_and_complex() {
+    for (n, dense) in [(1, 0), (2, 1), (7, 0), (40, 2), (150, 0), (150, 3), (260, 1)] {
+        for seed in 0..3 {
+            let order = shuffled(n, seed);
+            let a = mirrored(&ragged(n, seed, dense, |re, _| re));
+            assert!(residual(&a, &symmetric_factor(&a, &order)) < 1e-11, "{n} {dense} {seed}");
+            let a = mirrored(&ragged(n, seed, dense, Complex::<f64>::new));
+            assert!(residual(&a, &symmetric_factor(&a, &order)) < 1e-11, "complex {n} {dense} {seed}");
+        }
+    }
+}
+
+/// All entries are random, but those on the diagonal, which are zero in part.
+fn dense_symmetric<T: Factorable>(n: usize, zeros: usize, value: impl Fn(f64, f64) -> T) -> Csr<T> {
+    let mut random = Random::new(3);
+    let mut entries = Vec::new();
+    for i in 0..n {
+        for j in 0..i + 1 {
+            let mut number = || random.below(2000) as f64 / 1000.0 - 1.0;
+            let entry = value(number(), number());
+            let entry = if i == j && i % 7 < zeros { T::from_f64(0.0) } else { entry };
+            entries.extend([(i, j, entry), (j, i, entry)]);
+        }
+    }
+    matrix(n, entries)
+}
+
+#[test]
+fn pivots_of_two_rows_are_taken_where_the_diagonal_is_small() {
+    // Of more than one block of pivots, and with a last block of one.
+    for n in [2, 3, 5, 31, 32, 33, 65, 147] {
+        for zeros in [0, 3, 7] {
+            let a = dense_symmetric(n, zeros, |re, _| re);
+            let ldl = symmetric_factor(&a, &shuffled(n, 1));
+            assert!(ldl.tree.len() == 1 && ldl.made_up == 0, "{n} {zeros}");
+            assert!(residual(&a, &ldl) < 1e-9, "{n} {zeros}");
+            let twos = ldl.swaps.iter().filter(|&swap| swap & TWO != 0).count();
+            assert!(twos >= zeros / 7 && 2 * twos <= n, "{n} {zeros} {twos}");
+            let a = dense_symmetric(n, zeros, Complex::<f64>::new);
+            let ldl = symmetric_factor(&a, &shuffled(n, 1));
+            assert!(ldl.made_up == 0 && residual(&a, &ldl) < 1e-9, "complex {n} {zeros}");
+        }
+    }
+}
+
+#[test]
+fn waves_are_solved_with_half_of_the_entries_and_threads_change_no_bit() {
+    let a = helmholtz_absorbing([13, 12, 14], 9.0).unwrap();
+    let order = crate::prepare::nested_dissection(&a).unwrap();
+    let ldl = symmetric_factor(&a, order.new_to_old());
+    assert!(ldl.made_up == 0 && residual(&a, &ldl) < 1e-11);
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let other = alone.install(|| symmetric_factor(&a, order.new_to_old()));
+    assert!(ldl.values == other.values && ldl.swaps == other.swaps);
+    let (lu, half) = (factor(&a, order.new_to_old()).values.len() as f64, ldl.values.len() as f64);
+    assert!(half < 0.65 * lu, "{half} {lu}");
+}
+
+#[test]
+fn symmetric_matrices_that_are_singular_have_pivots_made_up_and_tiny_ones_replaced() {
+    let a = poisson2d(20, 20).unwrap();
+    let order = shuffled(400, 2);
+    let without = a.iter().map(|(i, j, value)| (i, j, if i == 7 || j == 7 { 0.0 } else { value }));
+    let ldl = symmetric_factor(&matrix(400, without.collect()), &order);
+    assert!(ldl.made_up == 1 && ldl.is_finite());
+    let tiny = a.iter().map(|(i, j, value)| (i, j, if i == 7 || j == 7 { value * 1e-30 } else { value }));
+    let ldl = symmetric_factor(&matrix(400, tiny.collect()), &order);
+    assert!(ldl.made_up == 1 && ldl.is_finite());
+    let a = matrix(2, vec![(0, 0, f64::NAN), (0, 1, 1.0), (1, 0, 1.0), (1, 1, f64::NAN)]);
+    let order = Permutation::identity(2).unwrap();
+    let tree = Arc::new(Tree::symmetric(&Adjacency::new(&a).unwrap(), &order).unwrap());
+    let columns = columns_of_transpose(&a).unwrap();
+    assert!(!Frontal::new(columns, a.parts().values, &tree, &mut || true).unwrap().is_finite());
 }

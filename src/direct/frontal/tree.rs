@@ -11,12 +11,15 @@ use crate::prepare::{column_counts, elimination_tree, postorder};
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Up to so many columns a supernode is merged with its parent's where no more than this part of the entries of both
-/// together are zeros: few large blocks are faster than many small ones. (The numbers are CHOLMOD's: Chen, Davis,
-/// Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008.)
-const MERGED: [(u32, f64); 4] = [(4, 1.0), (16, 0.8), (48, 0.1), (u32::MAX, 0.05)];
+/// together are zeros: few large blocks are faster than many small ones, but memory is not for nothing. (The rule is
+/// CHOLMOD's: Chen, Davis, Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008. Its numbers, which merge up to four
+/// columns always, make the factors of plane problems larger by a quarter, and slower by a tenth.)
+const MERGED: [(u32, f64); 4] = [(8, 0.5), (16, 0.3), (48, 0.1), (u32::MAX, 0.05)];
 
 /// The structure of both factors.
 pub(in super::super) struct Tree {
+    /// Whether the factors are those of L D L^T, of which only L is kept.
+    pub(super) symmetric: bool,
     /// The old index of each column, children before parents.
     pub(super) order: Vec<u32>,
     /// The first column of each supernode, and the number of columns.
@@ -35,15 +38,24 @@ pub(in super::super) struct Tree {
 impl Tree {
     /// The structure for the pattern of M + M^T in this order of elimination; M may be given by rows or by columns.
     pub(in super::super) fn new<T: Factorable>(m: &Csr<T>, order: &[u32]) -> Result<Self, Reason> {
-        let graph = Adjacency::new(m).map_err(as_reason)?;
         let order = Permutation::from_new_to_old(order.to_vec()).map_err(as_reason)?;
-        let parents = elimination_tree(&graph, &order);
-        let counts = column_counts(&graph, &order, &parents);
-        let columns = Columns::new(&order, &parents, &counts);
+        Self::of_graph(&Adjacency::new(m).map_err(as_reason)?, &order, false)
+    }
+
+    /// The structure of L D L^T of a matrix with the edges of this graph.
+    pub(in super::super) fn symmetric(graph: &Adjacency<'_>, order: &Permutation) -> Result<Self, Reason> {
+        Self::of_graph(graph, order, true)
+    }
+
+    fn of_graph(graph: &Adjacency<'_>, order: &Permutation, symmetric: bool) -> Result<Self, Reason> {
+        let parents = elimination_tree(graph, order);
+        let counts = column_counts(graph, order, &parents);
+        let columns = Columns::new(order, &parents, &counts);
         let (order, begin, parents) = columns.supernodes();
         let permutation = Permutation::from_new_to_old(order).map_err(as_reason)?;
-        let (rows_at, rows) = structure(&graph, &permutation, &begin, &parents);
+        let (rows_at, rows) = structure(graph, &permutation, &begin, &parents);
         let mut tree = Self {
+            symmetric,
             order: permutation.into_parts().0,
             begin,
             parents,
@@ -69,13 +81,13 @@ impl Tree {
         &self.rows[self.rows_at[s]..self.rows_at[s + 1]]
     }
 
-    /// Entries of a supernode's part of both factors.
+    /// Entries of a supernode's part of the factors.
     pub(super) fn entries(&self, s: usize) -> usize {
         let (w, r) = self.shape(s);
-        w * (w + 2 * r)
+        if self.symmetric { w * (w + r) } else { w * (w + 2 * r) }
     }
 
-    /// Entries of both factors, zeros in blocks among them.
+    /// Entries of the factors, zeros in blocks among them.
     pub(in super::super) fn all_entries(&self) -> usize {
         (0..self.len()).map(|s| self.entries(s)).sum()
     }
@@ -91,7 +103,8 @@ impl Tree {
             .map(|s| {
                 let (w, r) = self.shape(s);
                 let (w, r) = (w as f64, r as f64);
-                w * w * w / 3.0 + w * w * r + w * r * r
+                let all = w * w * w / 3.0 + w * w * r + w * r * r;
+                if self.symmetric { all / 2.0 } else { all }
             })
             .collect();
         self.first = (0..count as u32).collect();

@@ -1,0 +1,254 @@
+//! Elimination within one front of a symmetric matrix: L D L^T, without conjugation where entries are complex.
+//!
+//! ```text
+//! | F11  .  |   F11 = L11 D L11^T, L21 = F21 L11^-T D^-1: what the factor keeps
+//! | F21  C  |   C - L21 D L21^T: the contribution
+//! ```
+//!
+//! Pivots have one row or two, chosen among the front's own as Bunch and Kaufman do ("Some stable methods for
+//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is brought up to date when
+//! it is looked at, and those behind a block of pivots all at once, as in LAPACK's `sytrf`. Lower triangles alone are
+//! read; what stands above them has no meaning.
+
+use super::dense::{PLAIN, subtract_columns};
+use crate::direct::Factorable;
+use crate::direct::vectors::vectorised;
+use crate::parallel::prelude::*;
+use crate::scalar::Real;
+use crate::work::Meter;
+
+/// Marks a step that takes a pivot of two rows together with the next one.
+pub(super) const TWO: u32 = 1 << 31;
+
+/// The square of (1 + sqrt 17) / 8, with which pivots of one and of two rows let entries grow alike.
+const ALPHA: f64 = 0.410_097_050_8;
+
+/// Pivots of a block, behind which all other columns are brought up to date.
+const BLOCK: usize = 32;
+
+/// Columns that a thread takes at once, a part of all: half of a square on the diagonal is computed in vain, but a
+/// product of few columns is slow.
+const PART: usize = 8;
+const LEAST: usize = 32;
+const MOST: usize = 96;
+
+/// A front: its own `width` columns, `height` rows each, and the contribution.
+pub(super) struct SymmetricFront<'a, T> {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) panel: &'a mut [T],
+    pub(super) contribution: &'a mut [T],
+    /// The row that each step takes for its own, and whether it is the first of [`TWO`].
+    pub(super) swaps: &'a mut [u32],
+}
+
+/// What was chosen at a step.
+enum Pivot {
+    /// This row alone.
+    One(usize),
+    /// The row at hand and this one.
+    Two(usize),
+}
+
+/// How many of these columns a thread takes at once: a function of the front alone, so that the bits are.
+fn at_once(columns: usize) -> usize {
+    (columns / PART).next_multiple_of(8).clamp(LEAST, MOST)
+}
+
+impl<T: Factorable> SymmetricFront<'_, T> {
+    /// Eliminates the front's own columns; gives how many pivots were made up, those below `least`. The meter is asked
+    /// on the way whether to go on; `work` is memory to work in.
+    pub(super) fn eliminate(&mut self, least: f64, work: &mut Vec<T>, meter: &Meter) -> usize {
+        let (mut from, mut made_up) = (0, 0);
+        let size = self.height * (self.width.min(BLOCK) + 1);
+        if work.len() < size {
+            work.resize(size, T::default());
+        }
+        while from < self.width {
+            meter.advance(0);
+            let to = vectorised(|| self.block(from, least, work, &mut made_up));
+            self.behind(from..to, work, meter);
+            from = to;
+        }
+        self.contribute(meter);
+        made_up
+    }
+
+    /// Eliminates a block of columns and gives where it ends. Column c of `work` becomes that of L D for pivot
+    /// `from + c`.
+    #[inline(always)]
+    fn block(&mut self, from: usize, least: f64, work: &mut [T], made_up: &mut usize) -> usize {
+        let (m, end) = (self.height, (from + BLOCK).min(self.width));
+        let mut k = from;
+        while k < end {
+            let c = k - from;
+            self.up_to_date(from, k, k, work);
+            match self.choose(from, k, least, work) {
+                Pivot::One(with) => {
+                    if with != k {
+                        self.exchange(k, with, &mut work[..(c + 2) * m]);
+                        work.copy_within((c + 1) * m + k..(c + 2) * m, c * m + k);
+                    }
+                    self.swaps[k] = with as u32;
+                    let (own, product) = (&mut self.panel[k * m..(k + 1) * m], &work[c * m..(c + 1) * m]);
+                    own[k] = product[k];
+                    // NaN is kept: the factor is seen not to be finite.
+                    if own[k].abs2().to_f64() < least * least {
+                        own[k] = T::from_f64(least);
+                        *made_up += 1;
+                    }
+                    let inverse = T::from_f64(1.0) / own[k];
+                    for (own, &product) in own[k + 1..].iter_mut().zip(&product[k + 1..]) {
+                        *own = product * inverse;
+                    }
+                    k += 1;
+                }
+                Pivot::Two(with) => {
+                    self.exchange(k + 1, with, &mut work[..(c + 2) * m]);
+                    (self.swaps[k], self.swaps[k + 1]) = (k as u32 | TWO, with as u32);
+                    let (first, second) = work[c * m..(c + 2) * m].split_at(m);
+                    let off = first[k + 1];
+                    let (one, two) = (first[k] / off, second[k + 1] / off);
+                    let inverse = T::from_f64(1.0) / (off * (one * two - T::from_f64(1.0)));
+                    let (left, right) = self.panel[k * m..(k + 2) * m].split_at_mut(m);
+                    (left[k], left[k + 1], right[k + 1]) = (first[k], off, second[k + 1]);
+                    for i in k + 2..m {
+                        left[i] = (first[i] * two - second[i]) * inverse;
+                        right[i] = (second[i] * one - first[i]) * inverse;
+                    }
+                    k += 2;
+                }
+            }
+        }
+        k
+    }
+
+    /// Copies a column, from row k on, to column k of the block's `work`, or behind it where it is another one, and
+    /// subtracts what the block has eliminated.
+    #[inline(always)]
+    fn up_to_date(&self, from: usize, k: usize, column: usize, work: &mut [T]) {
+        let (m, panel) = (self.height, &*self.panel);
+        let (done, rest) = work.split_at_mut((k - from) * m);
+        let place = usize::from(column != k) * m;
+        let target = &mut rest[place..place + m];
+        for j in k..column {
+            target[j] = panel[j * m + column];
+        }
+        target[column..].copy_from_slice(&panel[column * m + column..(column + 1) * m]);
+        let mut factors = [T::default(); BLOCK];
+        factors.iter_mut().zip(done.chunks_exact(m)).for_each(|(factor, done)| *factor = done[column]);
+        subtract_columns(&mut target[k..], (&panel[from * m..], m, k), &factors[..k - from]);
+    }
+
+    /// The pivot of step k, whose column is up to date. Where another row is looked at, its column stands behind.
+    #[inline(always)]
+    fn choose(&self, from: usize, k: usize, least: f64, work: &mut [T]) -> Pivot {
+        let (m, c) = (self.height, k - from);
+        let size = |value: &T| value.abs2().to_f64();
+        // Squares, which take no root of what is complex.
+        let largest = |column: &[T], without: usize| {
+            let rows = column.iter().enumerate().take(self.width).skip(k);
+            rows.filter(|(i, _)| *i != without).fold((k, 0.0), |(at, most), (i, value)| {
+                let value = size(value);
+                if value > most { (i, value) } else { (at, most) }
+            })
+        };
+        let column = &work[c * m..(c + 1) * m];
+        let own = size(&column[k]);
+        let (row, most) = largest(column, k);
+        if most < least * least || own >= ALPHA * most {
+            return Pivot::One(k);
+        }
+        self.up_to_date(from, k, row, work);
+        let column = &work[(c + 1) * m..(c + 2) * m];
+        let (_, most_of_row) = largest(column, row);
+        if own * most_of_row >= ALPHA * most * most {
+            Pivot::One(k)
+        } else if size(&column[row]) >= ALPHA * most_of_row {
+            Pivot::One(row)
+        } else {
+            Pivot::Two(row)
+        }
+    }
+
+    /// Exchanges two rows and columns, `at` before `with`. The column of `with` is in `work` already, and that of `at`
+    /// takes its place.
+    #[inline(always)]
+    fn exchange(&mut self, at: usize, with: usize, work: &mut [T]) {
+        if at == with {
+            return;
+        }
+        let (m, panel) = (self.height, &mut *self.panel);
+        panel[with * m + with] = panel[at * m + at];
+        for i in at + 1..with {
+            panel[i * m + with] = panel[at * m + i];
+        }
+        let (first, second) = panel.split_at_mut(with * m);
+        second[with + 1..m].copy_from_slice(&first[at * m + with + 1..(at + 1) * m]);
+        for j in 0..at {
+            panel.swap(j * m + at, j * m + with);
+        }
+        work.chunks_exact_mut(m).for_each(|column| column.swap(at, with));
+    }
+
+    /// Subtracts what a block has eliminated from the own columns behind it.
+    fn behind(&mut self, block: std::ops::Range<usize>, work: &[T], meter: &Meter) {
+        let (m, w) = (self.height, self.width);
+        if block.end == w {
+            return;
+        }
+        let at_once = at_once(w - block.end);
+        let (left, right) = self.panel.split_at_mut(block.end * m);
+        let left = &left[block.start * m..];
+        right[..(w - block.end) * m].par_chunks_mut(m * at_once).enumerate().for_each(|(chunk, target)| {
+            meter.advance(0);
+            let first = block.end + chunk * at_once;
+            let columns = first..first + target.len() / m;
+            let products = columns.flat_map(|j| work.chunks_exact(m).take(block.len()).map(move |w| w[j]));
+            let products: Vec<T> = products.collect();
+            T::subtract_product(left, m, first, &products, target);
+        });
+    }
+
+    /// C - L21 D L21^T.
+    fn contribute(&mut self, meter: &Meter) {
+        let (m, w, r) = (self.height, self.width, self.height - self.width);
+        if r == 0 {
+            return;
+        }
+        let (panel, swaps, at_once) = (&*self.panel, &*self.swaps, at_once(r));
+        self.contribution.par_chunks_mut(r * at_once).enumerate().for_each(|(chunk, target)| {
+            meter.advance(0);
+            let first = chunk * at_once;
+            let columns = first..first + target.len() / r;
+            // D L21^T.
+            let mut products = Vec::with_capacity(columns.len() * w);
+            for row in columns.clone() {
+                let mut k = 0;
+                while k < w {
+                    let here = &panel[k * m..(k + 1) * m];
+                    if swaps[k] & TWO == 0 {
+                        products.push(here[k] * here[w + row]);
+                        k += 1;
+                    } else {
+                        let next = &panel[(k + 1) * m..(k + 2) * m];
+                        let (one, two, off) = (here[w + row], next[w + row], here[k + 1]);
+                        products.push(here[k] * one + off * two);
+                        products.push(off * one + next[k + 1] * two);
+                        k += 2;
+                    }
+                }
+            }
+            if target.len() * w <= PLAIN || w < 3 {
+                vectorised(|| {
+                    let targets = columns.zip(target.chunks_exact_mut(r));
+                    for ((row, target), products) in targets.zip(products.chunks_exact(w)) {
+                        subtract_columns(&mut target[row..], (panel, m, w + row), products);
+                    }
+                });
+            } else {
+                T::subtract_product(panel, m, w + first, &products, target);
+            }
+        });
+    }
+}

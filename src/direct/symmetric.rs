@@ -1,0 +1,130 @@
+//! Scaling, order and structure of L D L^T in fronts, for a symmetric A, real or complex.
+//!
+//! Rows that the symmetric matching pairs are one vertex of the graph that is ordered, and get the same pattern, so that
+//! they are eliminated in the same front: whatever stands on the diagonal, a pivot of two rows is at hand there (Schenk
+//! and Gaertner, "On fast factorization pivoting methods for sparse symmetric indefinite systems", ETNA 23, 2006).
+
+use super::elimination::Elimination;
+use super::factor::{as_reason, times};
+use super::frontal::Tree;
+use super::options::DirectOptions;
+use super::report::Reason;
+use crate::direct::Factorable;
+use crate::graph::{Adjacency, Permutation};
+use crate::matrix::Csr;
+use crate::prepare::{OrderKind, Scaling, symmetric_matching};
+use crate::scalar::Scalar;
+use std::sync::Arc;
+
+/// What holds for every set of values on a pattern, as long as the pivots of the first serve.
+pub(super) struct SymmetricPlan {
+    /// Powers of two, the same for row i and column i.
+    pub(super) scaling: Scaling,
+    pub(super) order: OrderKind,
+    pub(super) tree: Arc<Tree>,
+}
+
+impl SymmetricPlan {
+    /// Matching, scaling, order and structure for the values at hand.
+    pub(super) fn new<T: Factorable>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        let (partners, scaling, _) = symmetric_matching(a).map_err(as_reason)?.into_parts();
+        let scaling = scaling.to_powers_of_two();
+        let graph = Adjacency::new(a).map_err(as_reason)?;
+        let groups = Groups::new(&partners);
+        let (order, tree);
+        if groups.len() == partners.len() {
+            let found = Elimination::new(a, options)?;
+            order = found.kind;
+            tree = Tree::symmetric(&graph, &permutation(found.order)?)?;
+        } else {
+            let small = groups.compressed::<T>(&graph)?;
+            let found = Elimination::new(&small, options)?;
+            let rows = found.order.iter().flat_map(|&group| groups.members(group)).collect();
+            let whole = groups.expanded(&small)?;
+            let graph = Adjacency::from_symmetric(&whole).map_err(as_reason)?;
+            order = found.kind;
+            tree = Tree::symmetric(&graph, &permutation(rows)?)?;
+        }
+        Ok(Self { scaling, order, tree: Arc::new(tree) })
+    }
+
+    /// D A D.
+    pub(super) fn scaled<T: Factorable>(&self, a: &Csr<T>) -> Result<Csr<T>, Reason> {
+        self.scaling.apply(a).map_err(as_reason)
+    }
+
+    /// x becomes D x.
+    pub(super) fn scale<T: Scalar>(&self, x: &mut [T]) {
+        x.iter_mut().zip(self.scaling.rows()).for_each(|(x, &factor)| *x = times(*x, factor));
+    }
+}
+
+fn permutation(order: Vec<u32>) -> Result<Permutation, Reason> {
+    Permutation::from_new_to_old(order).map_err(as_reason)
+}
+
+/// Rows alone and in pairs, in ascending order of their first.
+struct Groups<'a> {
+    partners: &'a [u32],
+    first: Vec<u32>,
+    of: Vec<u32>,
+}
+
+impl<'a> Groups<'a> {
+    fn new(partners: &'a [u32]) -> Self {
+        let (mut first, mut of) = (Vec::new(), vec![0; partners.len()]);
+        for (row, &partner) in (0..).zip(partners) {
+            if partner >= row {
+                (of[row as usize], of[partner as usize]) = (first.len() as u32, first.len() as u32);
+                first.push(row);
+            }
+        }
+        Self { partners, first, of }
+    }
+
+    fn len(&self) -> usize {
+        self.first.len()
+    }
+
+    fn members(&self, group: u32) -> impl Iterator<Item = u32> + use<> {
+        let row = self.first[group as usize];
+        let partner = self.partners[row as usize];
+        [row, partner].into_iter().take(if row == partner { 1 } else { 2 })
+    }
+
+    /// The pattern of the groups, its values without meaning.
+    fn compressed<T: Factorable>(&self, graph: &Adjacency<'_>) -> Result<Csr<T>, Reason> {
+        let (mut starts, mut indices) = (vec![0], Vec::with_capacity(2 * graph.edges()));
+        let mut met = vec![u32::MAX; self.len()];
+        for group in 0..self.len() as u32 {
+            let start = indices.len();
+            let mut meet = |other: u32| {
+                if met[other as usize] != group {
+                    met[other as usize] = group;
+                    indices.push(other);
+                }
+            };
+            meet(group);
+            for row in self.members(group) {
+                graph.neighbours(row as usize).for_each(|other| meet(self.of[other]));
+            }
+            indices[start..].sort_unstable();
+            starts.push(indices.len());
+        }
+        let values = vec![T::default(); indices.len()];
+        Csr::from_parts(self.len(), self.len(), starts, indices, values).map_err(as_reason)
+    }
+
+    /// The pattern of the rows, in which members of a group are coupled with the same ones.
+    fn expanded<T: Factorable>(&self, groups: &Csr<T>) -> Result<Csr<T>, Reason> {
+        let (mut starts, mut indices) = (vec![0], Vec::with_capacity(4 * groups.nonzeros()));
+        for &group in &self.of {
+            let start = indices.len();
+            indices.extend(groups.row(group as usize).0.iter().flat_map(|&other| self.members(other)));
+            indices[start..].sort_unstable();
+            starts.push(indices.len());
+        }
+        let (n, values) = (self.of.len(), vec![T::default(); indices.len()]);
+        Csr::from_parts(n, n, starts, indices, values).map_err(as_reason)
+    }
+}
