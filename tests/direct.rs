@@ -204,6 +204,7 @@ fn every_kind_that_suits_solves_alone() {
 
 /// A saddle point: blocks of zeros on the diagonal, whose rows make pivots with others. Rows and columns have factors
 /// over twelve decades where it is `scaled`.
+#[allow(clippy::needless_range_loop)] // entries are set in pairs
 fn saddle<T: Factorable>(n: usize, constraints: usize, scaled: bool, seed: u64) -> Csr<T> {
     let mut random = Random(seed);
     let all = n + constraints;

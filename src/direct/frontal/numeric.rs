@@ -5,7 +5,6 @@ use super::super::report::Reason;
 use super::dense::{Front, Pivots};
 use super::symmetric::SymmetricFront;
 use super::tree::{NONE, Tree};
-use crate::backend::{Backend, Host};
 use crate::direct::Factorable;
 use crate::direct::vectors::vectorised;
 use crate::parallel::prelude::*;
@@ -24,10 +23,10 @@ const PART: f64 = 1.0 / 16.0;
 /// P M Q = L U, or P M P^T = L D L^T, in fronts.
 pub(in super::super) struct Frontal<T> {
     pub(super) tree: Arc<Tree>,
-    /// Where each supernode's part of the factors begins: its columns of L and U11, then its rows of U. Of L D L^T its
-    /// columns of L, with D on the diagonal.
-    pub(super) at: Vec<usize>,
-    pub(super) values: Vec<T>,
+    /// Each supernode's part of the factors: in which of `values` it is, and where it begins. Its columns of L and U11
+    /// come first, then its rows of U. Of L D L^T its columns of L, with D on the diagonal.
+    pub(super) at: Vec<(u32, usize)>,
+    pub(super) values: Vec<Vec<T>>,
     /// For each column the row that was swapped with its own, among those of the supernode. Of L D L^T the first of a
     /// pivot of two rows is marked.
     pub(super) swaps: Vec<u32>,
@@ -84,8 +83,11 @@ impl<T: Factorable> Entries<T> {
 
 /// Consecutive supernodes that one thread takes: a subtree, or a single one near the root.
 struct Piece<'a, T> {
+    number: usize,
     supernodes: Range<usize>,
-    values: &'a mut [T],
+    /// Memory for its part of the factors, not yet written: writing zeros at once, and numbers later, would take pages
+    /// through the caches twice.
+    values: Vec<T>,
     swaps: &'a mut [u32],
 }
 
@@ -120,13 +122,13 @@ impl<'a, T: Factorable> Worker<'a, T> {
         Self { tree, entries, pivots, meter, place, stack, waiting, columns, made_up: 0, finite: true }
     }
 
-    /// Eliminates a subtree; its contribution is left on the stack.
-    fn subtree(&mut self, piece: Piece<'_, T>) {
+    /// Eliminates a subtree and gives its part of the factors; its contribution is left on the stack.
+    fn subtree(&mut self, piece: Piece<'_, T>) -> Vec<T> {
         let (mut values, mut swaps) = (piece.values, piece.swaps);
         for s in piece.supernodes {
-            let (own, rest) = std::mem::take(&mut values).split_at_mut(self.tree.entries(s));
+            let own = zeros(&mut values, self.tree.entries(s));
             let (own_swaps, rest_swaps) = std::mem::take(&mut swaps).split_at_mut(self.tree.shape(s).0);
-            (values, swaps) = (rest, rest_swaps);
+            swaps = rest_swaps;
             let r = self.tree.shape(s).1;
             let top = self.stack.len();
             let mut stack = std::mem::take(&mut self.stack);
@@ -155,6 +157,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
                 self.waiting.push((s, first));
             }
         }
+        values
     }
 
     /// Puts a front together and eliminates it.
@@ -169,8 +172,6 @@ impl<'a, T: Factorable> Worker<'a, T> {
         let tree = self.tree;
         let (w, r) = tree.shape(s);
         let (m, begin) = (w + r, tree.begin[s]);
-        // Memory that is added to before it was written is mapped twice.
-        values.fill(T::default());
         let (panel, upper) = values.split_at_mut(m * w);
         for k in 0..w {
             self.place[begin as usize + k] = k as u32;
@@ -224,6 +225,13 @@ impl<'a, T: Factorable> Worker<'a, T> {
     }
 }
 
+/// So many zeros more, behind what there is.
+fn zeros<T: Factorable>(values: &mut Vec<T>, more: usize) -> &mut [T] {
+    let before = values.len();
+    values.resize(before + more, T::default());
+    &mut values[before..]
+}
+
 fn add<T: Factorable>(column: &mut [T], places: &[u32], values: &[T]) {
     for (&i, &value) in places.iter().zip(values) {
         column[i as usize] += value;
@@ -263,25 +271,26 @@ impl<T: Factorable> Frontal<T> {
         let largest = values.iter().map(|value| value.abs2().to_f64()).fold(0.0, f64::max).sqrt();
         let least = <T::Real as Float>::epsilon().to_f64().sqrt() * largest;
         let pivots = Pivots { preference: PREFERENCE, least };
-        let mut at = Vec::with_capacity(tree.len() + 1);
-        at.push(0);
-        for s in 0..tree.len() {
-            at.push(at[s] + tree.entries(s));
-        }
-        let mut all = Host.zeros::<T>(at[tree.len()]).map_err(|_| {
-            let bytes = (at[tree.len()] * size_of::<T>()) as u64;
-            Reason::TooLarge { bytes, limit: 0 }
-        })?;
         let mut swaps = vec![0; m.columns];
-        let meter = work::begin(Stage::Factorising, at[tree.len()] as u64, None);
-        let (tasks, top) = pieces(tree, &mut all, &mut swaps);
+        let meter = work::begin(Stage::Factorising, tree.all_entries() as u64, None);
+        let (tasks, top) = pieces(tree, &mut swaps)?;
+        let mut all = vec![Vec::new(); tasks.len() + top.len()];
+        let mut at = vec![(0, 0); tree.len()];
+        for piece in tasks.iter().chain(&top) {
+            let mut begin = 0;
+            for s in piece.supernodes.clone() {
+                at[s] = (piece.number as u32, begin);
+                begin += tree.entries(s);
+            }
+        }
         let done = tasks
             .into_par_iter()
             .map(|piece| {
-                let root = piece.supernodes.end - 1;
+                let (number, root) = (piece.number, piece.supernodes.end - 1);
                 let mut worker = Worker::new(tree, &entries, pivots, &meter);
-                worker.subtree(piece);
-                (Contribution { of: root, values: worker.stack }, worker.made_up, worker.finite)
+                let values = worker.subtree(piece);
+                let contribution = Contribution { of: root, values: worker.stack };
+                (number, values, contribution, worker.made_up, worker.finite)
             })
             .collect();
         let (mut made_up, mut finite) = (0, true);
@@ -292,13 +301,14 @@ impl<T: Factorable> Frontal<T> {
                 to[tree.parents[contribution.of] as usize].push(contribution);
             }
         };
-        for (contribution, count, numbers) in done {
+        for (number, values, contribution, count, numbers) in done {
+            all[number] = values;
             made_up += count;
             finite &= numbers;
             give(contribution, &mut contributions);
         }
         let mut worker = Worker::new(tree, &entries, pivots, &meter);
-        for piece in top {
+        for mut piece in top {
             if !going() {
                 return Err(Reason::Stopped);
             }
@@ -308,7 +318,9 @@ impl<T: Factorable> Frontal<T> {
             let r = tree.shape(s).1;
             let mut contribution = vec![T::default(); r * r];
             let given = children.iter().map(|child| (child.of, &child.values[..]));
-            worker.front(s, (piece.values, &mut contribution, piece.swaps), given);
+            let own = zeros(&mut piece.values, tree.entries(s));
+            worker.front(s, (own, &mut contribution, piece.swaps), given);
+            all[piece.number] = piece.values;
             give(Contribution { of: s, values: contribution }, &mut contributions);
         }
         made_up += worker.made_up;
@@ -318,7 +330,7 @@ impl<T: Factorable> Frontal<T> {
 
     /// Bytes of the factors.
     pub(in super::super) fn bytes(&self) -> u64 {
-        (self.values.len() * size_of::<T>() + self.swaps.len() * 4) as u64
+        (self.tree.all_entries() * size_of::<T>() + self.swaps.len() * 4) as u64
     }
 
     /// Whether all entries are numbers.
@@ -327,12 +339,11 @@ impl<T: Factorable> Frontal<T> {
     }
 }
 
+/// Pieces that are tasks, and those behind them.
+type Pieces<'a, T> = (Vec<Piece<'a, T>>, Vec<Piece<'a, T>>);
+
 /// Subtrees with at most a part of the work, and the supernodes above them, one by one, children first.
-fn pieces<'a, T>(
-    tree: &Tree,
-    mut values: &'a mut [T],
-    mut swaps: &'a mut [u32],
-) -> (Vec<Piece<'a, T>>, Vec<Piece<'a, T>>) {
+fn pieces<'a, T>(tree: &Tree, mut swaps: &'a mut [u32]) -> Result<Pieces<'a, T>, Reason> {
     let most = PART * tree.all_work();
     let small = |s: usize| tree.work[s] <= most;
     let (mut tasks, mut top) = (Vec::new(), Vec::new());
@@ -343,12 +354,15 @@ fn pieces<'a, T>(
         if !alone && !ends {
             continue;
         }
-        let entries = (from..=s).map(|s| tree.entries(s)).sum();
+        let entries: usize = (from..=s).map(|s| tree.entries(s)).sum();
         let columns = (tree.begin[s + 1] - tree.begin[from]) as usize;
-        let (own, rest) = values.split_at_mut(entries);
         let (own_swaps, rest_swaps) = swaps.split_at_mut(columns);
-        (values, swaps) = (rest, rest_swaps);
-        let piece = Piece { supernodes: from..s + 1, values: own, swaps: own_swaps };
+        swaps = rest_swaps;
+        let mut values = Vec::new();
+        let bytes = (entries * size_of::<T>()) as u64;
+        values.try_reserve_exact(entries).map_err(|_| Reason::TooLarge { bytes, limit: 0 })?;
+        let number = tasks.len() + top.len();
+        let piece = Piece { number, supernodes: from..s + 1, values, swaps: own_swaps };
         if alone {
             top.push(piece)
         } else {
@@ -356,5 +370,5 @@ fn pieces<'a, T>(
         }
         from = s + 1;
     }
-    (tasks, top)
+    Ok((tasks, top))
 }

@@ -91,7 +91,9 @@ impl<T: Factorable> Frontal<T> {
     #[inline(always)]
     fn part(&self, s: usize) -> (usize, usize, &[T], &[T], usize) {
         let (w, r) = self.tree.shape(s);
-        let (panel, upper) = self.values[self.at[s]..self.at[s + 1]].split_at(w * (w + r));
+        let (piece, begin) = self.at[s];
+        let (panel, upper) =
+            self.values[piece as usize][begin..][..self.tree.entries(s)].split_at(w * (w + r));
         (w, w + r, panel, upper, self.tree.begin[s] as usize)
     }
 
