@@ -72,7 +72,7 @@ const SYMMETRIC: Price =
 const BY_COLUMNS: Price =
     Price { any: 2e-4, row: 1.7e-7, entry: 1.5e-7, entry_of_factor: 4.3e-8, multiplication: 5e-10 };
 const BY_BLOCKS: Price =
-    Price { any: 1e-4, row: 2.5e-7, entry: 7.4e-8, entry_of_factor: 2.5e-8, multiplication: 3.3e-10 };
+    Price { any: 1e-4, row: 5e-7, entry: 1.5e-7, entry_of_factor: 2.5e-8, multiplication: 1.2e-10 };
 const DENSE: Price =
     Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
 
@@ -212,7 +212,11 @@ pub(super) fn forecast<T: Factorable>(
             let none = || Reason::Refused("no block triangular form with several blocks".to_string());
             let plan = structures.blocks(a, options)?.ok_or_else(none)?;
             let below = a.nonzeros() as f64;
-            Ok(analysis(Some(plan.kind), 2.0 * plan.entries + below, plan.flops, false))
+            let forecast = analysis(Some(plan.kind), 2.0 * plan.entries + below, plan.flops, false);
+            // Blocks too small for fronts are factorised column by column, with an index beside each number.
+            let by_columns = plan.flops < FRONTAL_FROM / COLUMN_BY_COLUMN;
+            let indices = if by_columns { 4.0 * forecast.entries + 24.0 * a.rows() as f64 } else { 0.0 };
+            Ok(Analysis { bytes: forecast.bytes + indices, ..forecast })
         }
         Kind::FrontalLu => {
             let plan = structures.lu(a, options)?;
