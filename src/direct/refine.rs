@@ -98,6 +98,8 @@ pub(super) struct Refined<T> {
     /// ||b - A x|| of x alone, and of both parts.
     pub(super) residual: f64,
     pub(super) two_part: f64,
+    /// The largest entry of b - A x of x alone.
+    pub(super) largest: f64,
     /// ||A^H r|| beside ||A|| ||r||, where r no longer fell and the factor leads to least-squares solutions.
     pub(super) normal: Option<f64>,
     pub(super) steps: usize,
@@ -151,6 +153,7 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
         second: zeros.clone(),
         residual: start,
         two_part: start,
+        largest: largest(b),
         normal: None,
         steps: 0,
         iterations: 0,
@@ -185,7 +188,9 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
         };
         let (mut x, mut second) = (best.x.clone(), best.second.clone());
         add(&mut x, &mut second, &d);
-        residual(a, b, &x, Some(&second), &mut plain);
+        // A first step from zero leaves nothing beyond x.
+        let beyond = second.iter().any(|&s| s != T::default()).then_some(&second[..]);
+        residual(a, b, &x, beyond, &mut plain);
         let two_part = norm(&plain);
         let stands = two_part.is_nan() || two_part > before / 2.0;
         // Where b is not in the range of A, A^H r falls on when r cannot.
@@ -197,14 +202,13 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
         if gained {
             best.normal = normal;
             std::mem::swap(&mut r, &mut plain);
-            let alone = if best.two_part == start && second.iter().all(|&s| s == T::default()) {
-                two_part
+            (best.residual, best.largest) = if beyond.is_none() {
+                (two_part, largest(&r))
             } else {
                 residual(a, b, &x, None, &mut plain);
-                norm(&plain)
+                (norm(&plain), largest(&plain))
             };
-            // Once x as one number cannot be better, it stays at its best.
-            (best.x, best.second, best.residual, best.two_part) = (x, second, alone, two_part);
+            (best.x, best.second, best.two_part) = (x, second, two_part);
             if two_part <= goal / 64.0 {
                 break;
             }

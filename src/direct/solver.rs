@@ -295,11 +295,14 @@ impl<T: Factorable> Direct<T> {
             self.factorise(going);
         }
         let goal = tolerance * size;
+        // An infinite b is far from any A x, and from its own norm times a tolerance.
+        let far = if size.is_finite() { size } else { f64::NAN };
         let nothing = || Refined {
             x: vec![T::default(); x.len()],
             second: vec![T::default(); x.len()],
-            residual: size,
-            two_part: size,
+            residual: far,
+            two_part: far,
+            largest: largest(b),
             normal: None,
             steps: 0,
             iterations: 0,
@@ -386,11 +389,9 @@ impl<T: Factorable> Direct<T> {
         x.copy_from_slice(&best.x);
         let size = norm(b);
         let relative = |r: f64| if size > 0.0 { r / size } else { r };
-        let mut r = vec![T::default(); b.len()];
-        super::refine::residual(&self.a, b, x, None, &mut r);
-        let residual_norm = norm(&r);
+        let residual_norm = best.residual;
         let weight = self.norms.1 * largest(x) + largest(b);
-        let backward_error = if weight > 0.0 { largest(&r) / weight } else { 0.0 };
+        let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
         if self.options.condition && self.inverse.is_none() {
             let n = self.a.columns();
             self.inverse =
