@@ -118,8 +118,11 @@ pub(super) fn chain<T: Factorable>(
     options: &DirectOptions,
     structures: &mut Structures,
 ) -> Vec<Kind> {
-    if options.kind != Kind::Auto {
-        return vec![options.kind];
+    match options.kind {
+        Kind::Auto => {}
+        // The second one is for what has no solution.
+        Kind::Regularised if a.rows() == a.columns() => return vec![Kind::Regularised; 2],
+        named => return vec![named],
     }
     let mut chain = every_kind(a, options, structures);
     chain.retain(|kind| !options.without.contains(kind));
@@ -176,7 +179,14 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
     chain.push(Kind::Lu);
     // Small enough, a dense factorisation gives the solution of least norm at once.
     let small = a.rows() <= SMALL_DENSE;
-    chain.extend(if small { [Kind::DenseQr, Kind::Regularised] } else { [Kind::Regularised, Kind::DenseQr] });
+    if small {
+        chain.push(Kind::DenseQr);
+    }
+    // The second is for least squares.
+    chain.extend([Kind::Regularised, Kind::Regularised]);
+    if !small {
+        chain.push(Kind::DenseQr);
+    }
     chain
 }
 

@@ -293,7 +293,11 @@ impl<T: Factorable> Factor<T> {
             Kind::FrontalLu => Self::frontal(a, options, structures, going),
             Kind::SupernodalLu => Self::supernodal(a, options, structures),
             Kind::ShiftedLdlt => Ok(Self::regular(kind, Regular::shifted(a, options)?)),
-            Kind::Regularised => Ok(Self::regular(kind, Regular::around(a, options)?)),
+            Kind::Regularised => {
+                // A second one is for least squares, which rows must not be scaled for.
+                let rows_too = !rough && a.rows() == a.columns();
+                Ok(Self::regular(kind, Regular::around(a, rows_too, options)?))
+            }
             Kind::DenseQr => Self::dense(a, options),
         })?;
         if factor.is_finite() { Ok(factor) } else { Err(Reason::NotFinite) }
@@ -516,6 +520,18 @@ impl<T: Factorable> Factor<T> {
             Numbers::Regular(regular) if !transposed => regular.apply(x),
             Numbers::Dense(qr) if !transposed => *x = T::qr_solve(qr, x),
             Numbers::Regular(_) | Numbers::Dense(_) => {}
+        }
+    }
+
+    /// Whether [`Factor::apply_normal`] can be used.
+    pub(super) fn has_normal(&self) -> bool {
+        matches!(&self.numbers, Numbers::Regular(regular) if regular.has_normal())
+    }
+
+    /// A^H r becomes (A^H A + s^2)^-1 A^H r, up to the scaling of columns.
+    pub(super) fn apply_normal(&self, x: &mut Vec<T>) {
+        if let Numbers::Regular(regular) = &self.numbers {
+            regular.apply_normal(x);
         }
     }
 

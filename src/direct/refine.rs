@@ -132,6 +132,16 @@ fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
     if parallel > PARALLEL { parallel } else { norm(&product) / size }
 }
 
+/// A^H r.
+fn adjoint_product<T: Scalar>(a: &Csr<T>, r: &[T]) -> Vec<T> {
+    let mut product = vec![T::default(); a.columns()];
+    for (row, &r) in r.iter().enumerate() {
+        let (indices, values) = a.row(row);
+        indices.iter().zip(values).for_each(|(&j, &value)| product[j as usize] += value.conj() * r);
+    }
+    product
+}
+
 /// (x, second) += d, exactly up to the rounding of `second`.
 fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
     for ((x, second), &d) in x.iter_mut().zip(second).zip(d) {
@@ -179,6 +189,12 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
             let mut precondition = |z: &mut Vec<T>| factor.apply(false, z);
             let (d, spent) = fgmres(&mut product, &mut precondition, &r, goal / 4.0, ITERATIONS);
             best.iterations += spent;
+            d
+        } else if best.normal.is_some() && factor.has_normal() {
+            // r stays as large as it is, and so would the errors of a solve with it; A^H r is small.
+            let mut d = adjoint_product(a, &r);
+            factor.apply_normal(&mut d);
+            best.steps += 1;
             d
         } else {
             let mut d = r.clone();

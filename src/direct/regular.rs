@@ -35,6 +35,20 @@ fn shift<T: Factorable>() -> f64 {
     <T::Real as Float>::epsilon().to_f64().cbrt()
 }
 
+/// Powers of two that bring the largest entry of each column near 1.
+fn of_columns<T: Factorable>(a: &Csr<T>) -> Result<Scaling, Reason> {
+    let mut columns = vec![0.0_f64; a.columns()];
+    for row in 0..a.rows() {
+        let (indices, values) = a.row(row);
+        for (&column, value) in indices.iter().zip(values) {
+            let largest = &mut columns[column as usize];
+            *largest = largest.max(value.abs().to_f64());
+        }
+    }
+    columns.iter_mut().for_each(|largest| *largest = if *largest > 0.0 { 1.0 / *largest } else { 1.0 });
+    Ok(Scaling::from_parts(vec![1.0; a.rows()], columns).map_err(as_reason)?.to_powers_of_two())
+}
+
 /// L D L^H of a regular matrix near A, or around it.
 pub(super) struct Regular<T: Factorable> {
     structure: Arc<SymbolicCholesky<u32>>,
@@ -93,9 +107,10 @@ impl<T: Factorable> Regular<T> {
         Self::factorised(&rows.into_csr(n)?, scaling, 0, options)
     }
 
-    /// Of the quasi-definite matrix around A.
-    pub(super) fn around(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
-        let scaling = equilibrate(a).map_err(as_reason)?;
+    /// Of the quasi-definite matrix around A. Rows are scaled only where they may be: that is what solutions of badly
+    /// scaled systems need, but a least-squares solution of scaled rows is another one.
+    pub(super) fn around(a: &Csr<T>, rows_too: bool, options: &DirectOptions) -> Result<Self, Reason> {
+        let scaling = if rows_too { equilibrate(a).map_err(as_reason)? } else { of_columns(a)? };
         let a = scaling.apply(a).map_err(as_reason)?;
         Self::factorised(&Self::quasi_definite(&a)?, scaling, a.rows(), options)
     }
@@ -174,6 +189,26 @@ impl<T: Factorable> Regular<T> {
         T::symmetric_solve(&self.structure, &self.values, true, false, x);
         x.drain(..self.rows);
         scaled(x, self.scaling.columns());
+    }
+
+    /// Whether it is the matrix around A, and its rows are those of A.
+    pub(super) fn has_normal(&self) -> bool {
+        self.rows > 0 && self.scaling.rows().iter().all(|&factor| factor == 1.0)
+    }
+
+    /// From g = A^H r the solution of (A^H A + s^2) x = g, columns scaled: the second row of the system above is given
+    /// -g / s in place of zero, and the first nothing.
+    pub(super) fn apply_normal(&self, x: &mut Vec<T>) {
+        let scaled = |x: &mut [T], factor: f64| {
+            x.iter_mut().zip(self.scaling.columns()).for_each(|(x, &column)| *x = times(*x, factor * column));
+        };
+        scaled(x, -1.0 / shift::<T>());
+        let mut whole = vec![T::default(); self.rows];
+        whole.append(x);
+        T::symmetric_solve(&self.structure, &self.values, true, false, &mut whole);
+        whole.drain(..self.rows);
+        *x = whole;
+        scaled(x, 1.0);
     }
 
     pub(super) fn bytes(&self) -> u64 {
