@@ -35,6 +35,8 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     device: Arc<str>,
     pub(super) trail: Arc<Trail>,
     pub(super) history: Vec<f64>,
+    /// Memory of a race's residual norms, kept so that one solve after the other allocates none.
+    falls: Vec<f64>,
     /// Those of several right-hand sides.
     histories: Vec<Vec<f64>>,
 }
@@ -171,6 +173,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             trail: Arc::new(Trail { decisions, stages: Vec::new() }),
             history: Vec::new(),
             histories: Vec::new(),
+            falls: Vec::new(),
         };
         core.announce();
         core
@@ -316,7 +319,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                     let least = self.stored.least_seconds(plan.method);
                     let each = ready.forecast(a, 1, bandwidth).1;
                     let known = behind[next].forecast;
-                    let race = Race::new((plan.method, each), (least, known), goal, share.unwrap_or(left));
+                    let (most, memory) = (share.unwrap_or(left), std::mem::take(&mut self.falls));
+                    let race = Race::new((plan.method, each), (least, known), goal, most, memory);
                     Some(Rivals { race, factors: &mut behind[next], refused: None, given_up: false })
                 }
                 None => None,
@@ -358,6 +362,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                     remark = remark.into_iter().chain(words).reduce(|all, words| format!("{all}; {words}"));
                 }
                 refused = next.zip(rivals.refused).map(|(next, why)| (number + 1 + next, why));
+                self.falls = rivals.race.best;
             }
             self.verdict = ready.verdict();
             failed.extend(ready.failed());

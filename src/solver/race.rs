@@ -59,7 +59,7 @@ pub(super) struct Race {
     most: usize,
     goal: f64,
     /// The smallest residual norm so far, after each iteration.
-    best: Vec<f64>,
+    pub(super) best: Vec<f64>,
     /// Seconds that were left when they were given up.
     left: f64,
     trust: &'static Trust,
@@ -72,16 +72,19 @@ pub(super) fn is_left_out(method: Method, least: f64) -> bool {
 
 impl Race {
     /// Of iterations of a method, of `each` seconds, towards a residual norm of `goal`, `most` of them where no
-    /// factorisation can be had, with a factorisation of `least` seconds at least behind them, or of `known` ones.
+    /// factorisation can be had, with a factorisation of `least` seconds at least behind them, or of `known` ones. The
+    /// memory is that of another race, so that one solve after the other allocates none.
     pub(super) fn new(
         (method, each): (Method, f64),
         (least, known): (f64, Option<f64>),
         goal: f64,
         most: usize,
+        mut memory: Vec<f64>,
     ) -> Self {
+        memory.clear();
         let (behind, is_analysed) = (known.unwrap_or(least), known.is_some());
         let trust = if method == Method::Cg { &DEFINITE } else { &GENERAL };
-        Self { each, behind, is_analysed, most, goal, best: Vec::new(), left: 0.0, trust }
+        Self { each, behind, is_analysed, most, goal, best: memory, left: 0.0, trust }
     }
 
     /// What the factorisation takes by its analysis; infinity where it was refused.
@@ -155,7 +158,7 @@ mod tests {
     }
 
     fn race(known: Option<f64>) -> Race {
-        Race::new((Method::Gmres, 1e-3), (62e-3, known), 1e-8, 100)
+        Race::new((Method::Gmres, 1e-3), (62e-3, known), 1e-8, 100, Vec::new())
     }
 
     #[test]
