@@ -131,6 +131,15 @@ fn time_limit() {
 }
 
 #[test]
+fn given_up_for_a_factorisation() {
+    let f = Folder::new();
+    f.ok("generate convection2d --size 60x60 --peclet 10 -o a.mtx");
+    let run = f.ok("solve a.mtx --device cpu");
+    assert!(run.stdout.contains("given up: a factorisation is to take"), "{}", run.stdout);
+    assert!(!run.stdout.contains("no more iterations allowed"), "{}", run.stdout);
+}
+
+#[test]
 fn interrupted_by_an_observer() {
     let a = generate::poisson2d(20, 20).unwrap();
     let mut solver = Solver::builder().device(Device::Cpu).method(Method::Cg).build(a).unwrap();

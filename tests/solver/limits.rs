@@ -108,3 +108,15 @@ fn iterations_that_arrive_soon_are_not_given_up() {
     let mut several = Solver::builder().right_hand_sides(10).build_on(&Host, a).unwrap();
     assert_eq!(several.solve(&b).unwrap().report.method, Method::Direct);
 }
+
+#[test]
+fn multigrid_behind_a_factorisation_is_not_set_up() {
+    let a = residua::generate::convection_diffusion([120, 120, 1], 0.1).unwrap();
+    let solver = Solver::builder().build_on(&Host, a).unwrap();
+    let stages = &solver.trail().stages;
+    let levels = stages.iter().position(|stage| stage.preconditioner.to_string().starts_with("amg")).unwrap();
+    assert!(stages[..levels].iter().any(|stage| stage.method == Method::Direct), "{stages:?}");
+    // What is set up has a forecast.
+    assert_eq!(stages[levels].predicted_bytes, 0.0);
+    assert!(stages[0].predicted_bytes > 0.0);
+}

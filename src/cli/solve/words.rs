@@ -170,7 +170,15 @@ fn attempt(stage: &StageReport) -> String {
         (Some(ended), _) => {
             let residual =
                 stage.relative_residual.map_or(String::new(), |r| format!(", residual {}", ratio(r)));
-            format!("{name}: {}{residual}, {}", outcome(ended, stage.iterations), seconds(stage.seconds))
+            // Iterations that were given up for something else had more.
+            let given_up = stage.remark.as_deref().filter(|remark| remark.contains("given up"));
+            let how = match given_up {
+                Some(why) if *ended == Outcome::IterationLimit => {
+                    format!("{} iterations, {why}", stage.iterations)
+                }
+                _ => outcome(ended, stage.iterations),
+            };
+            format!("{name}: {how}{residual}, {}", seconds(stage.seconds))
         }
         (None, Some(refused)) => format!("{name}: {refused}"),
         (None, None) => name,
