@@ -120,6 +120,12 @@ fn matrix<T: Scalar>(random: &mut Random, n: usize, class: Class) -> Csr<T> {
             dense.swap(i, random.below(i + 1));
         }
     }
+    sparse(dense)
+}
+
+/// The entries of a square matrix that are not zero.
+fn sparse<T: Scalar>(dense: Vec<Vec<T>>) -> Csr<T> {
+    let n = dense.len();
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in dense {
         for (j, value) in row.into_iter().enumerate().filter(|(_, value)| *value != T::zero()) {
@@ -231,15 +237,7 @@ fn saddle<T: Factorable>(n: usize, constraints: usize, scaled: bool, seed: u64) 
             }
         }
     }
-    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for row in dense {
-        for (j, value) in row.into_iter().enumerate().filter(|(_, value)| *value != T::zero()) {
-            indices.push(j as u32);
-            values.push(value);
-        }
-        offsets.push(indices.len());
-    }
-    Csr::from_parts(all, all, offsets, indices, values).unwrap()
+    sparse(dense)
 }
 
 #[test]

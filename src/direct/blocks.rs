@@ -11,11 +11,10 @@
 //! Softw. 4, 1978). Circuits and chemical plants have many: Davis and Palamadai Natarajan, Algorithm 907: KLU, ibid. 37,
 //! 2010.
 
-use super::analysis::FRONTAL_FROM;
 use super::elimination::Elimination;
 use super::factor::{as_reason, columns_of_transpose};
 use super::frontal::Frontal;
-use super::lu::{Lu, PREFER_DIAGONAL};
+use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL};
 use super::options::DirectOptions;
 use super::report::Reason;
 use crate::backend::Offsets;
@@ -26,17 +25,14 @@ use num_traits::Float;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Blocks are not worth their own way where one of them has more than this part of all rows.
+/// Where one block has at least this part of all rows, LU of the whole matrix is taken instead.
 const MOST: f64 = 0.9;
 
-/// Up to so many rows a block is eliminated in the order that it has.
+/// A block of at most so many rows is eliminated in the order of its columns, without a search for a better one.
 const SMALL: usize = 16;
 
-/// Multiplications in a block in the time of one column by column.
+/// A multiplication of LU column by column takes as long as so many of them in dense fronts.
 const BY_COLUMNS: f64 = 1.5;
-
-/// Pivots of at most so many units of rounding are none.
-const ZERO: f64 = 4.0;
 
 /// The blocks of a matrix, each with an order of elimination.
 pub(super) struct BlockPlan {
@@ -70,7 +66,7 @@ impl BlockPlan {
         if largest as f64 >= MOST * n as f64 {
             return Ok(None);
         }
-        // They come with all entries above the blocks; from the last to the first these are below.
+        // In the order of the search, entries beside the diagonal blocks are above them; in the reverse order, below.
         blocks.reverse();
         let mut plan = Self {
             members: Vec::with_capacity(n),
@@ -96,7 +92,7 @@ impl BlockPlan {
                 _ => Some(Box::new(Elimination::new(&plan.block(columns, k)?, options)?)),
             };
             if let Some(elimination) = &elimination {
-                let weight = if elimination.flops > FRONTAL_FROM { 1.0 } else { BY_COLUMNS };
+                let weight = if elimination.suits_fronts() { 1.0 } else { BY_COLUMNS };
                 plan.entries += elimination.entries;
                 plan.flops += weight * elimination.flops;
                 if elimination.flops > most {
@@ -184,11 +180,11 @@ impl<T: Factorable> BlockLu<T> {
             let block = plan.block(columns, k)?;
             let diagonal = match elimination {
                 None => lu.one(block.parts().values),
-                Some(elimination) if elimination.flops > FRONTAL_FROM => {
+                Some(elimination) if elimination.suits_fronts() => {
                     Diagonal::Fronts(Box::new(elimination.in_fronts(&block, options, going)?))
                 }
                 Some(elimination) => {
-                    let (entries, pivots) = (columns_of_transpose(&block)?, (ZERO, PREFER_DIAGONAL));
+                    let (entries, pivots) = (columns_of_transpose(&block)?, (NO_PIVOT, PREFER_DIAGONAL));
                     let values = block.parts().values;
                     let lu = elimination.by_columns(entries, values, pivots, options, going)?;
                     Diagonal::Columns(Box::new(lu))

@@ -1,6 +1,6 @@
 //! An order of elimination for LU with pivots on the diagonal, and the factors that it leads to.
 
-use super::analysis::COLUMN_BY_COLUMN;
+use super::analysis::{COLUMN_BY_COLUMN, FRONTAL_FROM};
 use super::factor::{as_reason, caught, columns_of_transpose, within};
 use super::foreign::{self, Columns};
 use super::frontal::{Frontal, Tree};
@@ -53,6 +53,11 @@ impl Elimination {
             flops: size * size * size / 3.0,
             tree: OnceLock::new(),
         }
+    }
+
+    /// Whether factors in dense fronts are made sooner than column by column.
+    pub(super) fn suits_fronts(&self) -> bool {
+        self.flops > FRONTAL_FROM
     }
 
     /// L and U column by column, with these pivots: see [`Lu::new`].

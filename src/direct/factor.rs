@@ -6,7 +6,7 @@ use super::blocks::{BlockLu, BlockPlan};
 use super::elimination::Elimination;
 use super::foreign::{self, Columns, DenseQr, Supernodal};
 use super::frontal::{Frontal, Tree};
-use super::lu::{Lu, PREFER_DIAGONAL, PREFER_LARGE};
+use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
 use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
 use super::report::{Reason, Unmatched};
@@ -109,7 +109,12 @@ impl Structures {
             return Ok(plan.clone());
         }
         let rows = self.matched(a, options)?;
-        let plan = BlockPlan::new(&matched_columns(a, &rows.prepared)?, options)?.map(Arc::new);
+        let columns = matched_columns(a, &rows.prepared)?;
+        let plan = BlockPlan::new(&columns, options)?.map(Arc::new);
+        if plan.is_none() && self.lu.is_none() {
+            // LU of the whole comes next, and starts from the same columns.
+            self.lu = Some(Arc::new(LuPlan { rows, elimination: Elimination::new(&columns, options)? }));
+        }
         Ok(self.blocks.insert(plan).clone())
     }
 
@@ -285,7 +290,7 @@ impl<T: Factorable> Factor<T> {
             Kind::Auto | Kind::Cholesky => Self::symmetric(a, false, options, structures),
             Kind::Ldlt => Self::symmetric(a, true, options, structures),
             Kind::Lu => {
-                let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (4.0, PREFER_DIAGONAL) };
+                let pivots = if rough { (ROUGH, PREFER_LARGE) } else { (NO_PIVOT, PREFER_DIAGONAL) };
                 Self::lu(a, pivots, options, structures, going)
             }
             Kind::BlockLu => Self::in_blocks(a, options, structures, going),

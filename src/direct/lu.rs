@@ -13,6 +13,9 @@ use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use num_traits::Float;
 
+/// A pivot of at most so many units of rounding beside the largest entry of its column is none.
+pub(super) const NO_PIVOT: f64 = 4.0;
+
 /// A diagonal entry is the pivot where it has this part of the largest magnitude. The matching has put large entries
 /// there, so almost static pivots do, and keep the fill that was forecast; refinement makes up for growth (Li and
 /// Demmel, SuperLU_DIST, ACM Trans. Math. Softw. 29, 2003). Measured on a circuit of 10^5 nodes: 1.2 s to a residual of

@@ -31,8 +31,8 @@ const GENERAL: Trust = Trust { before_analysis: 0.15, budget: 0.05, near: 0.5 };
 /// condition number, and a process takes as long to start.
 const AT_ONCE: f64 = 1e-3;
 
-/// ... and where all of them are not to take more than so many times as long. What they have taken is gone, whatever is
-/// done; but a slope that has promised too much several times is not to be believed.
+/// Iterations are given up where those made and those left are forecast to take more than so many times as long as the
+/// factorisation. Time that is spent can't be had back; but a slope that has often promised too much is not believed.
 const MOST: f64 = 1.2;
 
 /// No slope is read from fewer iterations.
