@@ -6,11 +6,11 @@
 use super::factor::{Factor, columns_of_transpose, times};
 use super::fgmres::fgmres;
 use super::options::Kind;
-use super::vectors::vectorised;
 use crate::backend::{Host, OffsetsRef};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
+use crate::parallel::vectorised;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
@@ -57,6 +57,9 @@ impl<R: Real> Sum<R> {
     }
 }
 
+/// Rows of a residual that a thread takes at once.
+const TASK: usize = 1 << 11;
+
 /// r = b - A (x + second).
 pub(super) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&[T]>, r: &mut [T]) {
     let parts = a.parts();
@@ -64,28 +67,30 @@ pub(super) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&
         OffsetsRef::Narrow(o) => o[row] as usize..o[row + 1] as usize,
         OffsetsRef::Wide(o) => o[row] as usize..o[row + 1] as usize,
     };
-    r.par_iter_mut().enumerate().with_min_len(1 << 11).for_each(|(row, r)| {
+    r.par_chunks_mut(TASK).enumerate().for_each(|(task, r)| {
         // Fused products are one instruction there, and a call elsewhere.
         vectorised(|| {
-            let mut re = Sum { sum: b[row].re(), error: T::Real::default() };
-            let mut im = Sum { sum: b[row].im(), error: T::Real::default() };
-            let range = range(row);
-            for (&column, &a) in parts.indices[range.clone()].iter().zip(&parts.values[range]) {
-                let mut subtract = |x: T| {
-                    re.add(-a.re(), x.re());
-                    if T::COMPLEX {
-                        re.add(a.im(), x.im());
-                        im.add(-a.re(), x.im());
-                        im.add(-a.im(), x.re());
+            for (row, r) in (task * TASK..).zip(r) {
+                let mut re = Sum { sum: b[row].re(), error: T::Real::default() };
+                let mut im = Sum { sum: b[row].im(), error: T::Real::default() };
+                let range = range(row);
+                for (&column, &a) in parts.indices[range.clone()].iter().zip(&parts.values[range]) {
+                    let mut subtract = |x: T| {
+                        re.add(-a.re(), x.re());
+                        if T::COMPLEX {
+                            re.add(a.im(), x.im());
+                            im.add(-a.re(), x.im());
+                            im.add(-a.im(), x.re());
+                        }
+                    };
+                    subtract(x[column as usize]);
+                    if let Some(second) = second {
+                        subtract(second[column as usize]);
                     }
-                };
-                subtract(x[column as usize]);
-                if let Some(second) = second {
-                    subtract(second[column as usize]);
                 }
+                let value = T::from_parts((re.sum + re.error).to_f64(), (im.sum + im.error).to_f64());
+                *r = value.unwrap_or_default();
             }
-            let value = T::from_parts((re.sum + re.error).to_f64(), (im.sum + im.error).to_f64());
-            *r = value.unwrap_or_default();
         });
     });
 }

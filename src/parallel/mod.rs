@@ -18,6 +18,7 @@ pub(crate) mod prelude {
 mod pieces;
 pub(crate) mod rows;
 mod team;
+mod vectors;
 
 use crate::lock::lock;
 pub(crate) use pieces::AtLeast;
@@ -27,6 +28,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use team::gather;
+pub(crate) use vectors::vectorised;
 
 /// Parts of a loop for each thread, where there are items enough: what one thread has left, others take over.
 const PARTS_A_THREAD: usize = 16;

@@ -5,6 +5,7 @@
 
 use super::memory::PARALLEL_FROM;
 use crate::parallel::prelude::*;
+use crate::parallel::vectorised;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::Float;
 
@@ -16,11 +17,13 @@ struct Compensated<R> {
 }
 
 impl<R: Real> Compensated<R> {
+    #[inline(always)]
     fn new(sum: R) -> Self {
         Self { sum, error: R::zero() }
     }
 
     /// Adds a b.
+    #[inline(always)]
     fn add_product(&mut self, a: R, b: R) {
         let product = a * b;
         let product_error = Float::mul_add(a, b, -product);
@@ -31,10 +34,14 @@ impl<R: Real> Compensated<R> {
         self.error += product_error + sum_error;
     }
 
+    #[inline(always)]
     fn value(self) -> R {
         self.sum + self.error
     }
 }
+
+/// Rows that a thread takes at once.
+const TASK: usize = 1 << 10;
 
 /// r = scale (b - A x).
 pub(super) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
@@ -44,21 +51,27 @@ pub(super) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     x: &[T],
     r: &mut [T],
 ) {
-    let least = if values.len() < PARALLEL_FROM { usize::MAX } else { 1 << 10 };
-    r.par_iter_mut().enumerate().with_min_len(least).for_each(|(row, r)| {
-        let mut re = Compensated::new(b[row].re());
-        let mut im = Compensated::new(b[row].im());
-        let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
-        for (&column, value) in indices[range.clone()].iter().zip(&values[range]) {
-            let (a, x) = (value.widen(), x[column as usize]);
-            re.add_product(-a.re(), x.re());
-            if T::COMPLEX {
-                re.add_product(a.im(), x.im());
-                im.add_product(-a.re(), x.im());
-                im.add_product(-a.im(), x.re());
+    // One task where there is little to do.
+    let task = if values.len() < PARALLEL_FROM { b.len().max(1) } else { TASK };
+    r.par_chunks_mut(task).enumerate().for_each(|(number, r)| {
+        // Fused products are one instruction there, and a call elsewhere.
+        vectorised(|| {
+            for (row, r) in (number * task..).zip(r) {
+                let mut re = Compensated::new(b[row].re());
+                let mut im = Compensated::new(b[row].im());
+                let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
+                for (&column, value) in indices[range.clone()].iter().zip(&values[range]) {
+                    let (a, x) = (value.widen(), x[column as usize]);
+                    re.add_product(-a.re(), x.re());
+                    if T::COMPLEX {
+                        re.add_product(a.im(), x.im());
+                        im.add_product(-a.re(), x.im());
+                        im.add_product(-a.im(), x.re());
+                    }
+                }
+                let value = T::from_parts(re.value().to_f64(), im.value().to_f64());
+                *r = scale * value.unwrap_or_default();
             }
-        }
-        let value = T::from_parts(re.value().to_f64(), im.value().to_f64());
-        *r = scale * value.unwrap_or_default();
+        });
     });
 }

@@ -6,6 +6,6 @@ use pulp::Arch;
 /// is computed in another order, or with fused products that are not written down, so the bits are the same on every
 /// machine.
 #[inline(always)]
-pub(super) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+pub(crate) fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(work)
 }
