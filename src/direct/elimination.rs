@@ -2,14 +2,15 @@
 
 use super::analysis::{COLUMN_BY_COLUMN, FRONTAL_FROM};
 use super::factor::{as_reason, caught, columns_of_transpose, within};
-use super::foreign::{self, Columns};
+use super::foreign::{self, Columns, Order};
 use super::frontal::{Frontal, Tree};
 use super::lu::{Limits, Lu};
 use super::options::DirectOptions;
 use super::report::Reason;
 use crate::direct::Factorable;
+use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
-use crate::prepare::{OrderKind, better_dissection};
+use crate::prepare::{Limited, OrderKind, better_dissection, graph_order_size, limited_minimum_degree};
 use std::sync::{Arc, OnceLock};
 
 /// An order of columns, and what the factors of a matrix with this pattern take.
@@ -26,11 +27,31 @@ pub(super) struct Elimination {
     tree: OnceLock<Arc<Tree>>,
 }
 
+/// An order by minimum degree of a large matrix, where the work is limited.
+pub(super) fn minimum_degree<T: Factorable>(
+    a: &Csr<T>,
+    options: &DirectOptions,
+) -> Result<Option<Permutation>, Reason> {
+    match caught(|| limited_minimum_degree(a, options.flop_limit).map_err(as_reason))? {
+        Limited::Found(order) => Ok(Some(order)),
+        Limited::NotSought => Ok(None),
+        Limited::TooLong(flops) => Err(Reason::TooLong { flops, limit: options.flop_limit }),
+    }
+}
+
 impl Elimination {
     /// The better of minimum degree and, where that has much to do, nested dissection, for a square matrix whose columns
     /// are the rows of `columns`.
     pub(super) fn new<T: Factorable>(columns: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
-        let degree = caught(|| foreign::minimum_degree(columns_of_transpose(columns)?))?;
+        let degree = match minimum_degree(columns, options)? {
+            Some(order) => {
+                let graph = Adjacency::new(columns).map_err(as_reason)?;
+                let size = graph_order_size(&graph, &order).map_err(as_reason)?;
+                let (entries, flops) = (size.entries - columns.rows() as f64, size.multiplications_lu);
+                Order { order: order.into_parts().0, entries, flops }
+            }
+            None => caught(|| foreign::minimum_degree(columns_of_transpose(columns)?))?,
+        };
         // Half of them are those of a Cholesky factorisation.
         let better = better_dissection(columns, degree.flops / 2.0, options.flop_limit);
         let (order, kind, entries, flops) = match better.map_err(as_reason)? {

@@ -3,7 +3,7 @@
 use super::Kind;
 use super::analysis::DENSE_COPIES;
 use super::blocks::{BlockLu, BlockPlan};
-use super::elimination::Elimination;
+use super::elimination::{Elimination, minimum_degree};
 use super::foreign::{self, Columns, DenseQr, Supernodal};
 use super::frontal::{Frontal, Tree};
 use super::lu::{Lu, NO_PIVOT, PREFER_DIAGONAL, PREFER_LARGE};
@@ -47,6 +47,8 @@ pub(super) struct Structures {
     blocks: Option<Option<Arc<BlockPlan>>>,
     lu: Option<Arc<LuPlan>>,
     pub(super) fronts: Option<Arc<SymmetricPlan>>,
+    /// Why no order of elimination serves, so that none is sought for one kind after the other.
+    refused: Option<Reason>,
 }
 
 /// Scaling, and the order of rows that brings large entries to the diagonal.
@@ -74,7 +76,7 @@ impl Structures {
         if let Some(structure) = &self.symmetric {
             return Ok(structure.clone());
         }
-        let (structure, kind) = symmetric_structure(a, options)?;
+        let (structure, kind) = self.sought(|_| symmetric_structure(a, options))?;
         let structure = Arc::new(structure);
         Ok(self.symmetric.insert((structure, kind)).clone())
     }
@@ -82,6 +84,7 @@ impl Structures {
     /// What depends on values: another set of them may need other pivots.
     pub(super) fn forget_pivots(&mut self) {
         (self.matched, self.blocks, self.lu, self.fronts) = (None, None, None, None);
+        self.refused = None;
     }
 
     fn matched<T: Factorable>(
@@ -108,13 +111,16 @@ impl Structures {
         if let Some(plan) = &self.blocks {
             return Ok(plan.clone());
         }
-        let rows = self.matched(a, options)?;
-        let columns = matched_columns(a, &rows.prepared)?;
-        let plan = BlockPlan::new(&columns, options)?.map(Arc::new);
-        if plan.is_none() && self.lu.is_none() {
-            // LU of the whole comes next, and starts from the same columns.
-            self.lu = Some(Arc::new(LuPlan { rows, elimination: Elimination::new(&columns, options)? }));
-        }
+        let plan = self.sought(|all| {
+            let rows = all.matched(a, options)?;
+            let columns = matched_columns(a, &rows.prepared)?;
+            let plan = BlockPlan::new(&columns, options)?.map(Arc::new);
+            if plan.is_none() && all.lu.is_none() {
+                // LU of the whole comes next, and starts from the same columns.
+                all.lu = Some(Arc::new(LuPlan { rows, elimination: Elimination::new(&columns, options)? }));
+            }
+            Ok(plan)
+        })?;
         Ok(self.blocks.insert(plan).clone())
     }
 
@@ -127,9 +133,12 @@ impl Structures {
         if let Some(plan) = &self.lu {
             return Ok(plan.clone());
         }
-        let rows = self.matched(a, options)?;
-        let elimination = Elimination::new(&matched_columns(a, &rows.prepared)?, options)?;
-        Ok(self.lu.insert(Arc::new(LuPlan { rows, elimination })).clone())
+        let plan = self.sought(|all| {
+            let rows = all.matched(a, options)?;
+            let elimination = Elimination::new(&matched_columns(a, &rows.prepared)?, options)?;
+            Ok(Arc::new(LuPlan { rows, elimination }))
+        })?;
+        Ok(self.lu.insert(plan).clone())
     }
 
     /// Order, scaling and structure of L D L^T in fronts.
@@ -141,8 +150,19 @@ impl Structures {
         if let Some(plan) = &self.fronts {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(SymmetricPlan::new(a, options)?);
+        let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, options))?);
         Ok(self.fronts.insert(plan).clone())
+    }
+
+    /// A search for an order of elimination, unless one has shown that there is too much to do in any.
+    fn sought<R>(&mut self, search: impl FnOnce(&mut Self) -> Result<R, Reason>) -> Result<R, Reason> {
+        if let Some(reason) = &self.refused {
+            return Err(reason.clone());
+        }
+        let found = search(self);
+        self.refused =
+            found.as_ref().err().filter(|reason| matches!(reason, Reason::TooLong { .. })).cloned();
+        found
     }
 }
 
@@ -152,7 +172,8 @@ pub(super) fn symmetric_structure<T: Factorable>(
     options: &DirectOptions,
 ) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
     let columns = columns_of_transpose(a)?;
-    let structure = foreign::symmetric_structure(columns, None)?;
+    let degree = minimum_degree(a, options)?;
+    let structure = foreign::symmetric_structure(columns, degree.as_ref())?;
     let work = foreign::symmetric_flops(&structure);
     match better_dissection(a, work, options.flop_limit).map_err(as_reason)? {
         Some((order, _)) => {

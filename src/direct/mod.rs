@@ -49,7 +49,6 @@ mod solver;
 mod symmetric;
 #[cfg(test)]
 mod tests;
-mod vectors;
 mod ways;
 
 use crate::matrix::Csr;

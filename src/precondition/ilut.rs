@@ -27,11 +27,13 @@ pub struct IlutOptions {
     pub drop: f64,
     /// Entries of a row of each factor at most, as a multiple of the mean number of entries of a row of A.
     pub fill: f64,
+    /// Multiplications at most, for each entry of A; what takes more is refused.
+    pub work: f64,
 }
 
 impl Default for IlutOptions {
     fn default() -> Self {
-        Self { drop: 1e-3, fill: 5.0 }
+        Self { drop: 1e-3, fill: 5.0, work: f64::INFINITY }
     }
 }
 
@@ -46,6 +48,12 @@ impl IlutOptions {
     #[must_use]
     pub fn fill(self, fill: f64) -> Self {
         Self { fill, ..self }
+    }
+
+    /// Multiplications at most, for each entry of A; what takes more is refused.
+    #[must_use]
+    pub fn work(self, work: f64) -> Self {
+        Self { work, ..self }
     }
 }
 
@@ -68,7 +76,7 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
     ///
     /// # Errors
     /// [`Error::InvalidMatrix`] where entries are no numbers; [`Error::Unsupported`] where A is structurally singular;
-    /// where A is not square, without memory, or when the device fails.
+    /// or the factors take more work than they may; where A is not square, without memory, or when the device fails.
     pub fn new(backend: &B, a: &Csr<T, B>, options: &IlutOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let a = a.to_host(backend)?;
@@ -196,10 +204,18 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
     let (mut below, mut left, mut right) = (BinaryHeap::new(), Vec::new(), Vec::new());
     let mut above: Vec<u32> = Vec::new();
     let mut failed = 0;
+    let (mut done, most_work) = (0_usize, options.work * a.nonzeros() as f64);
     let meter = work::begin(Stage::Factorising, n as u64, None);
     for i in 0..n {
         if i % ROWS == 0 {
             meter.advance(ROWS as u64);
+            if done as f64 > most_work {
+                let share = i as f64 / n as f64;
+                return Err(Error::Unsupported(format!(
+                    "an incomplete factorisation that takes {done} multiplications for {:.0} % of the rows",
+                    100.0 * share
+                )));
+            }
         }
         let mut square = 0.0;
         for at in starts[i]..starts[i + 1] {
@@ -219,6 +235,7 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
             if factor.abs2().to_f64() < smallest || factor == T::zero() {
                 continue;
             }
+            done += upper.offsets[k as usize + 1] - upper.offsets[k as usize];
             for (column, value) in upper.row(k as usize) {
                 if !met[column] {
                     met[column] = true;

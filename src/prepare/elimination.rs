@@ -1,6 +1,6 @@
 //! Which order of elimination a factorisation gets.
 
-use super::dissection::dissection_order;
+use super::dissection::{dissection_order, minimum_degree_within};
 use super::order_size::{OrderSize, graph_order_size};
 use crate::error::Result;
 use crate::graph::{Adjacency, Permutation};
@@ -15,6 +15,9 @@ const DISSECTED_FROM: f64 = 1e9;
 const FOR_A_VERTEX: f64 = 2e4;
 /// What dissection has been seen to divide the work by, at most.
 const AT_BEST: f64 = 10.0;
+/// Rows from which on minimum degree is this crate's own where the work is limited: it ends where a library's goes on
+/// for a minute until it has an order that nobody can use.
+const LIMITED_FROM: usize = 50_000;
 
 /// Ways to find an order of elimination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,4 +58,27 @@ pub fn better_dissection<T: Scalar>(
     let order = dissection_order(&graph)?;
     let size = graph_order_size(&graph, &order)?;
     Ok(Some((order, size)).filter(|(_, size)| size.multiplications < multiplications))
+}
+
+/// What a search for an order of minimum degree with little work comes to.
+pub(crate) enum Limited {
+    /// The order.
+    Found(Permutation),
+    /// A Cholesky factorisation in it takes so many multiplications at least, too many even for what dissection saves.
+    TooLong(f64),
+    /// Nothing was sought: there are few rows, or any work is done.
+    NotSought,
+}
+
+/// An order by minimum degree for a large matrix whose factorisation may take `most` multiplications.
+///
+/// # Errors
+/// As [`nested_dissection`](super::nested_dissection).
+pub(crate) fn limited_minimum_degree<T: Scalar>(a: &Csr<T>, most: f64) -> Result<Limited> {
+    if a.rows() < LIMITED_FROM || most.is_infinite() {
+        return Ok(Limited::NotSought);
+    }
+    let most = AT_BEST * most;
+    let order = minimum_degree_within(&Adjacency::new(a)?, most)?;
+    Ok(order.map_or(Limited::TooLong(most), Limited::Found))
 }

@@ -48,6 +48,7 @@ mod tests;
 mod triangular;
 
 pub use dissection::{dissection_order, minimum_degree, minimum_degree_order, nested_dissection};
+pub(crate) use elimination::{Limited, limited_minimum_degree};
 pub use elimination::{OrderKind, better_dissection};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};

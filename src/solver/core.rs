@@ -9,6 +9,7 @@ use super::race::{Call, Race, is_left_out};
 use super::report::{Seconds, SolveReport, StageReport, Trail, Verdict};
 use super::stage::{Plan, Stage, Task};
 use super::system::Stored;
+use super::trial::Trial;
 use super::watch::Watch;
 use crate::direct::Kind;
 use crate::error::{Error, Result};
@@ -64,33 +65,6 @@ impl<T: Scalar, B: SolverBackend> Norm<T, B> {
     }
 }
 
-/// After so many iterations multigrid must have brought the residual to this part of what it began with; else it does
-/// not suit the matrix, and the next method goes on.
-const CONTRACTED: (usize, f64) = (10, 0.5);
-
-/// A trial of multigrid of our choice, which is given up where it does not contract.
-pub(super) struct Trial {
-    is_one: bool,
-    begun_with: f64,
-    pub(super) futile: bool,
-}
-
-impl Trial {
-    pub(super) fn of(is_one: bool) -> Self {
-        Self { is_one, begun_with: f64::INFINITY, futile: false }
-    }
-
-    /// Whether it is to be given up with this iteration.
-    pub(super) fn is_futile(&mut self, iteration: usize, norm: f64) -> bool {
-        if iteration == 0 {
-            self.begun_with = norm;
-        }
-        let stands = iteration == CONTRACTED.0 && norm > CONTRACTED.1 * self.begun_with;
-        self.futile |= self.is_one && stands;
-        self.is_one && stands
-    }
-}
-
 /// ||r|| / (||A|| ||x|| + ||b||), where the norm of A is known and all is finite.
 pub(super) fn backward_error(
     report: &Report,
@@ -116,6 +90,11 @@ pub(super) fn is_fault(outcome: &Outcome) -> bool {
             | Outcome::IterationLimit
             | Outcome::TimeLimit
     )
+}
+
+/// What is said of a stage, and more.
+fn with(remark: Option<String>, more: Option<String>) -> Option<String> {
+    remark.into_iter().chain(more).reduce(|all, words| format!("{all}; {words}"))
 }
 
 /// Iterations, and the factorisation for which they are given up.
@@ -282,6 +261,14 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             {
                 continue;
             }
+            let has_a_turn =
+                |next: &Plan| !(next.indefinite && !indefinite || indefinite && is_of_levels(next));
+            let comes_next = behind.iter().position(|stage| has_a_turn(&stage.plan));
+            let is_direct = |stage: &Stage<T, B>| stage.plan.method == Method::Direct;
+            // Of two factorisations in turn the second one may take more: it does what the first would.
+            if is_direct(stage) && comes_next.is_some_and(|next| is_direct(&behind[next])) {
+                continue;
+            }
             let left = limit.saturating_sub(before);
             let share = plan.share.map(|share| (share * left as f64).ceil() as usize).filter(|_| !is_last);
             let what = (plan.method, plan.preconditioner, plan.precision);
@@ -309,9 +296,15 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             }
             let a = self.stored.operator();
             // The factorisation whose turn comes next, where iterations are given up if that is faster.
-            let has_a_turn = |next: &Plan| !(next.indefinite || indefinite && is_of_levels(next));
-            let next = behind.iter().position(|stage| has_a_turn(&stage.plan)).filter(|_| plan.race);
-            let next = next.filter(|&next| behind[next].plan.method == Method::Direct);
+            let next = comes_next.filter(|&next| plan.race && is_direct(&behind[next]));
+            let second = next.and_then(|next| {
+                let behind = behind.iter().enumerate().skip(next + 1);
+                behind
+                    .clone()
+                    .find(|(_, stage)| has_a_turn(&stage.plan))
+                    .filter(|(_, stage)| is_direct(stage))
+            });
+            let next = second.map(|(second, _)| second).or(next);
             let mut rivals = match next {
                 Some(next) => {
                     let length = self.norm.measure(&self.backend, b)?.unwrap_or(0.0);
@@ -332,9 +325,14 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 None => total.map(|_| left),
             };
             let task = Task { a, b, x: &mut *x, left, deadline };
-            let levels =
-                matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_)) && plan.share.is_some();
-            let mut trial = Trial::of(levels && !is_last);
+            let mut trial = match (plan.preconditioner, share) {
+                (PreconditionerChoice::Multigrid(_), share) => Trial::of_levels(share.is_some()),
+                (PreconditionerChoice::Ilut(_), Some(most)) => {
+                    let length = self.norm.measure(&self.backend, b)?.unwrap_or(0.0);
+                    Trial::of_factors(self.options.threshold::<T>(length), most)
+                }
+                _ => Trial::None,
+            };
             let mut report = ready.solve(task, &mut |iteration, norm| {
                 if trial.is_futile(iteration, norm) {
                     return ControlFlow::Break(());
@@ -359,15 +357,17 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                     // It creeps, as what has had its share of the iterations does.
                     report.outcome = Outcome::IterationLimit;
                     let words = rivals.race.words();
-                    remark = remark.into_iter().chain(words).reduce(|all, words| format!("{all}; {words}"));
+                    remark = with(remark, words);
                 }
                 refused = next.zip(rivals.refused).map(|(next, why)| (number + 1 + next, why));
                 self.falls = rivals.race.best;
             }
             self.verdict = ready.verdict();
             failed.extend(ready.failed());
-            if trial.futile && report.outcome == Outcome::Interrupted {
-                report.outcome = Outcome::Stagnated;
+            if trial.was_futile() && report.outcome == Outcome::Interrupted {
+                let words = trial.words();
+                report.outcome = if words.is_some() { Outcome::IterationLimit } else { Outcome::Stagnated };
+                remark = with(remark, words);
             }
             report.outcome = watch.reason(report.outcome);
             told.outcome = Some(report.outcome);

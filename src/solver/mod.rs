@@ -66,6 +66,7 @@ mod spread;
 mod stage;
 mod symmetry;
 mod system;
+mod trial;
 mod watch;
 
 pub use alone::AlonePreconditioner;

@@ -3,8 +3,8 @@
 use super::SolverBackend;
 use super::diagonal::Diagonal;
 use super::hierarchy::Levels;
-use super::incomplete::Incomplete;
-use super::names::{Method, PreconditionerChoice as Name};
+use super::incomplete::{Bounds, Incomplete};
+use super::names::{IlutChoice, Method, PreconditionerChoice as Name};
 use super::near_null::NearNull;
 use crate::error::{Error, Result};
 use crate::matrix::{self, Csr};
@@ -61,9 +61,9 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
                 let levels = Levels::new(backend, a, (choice, method), false, near_null)?;
                 Ok(levels.map_or(Setup::Identity, Setup::Levels))
             }
-            Name::Ilu => Incomplete::new(backend, a, None, (method, usize::MAX)).map(Setup::Incomplete),
+            Name::Ilu => Incomplete::new(backend, a, None, (method, Bounds::NONE)).map(Setup::Incomplete),
             Name::Ilut(choice) => {
-                Incomplete::new(backend, a, Some(choice), (method, usize::MAX)).map(Setup::Incomplete)
+                Incomplete::new(backend, a, Some(choice), (method, Bounds::NONE)).map(Setup::Incomplete)
             }
             Name::Fsai => Fsai::new(backend, a).map(|m| Setup::Fsai(Box::new(m))),
             Name::BlockJacobi(Some(rows)) => BlockJacobi::new(backend, a, rows).map(Setup::Blocks),
@@ -89,8 +89,21 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     where
         V: Scalar + Widen<T>,
     {
-        let most = most_levels(a.rows(), B::BYTES_TELL);
-        Incomplete::new(backend, a, None, (method, most)).map(Setup::Incomplete)
+        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL), ..Bounds::NONE };
+        Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
+    }
+
+    /// One with fill of a solver's own choice: not where its rows take long.
+    pub(super) fn with_fill<V>(
+        backend: &B,
+        a: &Csr<V, B>,
+        choice: IlutChoice,
+        bounds: (Method, Bounds),
+    ) -> Result<Self>
+    where
+        V: Scalar + Widen<T>,
+    {
+        Incomplete::new(backend, a, Some(choice), bounds).map(Setup::Incomplete)
     }
 
     /// A polynomial gets its operator.

@@ -38,6 +38,10 @@ const MOST: f64 = 1.2;
 /// No slope is read from fewer iterations.
 const FIRST: usize = 4;
 
+/// Where no factorisation can be had, iterations are not given up for something else while the slope promises an end in
+/// so many more. Methods that begin anew would have to take all of them again.
+const PROMISING: f64 = 600.0;
+
 /// What to do after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Call {
@@ -55,7 +59,7 @@ pub(super) struct Race {
     /// Seconds of the factorisation: at least, then as forecast.
     behind: f64,
     is_analysed: bool,
-    /// Iterations where no factorisation comes behind.
+    /// Iterations where no factorisation comes behind, unless their end is near.
     most: usize,
     goal: f64,
     /// The smallest residual norm so far, after each iteration.
@@ -63,6 +67,19 @@ pub(super) struct Race {
     /// Seconds that were left when they were given up.
     left: f64,
     trust: &'static Trust,
+}
+
+/// Iterations that are left to a residual norm of `goal` where it falls as in the second half of those so far: `best`
+/// has the smallest norm after each, the first of them that of the start.
+pub(super) fn iterations_left(best: &[f64], goal: f64) -> f64 {
+    let last = best.len() - 1;
+    let (half, reached) = (last / 2, best[last]);
+    if reached <= goal {
+        return 0.0;
+    }
+    let fallen = (best[half] / reached).ln();
+    // A residual that stands still, and one that is no number, leave infinitely many.
+    if fallen > 0.0 { (reached / goal).ln() * (last - half) as f64 / fallen } else { f64::INFINITY }
 }
 
 /// Whether iterations of a method are left out for a factorisation of these seconds at least.
@@ -105,11 +122,12 @@ impl Race {
             return Call::GoOn;
         }
         if self.behind.is_infinite() {
-            return if iterations < self.most { Call::GoOn } else { Call::GiveUp };
+            let is_over = iterations >= self.most && iterations_left(&self.best, self.goal) > PROMISING;
+            return if is_over { Call::GiveUp } else { Call::GoOn };
         }
         let &Trust { before_analysis, budget, near } = self.trust;
         let spent = iterations as f64 * self.each;
-        self.left = self.iterations_left() * self.each;
+        self.left = iterations_left(&self.best, self.goal) * self.each;
         if self.left <= near * self.behind && spent + self.left <= MOST * self.behind {
             return Call::GoOn;
         }
@@ -119,18 +137,6 @@ impl Race {
             true if spent <= budget * self.behind => Call::GoOn,
             true => Call::GiveUp,
         }
-    }
-
-    /// Iterations that are left where the residual falls as in the second half of those so far.
-    fn iterations_left(&self) -> f64 {
-        let last = self.best.len() - 1;
-        let (half, best) = (last / 2, self.best[last]);
-        if best <= self.goal {
-            return 0.0;
-        }
-        let fallen = (self.best[half] / best).ln();
-        // A residual that stands still, and one that is no number, leave infinitely many.
-        if fallen > 0.0 { (best / self.goal).ln() * (last - half) as f64 / fallen } else { f64::INFINITY }
     }
 
     /// Why they were given up, where that was for a factorisation.

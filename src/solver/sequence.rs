@@ -2,7 +2,7 @@
 
 use super::SolverBackend;
 use super::budgets::{
-    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_MINRES, LEVELS_FROM,
+    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_MINRES, IN_RACE, LEVELS_FROM,
     LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
 };
 use super::iterated::Parts;
@@ -46,7 +46,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let race = self.races(n);
         let mut stages = vec![Stage::new(Plan { race, ..plan }, iterated(self.backend, parts)?)];
         if self.begins_with_factors(n) {
-            stages.insert(usize::from(race), self.direct(n, QUICK, CHEAP));
+            stages.insert(usize::from(race), self.direct(n, self.quick(n), CHEAP));
         }
         stages.extend(self.others(n));
         Ok(stages)
@@ -67,6 +67,11 @@ impl<B: SolverBackend> Planner<'_, B> {
             && self.wishes.max_iterations.is_none()
             && self.wishes.right_hand_sides <= 1
             && !<B as PreconditionSteps>::BYTES_TELL
+    }
+
+    /// Multiplications of a factorisation that is tried before iterations which may not serve.
+    fn quick(&self, n: usize) -> f64 {
+        if self.races(n) { IN_RACE } else { QUICK }
     }
 
     /// What comes behind the first method, where none was named.
@@ -135,6 +140,12 @@ impl<B: SolverBackend> Planner<'_, B> {
             // MINRES takes thousands of iterations for so many unknowns: minutes, where plane problems have factors in
             // seconds.
             stages.push(self.direct(n, BEFORE_INCOMPLETE, CHEAP));
+        }
+        if self.may_take_factors() && !<B as PreconditionSteps>::BYTES_TELL {
+            // Saddle points without a factor of bearable size take MINRES thousands of iterations, and these ten.
+            let factors = self.incomplete(n, Name::Ilut(Default::default()), FILL);
+            let plan = Plan { method: Method::Gmres, indefinite: true, ..factors.plan };
+            stages.push(Stage { plan, ..factors });
         }
         stages.push(self.plain(n, Method::Minres, Some(SHARE), HERMITIAN));
         stages.push(self.direct(n, PATIENT, LAST));

@@ -6,7 +6,7 @@
 
 use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
-use super::core::{Trial, backward_error, is_fault};
+use super::core::{backward_error, is_fault};
 use super::forecast::expected_products;
 use super::lone::{self, Lone};
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
@@ -15,6 +15,7 @@ use super::plan::{AUTO, timed};
 use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, Trail};
 use super::symmetry;
+use super::trial::Trial;
 use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
@@ -365,7 +366,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let share = stage.share.filter(|_| !is_last);
             let left = share.map_or(left, |share| (share * left as f64).ceil() as usize);
             let communicator = self.space.communicator();
-            let (mut broken, mut trial) = (None, Trial::of(stage.is_trial_of_levels() && !is_last));
+            let (mut broken, mut trial) = (None, Trial::of_levels(stage.is_trial_of_levels() && !is_last));
             let mut observe = |iteration: usize, norm: f64| {
                 // Norms are the same on all parts, so that all of them give up.
                 if trial.is_futile(iteration, norm) {
@@ -395,7 +396,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             if let Some(error) = broken {
                 return Err(error);
             }
-            if trial.futile && report.outcome == Outcome::Interrupted {
+            if trial.was_futile() && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::Stagnated;
             }
             if late && report.outcome == Outcome::Interrupted {

@@ -5,6 +5,7 @@
 
 use super::SolverBackend;
 use super::factorised::{Factorised, Limits};
+use super::incomplete::Bounds;
 use super::iterated::{Iterated, Parts, RESTART};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::preconditioner::Setup;
@@ -148,6 +149,10 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
                 }
                 let set_up = |a: &Csr<T, B>| match name {
                     PreconditionerChoice::Ilu => Setup::without_fill(backend, a, method),
+                    PreconditionerChoice::Ilut(choice) => {
+                        let bounds = if self.plan.indefinite { Bounds::BEFORE_MINRES } else { Bounds::FILL };
+                        Setup::with_fill(backend, a, choice, (method, bounds))
+                    }
                     _ => Setup::new(backend, a, (method, name), None),
                 };
                 let setup = match a {

@@ -231,6 +231,10 @@ pub fn exact_factor_cases<B: TriangularSteps + Products>(b: &B) {
             assert!((got - x).abs() * scale < 1e-10, "{got} instead of {x}");
         }
     }
+    let many = csr(&dominant::<f64>(600, 3, 3)).to_backend(b).unwrap();
+    let bounded = |work: f64| Ilut::new(b, &many, &IlutOptions::default().work(work));
+    assert!(matches!(bounded(1e-3), Err(Error::Unsupported(why)) if why.contains("multiplications")));
+    assert!(bounded(1e3).is_ok());
     let mut singular = dominant::<f64>(9, 2, 3);
     singular[4] = vec![None; 9];
     let device = csr(&singular).to_backend(b).unwrap();

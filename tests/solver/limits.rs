@@ -120,3 +120,20 @@ fn multigrid_behind_a_factorisation_is_not_set_up() {
     assert_eq!(stages[levels].predicted_bytes, 0.0);
     assert!(stages[0].predicted_bytes > 0.0);
 }
+
+#[test]
+fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
+    let a = generate::quadratic_program(6000, 2000, 1e6, 1).unwrap();
+    let b = noise(a.rows(), 2);
+    // As they come, and permuted.
+    for a in [shuffled(&a), a] {
+        let mut solver = Solver::builder().memory_limit(1000).build_on(&Host, csr_copy(&a)).unwrap();
+        let solution = solver.solve(&b).unwrap();
+        let report = &solution.report;
+        assert_eq!((report.method, report.outcome), (Method::Gmres, Outcome::Converged), "{report:?}");
+        assert!(report.preconditioner.to_string().starts_with("ilut"), "{report:?}");
+        assert!(solves(&a, &b, &solution.x, 1e-8));
+        // One factorisation was looked at, not one after the other.
+        assert_eq!(factorisations(report).iter().filter(|stage| stage.refused.is_some()).count(), 1);
+    }
+}

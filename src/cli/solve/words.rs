@@ -77,8 +77,8 @@ pub(super) fn story(story: &Story<'_>) -> String {
         .filter(|stage| stage.outcome.is_some() || stage.refused.is_some())
         .collect();
     if tried.len() > 1 {
-        for stage in tried {
-            tell("tried", attempt(stage));
+        for (number, stage) in tried.iter().enumerate() {
+            tell("tried", attempt(stage, number + 1 == tried.len()));
         }
     }
     if columns.len() == 1 {
@@ -160,7 +160,7 @@ pub(super) fn method(story: &Story<'_>) -> String {
 }
 
 /// A method, and how it ended.
-fn attempt(stage: &StageReport) -> String {
+fn attempt(stage: &StageReport, is_last: bool) -> String {
     let half = if stage.precision == Precision::Mixed { " in single precision" } else { "" };
     let name = match stage.method {
         Method::Direct => "a factorisation".to_string(),
@@ -171,10 +171,18 @@ fn attempt(stage: &StageReport) -> String {
             let residual =
                 stage.relative_residual.map_or(String::new(), |r| format!(", residual {}", ratio(r)));
             // Iterations that were given up for something else had more.
-            let given_up = stage.remark.as_deref().filter(|remark| remark.contains("given up"));
+            let given_up =
+                stage.remark.as_deref().and_then(|remark| remark.find("given up").map(|at| &remark[at..]));
             let how = match given_up {
                 Some(why) if *ended == Outcome::IterationLimit => {
                     format!("{} iterations, {why}", stage.iterations)
+                }
+                // It may go on in the end, and is told so then.
+                None if *ended == Outcome::IterationLimit && !is_last => {
+                    format!(
+                        "not solved after {} iterations, as many as it has before the next one's turn",
+                        stage.iterations
+                    )
                 }
                 _ => outcome(ended, stage.iterations),
             };

@@ -1,8 +1,8 @@
 //! Elimination within one front.
 
 use crate::direct::Factorable;
-use crate::direct::vectors::vectorised;
 use crate::parallel::prelude::*;
+use crate::parallel::vectorised;
 use crate::scalar::Real;
 use crate::work::Meter;
 

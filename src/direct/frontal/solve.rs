@@ -4,7 +4,7 @@ use super::dense::{subtract, subtract_columns};
 use super::numeric::Frontal;
 use super::symmetric::TWO;
 use crate::direct::Factorable;
-use crate::direct::vectors::vectorised;
+use crate::parallel::vectorised;
 
 impl<T: Factorable> Frontal<T> {
     /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.

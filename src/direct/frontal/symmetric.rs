@@ -12,8 +12,8 @@
 
 use super::dense::{PLAIN, subtract_columns};
 use crate::direct::Factorable;
-use crate::direct::vectors::vectorised;
 use crate::parallel::prelude::*;
+use crate::parallel::vectorised;
 use crate::scalar::Real;
 use crate::work::Meter;
 

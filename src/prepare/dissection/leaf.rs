@@ -74,7 +74,7 @@ fn order_leaf(graph: &Graph, places: &[u32], start: usize, order: &mut [u32]) {
     let weights = order.iter().chain(&halo).map(|&vertex| graph.weights[vertex as usize]).collect();
     let names = order.to_vec();
     let mut places = order.iter_mut();
-    Quotient::new(inner, starts, lists, weights).order(|vertex| {
+    Quotient::new(inner, starts, lists, weights).order(f64::INFINITY, |vertex| {
         if let Some(place) = places.next() {
             *place = names[vertex as usize];
         }

@@ -69,8 +69,10 @@ impl Quotient {
         new
     }
 
-    /// Gives each inner vertex in the order of elimination.
-    pub(super) fn order(mut self, mut each: impl FnMut(u32)) {
+    /// Gives each inner vertex in the order of elimination, and ends before the last one where a Cholesky factorisation
+    /// in this order takes more multiplications than `most`; tells whether it does not.
+    pub(super) fn order(mut self, most: f64, mut each: impl FnMut(u32)) -> bool {
+        let mut multiplications = 0.0;
         let mut left: u64 = self.weights.iter().map(|&weight| u64::from(weight)).sum();
         let mut clique = Vec::new();
         let mut hashes = Vec::new();
@@ -86,12 +88,18 @@ impl Quotient {
             left -= u64::from(weight + taken);
             self.merge_alike(&clique, &mut hashes);
             self.finish(pivot, &mut clique, left);
+            let (columns, below) = (f64::from(weight + taken), f64::from(self.degrees[pivot as usize]));
+            multiplications += columns * below * (below + columns) / 2.0 + columns.powi(3) / 6.0;
+            if multiplications > most {
+                return false;
+            }
             let mut member = pivot;
             while member != NONE {
                 each(member);
                 member = self.follower[member as usize];
             }
         }
+        true
     }
 
     fn insert(&mut self, vertex: u32) {

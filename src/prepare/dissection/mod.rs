@@ -97,13 +97,23 @@ pub fn minimum_degree<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 /// # Errors
 /// Without memory.
 pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
+    let order = minimum_degree_within(graph, f64::INFINITY)?;
+    Ok(order.expect("an order, however much work it takes"))
+}
+
+/// The same; none where a Cholesky factorisation in this order takes more multiplications than `most`, which is found
+/// before much of the order is: what is eliminated last takes most of the work, of the search, too.
+///
+/// # Errors
+/// Without memory.
+pub(crate) fn minimum_degree_within(graph: &Adjacency<'_>, most: f64) -> Result<Option<Permutation>> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     let mut order = Vec::with_capacity(simple.len());
     let graph::Graph { starts, neighbours, weights, .. } = simple;
     let meter = work::begin(Stage::Ordering, weights.len() as u64, None);
-    Quotient::new(weights.len(), starts, neighbours, weights).order(|vertex| {
+    let is_within = Quotient::new(weights.len(), starts, neighbours, weights).order(most, |vertex| {
         order.push(vertex);
         meter.advance(1);
     });
-    Permutation::from_new_to_old(names.expand(&order))
+    is_within.then(|| Permutation::from_new_to_old(names.expand(&order))).transpose()
 }

@@ -107,6 +107,18 @@ fn no_worse_than_minimum_degree_on_meshes() {
 }
 
 #[test]
+fn minimum_degree_ends_where_there_is_more_to_do_than_allowed() {
+    let a = generate::poisson3d(20, 20, 20).unwrap();
+    let graph = Adjacency::new(&a).unwrap();
+    let order = minimum_degree_order(&graph).unwrap();
+    let work = order_size(&a, &order).unwrap().multiplications;
+    assert!(minimum_degree_within(&graph, 0.5 * work).unwrap().is_none());
+    // Degrees are approximate, from above.
+    let within = minimum_degree_within(&graph, 2.0 * work).unwrap().unwrap();
+    assert_eq!(within.new_to_old(), order.new_to_old());
+}
+
+#[test]
 fn random_ragged_patterns_give_permutations() {
     for seed in 0..30 {
         let mut random = Random::new(seed);
