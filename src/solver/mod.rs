@@ -13,10 +13,11 @@
 //! | `names`, `device` | methods, preconditioners, precisions, orders and devices by name |
 //! | `engine` | a solver on a backend, and the trait that hides which |
 //! | `compiled` | engines that are compiled with the library, for all programs |
-//! | `core` | stage after stage until one solves |
+//! | `core` | a matrix with its stages, and what is told of a solve |
+//! | `turns`, `race`, `trial` | stage after stage until one solves, and which are given up |
 //! | `plan` | what is chosen for a matrix: format, precision, preconditioner |
 //! | `sequence`, `budgets` | the stages that are tried in turn, and how much each may take |
-//! | `forecast`, `race` | what a solve is likely to cost; iterations beside the factorisation behind them |
+//! | `forecast` | what a solve is likely to cost |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
 //! | `nullspace` | a null space that is given or found, taken out of b and x |
@@ -67,6 +68,7 @@ mod stage;
 mod symmetry;
 mod system;
 mod trial;
+mod turns;
 mod watch;
 
 pub use alone::AlonePreconditioner;

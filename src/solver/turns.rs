@@ -1,0 +1,289 @@
+//! Stage after stage until one solves the system, in the order of the matrix.
+
+use super::SolverBackend;
+use super::budgets::SHARE;
+use super::core::{Core, is_fault};
+use super::names::{Method, Precision, PreconditionerChoice};
+use super::race::{Call, Race, is_left_out};
+use super::report::SolveReport;
+use super::stage::{Plan, Stage, Task};
+use super::system::Stored;
+use super::trial::Trial;
+use super::watch::Watch;
+use crate::direct::Kind;
+use crate::error::{Error, Result};
+use crate::krylov::{Outcome, Report, SolveOptions};
+use crate::scalar::Scalar;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Iterations, and the factorisation for which they are given up.
+struct Rivals<'a, T: Scalar, B: SolverBackend> {
+    race: Race,
+    factors: &'a mut Stage<T, B>,
+    /// Why there is no factorisation.
+    refused: Option<String>,
+    given_up: bool,
+}
+
+/// What a stage is made ready with.
+type Means<'a, T, B> = (&'a B, &'a Stored<T, B>, &'a SolveOptions, (&'a [Kind], Option<Instant>));
+
+impl<T: Scalar, B: SolverBackend> Rivals<'_, T, B> {
+    /// Whether the iterations are given up with this one.
+    fn give_up(&mut self, norm: f64, (backend, a, options, limits): Means<'_, T, B>) -> bool {
+        self.race.see(norm);
+        let mut call = self.race.call();
+        if call == Call::Analyse {
+            let forecast = self.factors.seconds(backend, a, options, limits);
+            self.race.learn(forecast.as_ref().copied().unwrap_or(f64::INFINITY));
+            self.refused = forecast.err();
+            call = self.race.call();
+        }
+        self.given_up = call == Call::GiveUp;
+        self.given_up
+    }
+}
+
+/// A method, its preconditioner and its precision.
+type What = (Method, PreconditionerChoice, Precision);
+
+/// How far the stages of a solve have come.
+struct Course {
+    /// The stage that came last, and what all of them came to.
+    last: usize,
+    total: Option<Report>,
+    /// Kinds of factorisation that have failed.
+    failed: Vec<Kind>,
+    /// Why the stage of a number was refused before its turn.
+    refused: Option<(usize, String)>,
+    /// Methods that have had so many iterations.
+    had: Vec<(What, usize)>,
+    /// Whether conjugate gradients have told that A is not positive definite.
+    indefinite: bool,
+}
+
+impl Course {
+    fn new(first: usize, done: Option<Report>) -> Self {
+        let is_definite = |report: &Report| !matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
+        let indefinite = done.as_ref().is_some_and(|report| !is_definite(report));
+        Self { last: first, total: done, failed: Vec::new(), refused: None, had: Vec::new(), indefinite }
+    }
+
+    fn iterations(&self) -> usize {
+        self.total.as_ref().map_or(0, |report| report.iterations)
+    }
+
+    /// Whether a stage is for a matrix like this one. Multigrid is for those of conjugate gradients.
+    fn suits(&self, plan: &Plan) -> bool {
+        let of_levels = matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
+        if self.indefinite { !of_levels } else { !plan.indefinite }
+    }
+
+    /// Which of the stages comes next, where that is a factorisation. Of two in turn it is the second one, which may take
+    /// more and does what the first would.
+    fn next_factors<T: Scalar, B: SolverBackend>(&self, behind: &[Stage<T, B>]) -> Option<usize> {
+        let suiting = (0..).zip(behind).filter(|(_, stage)| self.suits(&stage.plan));
+        suiting.take_while(|(_, stage)| stage.plan.method == Method::Direct).map(|(number, _)| number).last()
+    }
+
+    /// Whether the same was tried with as many iterations.
+    fn has_had(&self, what: What, share: Option<usize>) -> bool {
+        self.had.iter().any(|&(other, iterations)| other == what && share.is_some_and(|s| s <= iterations))
+    }
+
+    /// Takes what a stage came to, and counts what came before it in.
+    fn add(&mut self, number: usize, what: What, mut report: Report) -> Report {
+        self.indefinite |= matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
+        self.had.push((what, report.iterations));
+        if let Some(earlier) = &self.total {
+            report.iterations += earlier.iterations;
+            report.restarts += earlier.restarts;
+        }
+        (self.last, self.total) = (number, Some(report));
+        report
+    }
+}
+
+/// What is said of a stage, and more.
+fn with(remark: Option<String>, more: Option<String>) -> Option<String> {
+    remark.into_iter().chain(more).reduce(|all, words| format!("{all}; {words}"))
+}
+
+impl<T: Scalar, B: SolverBackend> Core<T, B> {
+    /// Tries the stages from `first` on, after what `done` tells of.
+    pub(super) fn go_on(
+        &mut self,
+        first: usize,
+        done: Option<Report>,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
+        let start = Instant::now();
+        let mut course = Course::new(first, done);
+        for number in first..self.stages.len() {
+            if self.is_due(number, &course) && self.take_turn(number, &mut course, b, x, watch)?.is_break() {
+                break;
+            }
+        }
+        let Course { last, mut total, .. } = course;
+        // What was made ready for its forecast alone need not be kept.
+        for stage in &mut self.stages[last + 1..] {
+            stage.ready = stage.ready.take().filter(|_| stage.forecast.is_none());
+        }
+        self.seconds.solve += start.elapsed().as_secs_f64();
+        // What came behind a factorisation that found A singular, and did no better, does not make it regular.
+        let fell_short = |outcome: &Outcome| {
+            matches!(outcome, Outcome::Stagnated | Outcome::IterationLimit | Outcome::Breakdown { .. })
+        };
+        if let Some(report) = total.as_mut().filter(|report| fell_short(&report.outcome))
+            && self.trail.stages.iter().any(|stage| stage.outcome == Some(Outcome::Singular))
+        {
+            report.outcome = Outcome::Singular;
+        }
+        match total {
+            Some(report) => self.tell(&report, last, 1, x),
+            None => Err(Error::Unsupported("a system without a method".into())),
+        }
+    }
+
+    /// Whether a stage has a turn.
+    fn is_due(&self, number: usize, course: &Course) -> bool {
+        let (plan, behind) = (&self.stages[number].plan, &self.stages[number + 1..]);
+        let comes_at_once = plan.race && is_left_out(plan.method, self.stored.least_seconds(plan.method));
+        let is_outdone = plan.method == Method::Direct && course.next_factors(behind).is_some();
+        course.suits(plan) && !comes_at_once && !is_outdone
+    }
+
+    /// The residual norm that is asked for.
+    fn goal(&mut self, b: &B::Slice<T>) -> Result<f64> {
+        let length = self.norm.measure(&self.backend, b)?.unwrap_or(0.0);
+        Ok(self.options.threshold::<T>(length))
+    }
+
+    /// Makes a stage ready; none where it is refused, for which its reason is told.
+    fn make_ready(&mut self, number: usize, course: &mut Course, deadline: Option<Instant>) -> Result<bool> {
+        let told = &mut Arc::make_mut(&mut self.trail).stages[number];
+        if let Some((_, why)) = course.refused.take_if(|(other, _)| *other == number) {
+            told.refused = Some(why);
+            return Ok(false);
+        }
+        let is_last = number + 1 == self.stages.len();
+        let stage = &mut self.stages[number];
+        let iterations = stage.plan.iterations;
+        match stage.prepare(&self.backend, &self.stored, &self.options, (&course.failed, deadline)) {
+            Ok(ready) => {
+                if told.predicted_bytes == 0.0 {
+                    let bandwidth = self.backend.ordering_price().bandwidth;
+                    (told.predicted_bytes, told.predicted_seconds) =
+                        ready.forecast(self.stored.operator(), iterations, bandwidth);
+                }
+                Ok(true)
+            }
+            // What was reached before stays, and so does the reason why nothing comes behind it.
+            Err(error) if course.total.is_some() || !is_last => {
+                told.refused = Some(error.to_string());
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Solves with a stage, and tells what it came to; whether the solve is over with it.
+    fn take_turn(
+        &mut self,
+        number: usize,
+        course: &mut Course,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let (begun, deadline) = (Instant::now(), watch.deadline());
+        let (plan, before) = (self.stages[number].plan, course.iterations());
+        let is_last = number + 1 == self.stages.len();
+        watch.method = plan.method;
+        let left = self.options.iteration_limit(self.stored.operator().columns()).saturating_sub(before);
+        let share = plan.share.map(|share| (share * left as f64).ceil() as usize).filter(|_| !is_last);
+        let what = (plan.method, plan.preconditioner, plan.precision);
+        if course.has_had(what, share) || !self.make_ready(number, course, deadline)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        // The factorisation whose turn comes next, where iterations are given up if that is faster.
+        let next = course.next_factors(&self.stages[number + 1..]).filter(|_| plan.race);
+        let mut trial = match (plan.preconditioner, share) {
+            (PreconditionerChoice::Multigrid(_), share) => Trial::of_levels(share.is_some()),
+            (PreconditionerChoice::Ilut(_), Some(most)) => Trial::of_factors(self.goal(b)?, most),
+            _ => Trial::None,
+        };
+        let goal = if next.is_some() { self.goal(b)? } else { 0.0 };
+        let a = self.stored.operator();
+        let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
+        let ready = stage.ready.as_mut().expect("a stage that was made ready");
+        let mut rivals = next.map(|next| {
+            let least = self.stored.least_seconds(plan.method);
+            let each = ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1;
+            let (most, memory) = (share.unwrap_or(left), std::mem::take(&mut self.falls));
+            let race = Race::new((plan.method, each), (least, behind[next].forecast), goal, most, memory);
+            Rivals { race, factors: &mut behind[next], refused: None, given_up: false }
+        });
+        // Iterations of a race end where it says so.
+        let left = match share {
+            Some(_) if rivals.is_some() => Some((SHARE * left as f64).ceil() as usize),
+            Some(share) => Some(share),
+            None => course.total.map(|_| left),
+        };
+        let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
+        let task = Task { a, b, x: &mut *x, left, deadline };
+        let mut report = ready.solve(task, &mut |iteration, norm| {
+            let means = (&self.backend, &self.stored, &self.options, (failed, deadline));
+            if trial.is_futile(iteration, norm)
+                || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
+            {
+                return ControlFlow::Break(());
+            }
+            if iteration > 0 || is_first {
+                return watch.see(0, before + iteration, norm);
+            }
+            ControlFlow::Continue(())
+        })?;
+        let mut remark = ready.remark();
+        if let Some(rivals) = rivals {
+            if rivals.given_up && report.outcome == Outcome::Interrupted {
+                // It creeps, as what has had its share of the iterations does.
+                report.outcome = Outcome::IterationLimit;
+                remark = with(remark, rivals.race.words());
+            }
+            course.refused = next.zip(rivals.refused).map(|(next, why)| (number + 1 + next, why));
+            self.falls = rivals.race.best;
+        }
+        if trial.was_futile() && report.outcome == Outcome::Interrupted {
+            let words = trial.words();
+            report.outcome = if words.is_some() { Outcome::IterationLimit } else { Outcome::Stagnated };
+            remark = with(remark, words);
+        }
+        report.outcome = watch.reason(report.outcome);
+        let skipped = usize::from(!self.history.is_empty());
+        self.history.extend(ready.history().iter().skip(skipped));
+        self.seconds.iterating += ready.iterating().as_secs_f64();
+        self.verdict = ready.verdict();
+        course.failed.extend(ready.failed());
+        let told = &mut Arc::make_mut(&mut self.trail).stages[number];
+        told.outcome = Some(report.outcome);
+        told.remark = remark;
+        told.iterations = report.iterations;
+        told.bytes = ready.moved(&report);
+        told.seconds = begun.elapsed().as_secs_f64();
+        told.relative_residual = Some(report.relative_residual);
+        let report = course.add(number, what, report);
+        let creeps = report.outcome == Outcome::IterationLimit && plan.share.is_some() && !is_last;
+        if is_fault(&report.outcome) || creeps {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if report.outcome.is_solved() {
+            self.first = number;
+        }
+        Ok(ControlFlow::Break(()))
+    }
+}
