@@ -24,8 +24,15 @@ pub(super) const LEAST: f64 = 0.01;
 /// By how much r may seem to grow in rounding while A^H r falls.
 const LEVEL: f64 = 1.0 + 1e-6;
 
+/// Sums of squares in this range are neither those of numbers that overflow nor of such as vanish.
+const SAFE: std::ops::Range<f64> = 1e-200..1e200;
+
 /// The 2-norm, without overflow.
 pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
+    let square = x.iter().map(|x| x.abs2().to_f64()).sum::<f64>();
+    if SAFE.contains(&square) {
+        return square.sqrt();
+    }
     let largest =
         x.iter().map(|x| x.abs().to_f64()).fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
     if largest == 0.0 || !largest.is_finite() {

@@ -143,14 +143,15 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         Some(outcome)
     }
 
-    /// x from factors in the memory of the host, which are made where there are none.
+    /// x from factors in the memory of the host, which are made where there are none, and ||b - A x|| where that was
+    /// computed from this very x: one in single precision was rounded since.
     fn by_host(
         &mut self,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         tolerance: f64,
         going: &mut dyn FnMut() -> bool,
-    ) -> Result<Outcome> {
+    ) -> Result<(Outcome, Option<f64>)> {
         if self.host.is_none()
             && let Some(device) = &self.device
         {
@@ -171,11 +172,13 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         self.remark = Some(before + &words(&told));
         self.verdict = verdict(&told);
         self.factor_bytes = told.factor_bytes;
-        Ok(match failure(&told.reasons) {
+        let is_double = size_of::<T>() == size_of::<T::Double>();
+        let outcome = match failure(&told.reasons) {
             Outcome::Interrupted => Outcome::Interrupted,
             _ if told.normal_residual.is_some() => Outcome::LeastSquares,
             other => other,
-        })
+        };
+        Ok((outcome, Some(told.residual_norm).filter(|_| is_double)))
     }
 
     /// ||b - A x|| on the backend.
@@ -196,7 +199,9 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         let start = Instant::now();
         self.limits.deadline = deadline;
         let b_norm = norm(&self.backend.download(b)?);
-        let before = self.residual(a, b, x)?;
+        // Nearly all solves start from zero.
+        let is_zero = self.backend.download(x)?.iter().all(|&x| x == T::default());
+        let before = if is_zero { b_norm } else { self.residual(a, b, x)? };
         let threshold = self.options.threshold::<T>(b_norm);
         let report = |outcome, iterations, residual: f64| {
             let relative = if residual == 0.0 { 0.0 } else { residual / b_norm };
@@ -225,22 +230,22 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         let mut candidate = self.backend.zeros(a.columns())?;
         let mut residual = before;
         self.remark = None;
-        // The certificate is that of all stages: b - A x with the operator of the solve.
-        let mut keep = |this: &Self, candidate: &B::Slice<T>, x: &mut B::Slice<T>| -> Result<f64> {
-            let reached = this.residual(a, b, candidate)?;
+        // The certificate is that of all stages, b - A x computed anew, once.
+        let mut keep = |this: &Self, candidate: &B::Slice<T>, known: Option<f64>, x: &mut B::Slice<T>| {
+            let reached = known.map_or_else(|| this.residual(a, b, candidate), Ok)?;
             if reached < residual {
                 this.backend.copy(candidate, x)?;
                 residual = reached;
             }
-            Ok(residual)
+            Ok::<f64, Error>(residual)
         };
         let mut failed = self.by_device(b, &mut candidate, goal, &mut going);
-        let mut reached = if failed.is_some() { keep(self, &candidate, x)? } else { before };
+        let mut reached = if failed.is_some() { keep(self, &candidate, None, x)? } else { before };
         if reached > threshold && failed != Some(Outcome::Interrupted) {
             match self.by_host(b, &mut candidate, goal, &mut going) {
-                Ok(outcome) => {
+                Ok((outcome, known)) => {
                     failed = Some(outcome);
-                    reached = keep(self, &candidate, x)?;
+                    reached = keep(self, &candidate, known, x)?;
                 }
                 // What the device came to stands, with what it said.
                 Err(error) => match &mut self.remark {
