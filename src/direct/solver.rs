@@ -13,6 +13,10 @@ use crate::scalar::Real;
 use num_traits::Float;
 use std::time::Instant;
 
+/// Rows of a singular matrix up to which a dense factorisation is made sooner than one more LU and 360 iterations around
+/// it.
+const SOONER_DENSE: usize = 300;
+
 /// A residual of so many times the tolerance is not what a least-squares solution leaves.
 const ALMOST: f64 = 1e3;
 
@@ -189,6 +193,19 @@ impl<T: Factorable> Direct<T> {
         (seconds > left).then_some(Reason::TooLate { seconds, left })
     }
 
+    /// Whether a dense factorisation comes behind this kind of LU which is made sooner than another LU of a small singular
+    /// matrix and the iterations around it that lead nowhere.
+    fn is_for_dense(&self, kind: Kind) -> bool {
+        let is_lu = matches!(kind, Kind::FrontalLu | Kind::Lu | Kind::SupernodalLu);
+        let is_singular = |reason: &Reason| {
+            matches!(reason, Reason::NumericallySingular | Reason::StructurallySingular { .. })
+        };
+        is_lu
+            && self.a.rows() <= SOONER_DENSE
+            && self.chain[self.at..].contains(&Kind::DenseQr)
+            && self.reasons.iter().any(|(_, reason)| is_singular(reason))
+    }
+
     /// The next kind that gives a factor, as long as `going` says so.
     fn factorise(&mut self, going: &mut dyn FnMut() -> bool) {
         let start = Instant::now();
@@ -204,6 +221,9 @@ impl<T: Factorable> Direct<T> {
             }
             self.at += 1;
             if self.inconsistent && !matches!(kind, Kind::Regularised | Kind::DenseQr) {
+                continue;
+            }
+            if self.is_for_dense(kind) {
                 continue;
             }
             if (kind == Kind::SupernodalLu || (kind == Kind::Lu && again)) && self.is_structurally_singular()
@@ -231,6 +251,12 @@ impl<T: Factorable> Direct<T> {
     /// The kind of the factor at hand.
     pub fn kind(&self) -> Option<Kind> {
         self.factor.as_ref().map(|factor| factor.kind)
+    }
+
+    /// The 2-norm of what rounding leaves of b - A x where that is computed in working precision, at most about.
+    pub(crate) fn rounding(&self, b: &[T], x: &[T]) -> f64 {
+        let unit = <T::Real as Float>::epsilon().to_f64();
+        unit * (self.norms.1 * largest(x) + largest(b)) * (b.len() as f64).sqrt()
     }
 
     /// A's approximate inverse, in place, without refinement: for an iteration around it. Zeros where there is no

@@ -25,6 +25,10 @@ const OFTEN: Duration = Duration::from_millis(50);
 const MORE: f64 = 2.0;
 const DENSE: f64 = 0.4;
 
+/// Rounding in working precision leaves a residual that was computed in twice that as it is where it is at most this part
+/// of the tolerance.
+const SEEN: f64 = 0.1;
+
 /// From so many unknowns on a factorisation on a device is taken without a forecast of that on the host, which takes
 /// seconds; below, where the latter is to take so many seconds. Loading the library and its kernels takes about 0.3.
 const ON_DEVICE: usize = 100_000;
@@ -144,7 +148,8 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
     }
 
     /// x from factors in the memory of the host, which are made where there are none, and ||b - A x|| where that was
-    /// computed from this very x: one in single precision was rounded since.
+    /// computed from this very x (one in single precision was rounded since), and whoever computes it in working
+    /// precision finds it as small.
     fn by_host(
         &mut self,
         b: &B::Slice<T>,
@@ -166,19 +171,20 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         let b: Vec<_> = self.backend.download(b)?.into_iter().map(T::to_double).collect();
         let mut solution = vec![T::Double::default(); B::len(x)];
         let told = direct.solve_while(&b, &mut solution, tolerance, going)?;
+        let is_double = size_of::<T>() == size_of::<T::Double>();
+        let is_seen = direct.rounding(&b, &solution) <= SEEN * tolerance * norm(&b);
         let solution: Vec<T> = solution.into_iter().map(T::from_double).collect();
         self.backend.write(&solution, x)?;
         let before = self.remark.take().map_or(String::new(), |words| format!("{words}; then on the CPU: "));
         self.remark = Some(before + &words(&told));
         self.verdict = verdict(&told);
         self.factor_bytes = told.factor_bytes;
-        let is_double = size_of::<T>() == size_of::<T::Double>();
         let outcome = match failure(&told.reasons) {
             Outcome::Interrupted => Outcome::Interrupted,
             _ if told.normal_residual.is_some() => Outcome::LeastSquares,
             other => other,
         };
-        Ok((outcome, Some(told.residual_norm).filter(|_| is_double)))
+        Ok((outcome, Some(told.residual_norm).filter(|_| is_double && is_seen)))
     }
 
     /// ||b - A x|| on the backend.

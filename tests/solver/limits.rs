@@ -137,3 +137,27 @@ fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
         assert_eq!(factorisations(report).iter().filter(|stage| stage.refused.is_some()).count(), 1);
     }
 }
+
+#[test]
+fn what_converged_is_as_small_for_whoever_looks_in_working_precision() {
+    // x has 1e8 to 1e9 times the size of b, so that b - A x is rounding, more or less of it by chance.
+    let mut met = 0;
+    for seed in 0..400 {
+        let r = noise(9, seed);
+        let near = 1e-9 * (1.0 + r[0].abs());
+        let rows = [
+            [1.0 + 0.1 * r[1], 0.7 + 0.1 * r[2], 0.3 * r[3]],
+            [1.0 + 0.1 * r[1] + near, 0.7 + 0.1 * r[2], 0.3 * r[3]],
+            [0.2 * r[4], 0.5 + 0.1 * r[5], 1.0 + 0.2 * r[6]],
+        ];
+        let values = rows.into_iter().flatten().collect();
+        let a = Csr::from_parts(3, 3, vec![0, 3, 6, 9], vec![0, 1, 2, 0, 1, 2, 0, 1, 2], values).unwrap();
+        let b = [r[7], -r[8], 1.0];
+        let direct = Solver::builder().method(Method::Direct);
+        let solution = direct.build_on(&Host, csr_copy(&a)).unwrap().solve(&b).unwrap();
+        let claims = solution.report.outcome == Outcome::Converged;
+        met += usize::from(claims);
+        assert!(!claims || solves(&a, &b, &solution.x, 1e-8), "{seed}: {:?}", solution.report);
+    }
+    assert!((1..400).contains(&met), "{met}");
+}
