@@ -295,8 +295,7 @@ impl<'a> Assignment<'a> {
         let (mut best, mut least, mut second) = (None, NEVER, NEVER);
         for (column, cost) in self.alive(row) {
             let cost = cost - self.v[column];
-            let free = self.matching.row_of()[column] == UNMATCHED;
-            if cost < least || cost == least && free {
+            if cost < least || cost == least && self.matching.row_of()[column] == UNMATCHED {
                 (second, least, best) = (least, cost, Some(column));
             } else {
                 second = second.min(cost);

@@ -260,3 +260,12 @@ fn residuals_that_no_longer_fall() {
     let report = direct.solve(&[0.1, 0.7], &mut x, 0.0).unwrap();
     assert_eq!(reason(&report, Kind::Lu, "no longer falls"), Reason::Stagnated);
 }
+
+#[test]
+fn a_small_singular_matrix_goes_from_one_lu_to_a_dense_factorisation() {
+    let a = dense([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.5, 1.0, 3.0]]);
+    let report = direct(&a, &[1.0, 1.0, 1.0], DirectOptions::default());
+    let kinds: Vec<Kind> = report.reasons.iter().map(|(kind, _)| *kind).collect();
+    assert!(kinds.len() == 2 && kinds[0] != Kind::DenseQr && kinds[1] == Kind::DenseQr, "{report:?}");
+    assert!(report.normal_residual.is_some() && report.minimum_norm, "{report:?}");
+}
