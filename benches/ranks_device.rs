@@ -5,13 +5,16 @@
 //! elements on K x K points that are moved at random); `1:CASE` is the local work of one rank with nobody to wait for,
 //! which is what half a system costs beside the whole one on two. `own:KxKxK` is 7 points of which each rank makes its
 //! own planes only; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with coefficients over three
-//! decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` these with aggregates that are found. With
-//! `several-` ahead, nothing is done on one GPU alone.
+//! decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` these with aggregates that are found.
+//! `certified:KxKxK` is `own` solved to 1e-8. `bfs:N:K` is breadth-first search on an R-MAT graph of N vertices and K N
+//! edges, from 16 sources that have neighbours, on one GPU and on all. With `several-` ahead, nothing is done on one GPU
+//! alone.
 
 #[cfg(all(unix, feature = "ranks"))]
 mod run {
-    use residua::backend::{Communicator, ExchangePlan, Replay};
-    use residua::generate::{self, Random};
+    use residua::backend::{Communicator, ExchangePlan, GraphSteps, Replay, Space};
+    use residua::generate::{self, Random, RmatKind};
+    use residua::graph::{Adjacency, SpreadGraph, vertex_parts};
     use residua::ranks::{Group, Peers, launch};
     use residua::solver::{Method, PreconditionerChoice, SolveReport, Solver};
     use residua::{Backend, Csr, Cuda};
@@ -82,12 +85,14 @@ mod run {
     enum Kind {
         Whole,
         Own,
+        Certified,
         Multigrid { jumps: bool, boxes: bool },
     }
 
     fn kind(name: &str) -> (Kind, &str) {
         match name.trim_start_matches("several-").split_once(':') {
             Some(("own", grid)) => (Kind::Own, grid),
+            Some(("certified", grid)) => (Kind::Certified, grid),
             Some(("amg", grid)) => (Kind::Multigrid { jumps: false, boxes: true }, grid),
             Some(("jumps", grid)) => (Kind::Multigrid { jumps: true, boxes: true }, grid),
             Some(("aggregates", grid)) => (Kind::Multigrid { jumps: true, boxes: false }, grid),
@@ -210,6 +215,9 @@ mod run {
             return wishes.preconditioner(named.parse().unwrap_or_default());
         }
         let jacobi: PreconditionerChoice = "jacobi".parse().unwrap_or_default();
+        if kind(name).0 == Kind::Certified {
+            return wishes.preconditioner(jacobi);
+        }
         wishes.preconditioner(jacobi).tolerance(1e-30).max_iterations(ITERATIONS)
     }
 
@@ -255,9 +263,65 @@ mod run {
         Ok(())
     }
 
+    /// Searches on one GPU and on all, from the same sources: the harmonic mean of edges a second, as Graph500 counts
+    /// (edges of the component, each once).
+    fn search(group: &Group, cuda: Cuda, size: &str) -> residua::Result<()> {
+        let numbers: Vec<usize> = size.split(':').filter_map(|number| number.parse().ok()).collect();
+        let [n, factor] = numbers[..] else {
+            return Err(residua::Error::InvalidArgument(format!("bfs:{size}: bfs:VERTICES:FACTOR")));
+        };
+        let whole = generate::rmat(n, factor, RmatKind::Symmetric, 1)?;
+        let own = vertex_parts(&whole, group.ranks())?[group.rank()].clone();
+        let degree = |v: usize| whole.row(v).0.len();
+        let mut random = Random::new(5);
+        let vertices = std::iter::repeat_with(|| random.below(n as u64) as usize).filter(|&v| degree(v) > 0);
+        let sources: Vec<u32> = vertices.take(16).map(|v| v as u32).collect();
+        let a = whole.to_backend(&cuda)?;
+        let graph = Adjacency::on(&cuda, &a)?;
+        let spread = SpreadGraph::new(Space::spread(cuda, Peers::new(cuda, group)?), &a, own.clone())?;
+        let (mut alone, mut together, mut levels, mut edges) = (0.0, 0.0, 0, 0);
+        for &source in &sources {
+            let (at, mut expected) = (cuda.upload(vec![source])?, cuda.buffer(n)?);
+            let mut best = [f64::INFINITY; 2];
+            for _ in 0..3 {
+                cuda.synchronize()?;
+                let start = Instant::now();
+                cuda.bfs(graph.parts(), &at, &mut expected)?;
+                best[0] = best[0].min(start.elapsed().as_secs_f64());
+                group.all_gather(&[])?;
+                let start = Instant::now();
+                let part = spread.bfs(&[source])?;
+                best[1] = best[1].min(start.elapsed().as_secs_f64());
+                levels = levels.max(part.count);
+                let whole = cuda.download(&*expected)?;
+                assert!(cuda.download(&*part.levels)? == whole[own.clone()], "levels from {source}");
+                edges = (0..n).filter(|&v| whole[v] != u32::MAX).map(degree).sum::<usize>() / 2;
+            }
+            alone += best[0] / edges as f64;
+            together += best[1] / edges as f64;
+        }
+        if group.rank() == 0 {
+            let rate = |seconds: f64| sources.len() as f64 / seconds / 1e9;
+            println!(
+                "bfs:{size} {} neighbours, {levels} levels at most: one GPU {:.1} G edges/s, {} GPUs {:.1}: {:.2} times; \
+                 rank 0 has {} of {n} vertices",
+                whole.nonzeros(),
+                rate(alone),
+                group.ranks(),
+                rate(together),
+                alone / together,
+                own.len()
+            );
+        }
+        Ok(())
+    }
+
     fn rank(group: &Group, name: &str) -> residua::Result<()> {
         let count = residua::backend::cuda::devices().map_or(1, |all| all.len().max(1));
         let cuda = Cuda::new(group.rank() % count)?;
+        if let Some(size) = name.trim_start_matches("several-").strip_prefix("bfs:") {
+            return search(group, cuda, size);
+        }
         let peers = Peers::new(cuda, group)?;
         let first = group.rank() == 0;
         let start = Instant::now();
@@ -311,6 +375,22 @@ mod run {
             format = chosen.map_or(String::new(), |told| format!("{}: {}", told.chosen, told.why));
             if first && round == 3 && matches!(kind(name).0, Kind::Multigrid { .. }) {
                 tell(name, group.ranks(), &report, [solve, build], cuda.peak_memory());
+            }
+            if kind(name).0 == Kind::Certified {
+                if first {
+                    let n = solver.columns();
+                    let bytes = (cuda.peak_memory() * group.ranks()) as f64 / n as f64;
+                    println!(
+                        "{name:12} {} GPUs {n} unknowns, {:?} in {:.2} s, {} iterations to {:.3e}, build {build:.1} s, \
+                         {bytes:.0} bytes a row, {format}",
+                        group.ranks(),
+                        report.outcome,
+                        report.seconds.solve,
+                        report.iterations,
+                        report.relative_residual,
+                    );
+                }
+                return Ok(());
             }
             let now = report.residual_norm.to_bits();
             assert_eq!(*bits.get_or_insert(now), now, "the same bits each time");
@@ -393,7 +473,7 @@ mod run {
                 Some(name) => (1, name.to_string()),
                 None => (ranks, name),
             };
-            if ranks > 1 && !name.starts_with("several-") {
+            if ranks > 1 && !["several-", "bfs:", "certified:"].iter().any(|word| name.starts_with(word)) {
                 let _ = Command::new(&own).env(WORK, format!("alone:{name}")).status();
             }
             let command = |_| {

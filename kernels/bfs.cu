@@ -10,7 +10,6 @@
 // Source: Merrill, Garland and Grimshaw 2012 (gathering by scan, bitmask); Beamer, Asanovic and Patterson 2012
 // (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels a launch).
 //
-// The queue holds parts of rows, at most CHUNK neighbours each: first edge << 24 | length.
 // state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges of frontiers that were asked for, 6 vertices found by
 // pulls, 7 sources that are none, 8 levels, 9 and 10 what the first block tells, 11 edges of what pulls found. What
 // blocks count into is read by all between two meetings at which nobody counts.
@@ -19,124 +18,36 @@
 // sees to, where it is dealt out), ROOM (of a block's buffer of what it finds), STAYS (entries of a block that are
 // never too many to stay there), LONG (neighbours a vertex, on average, beyond which rows are long), BY_ITSELF
 // (neighbours that a lane looks through in a pull before its warp helps).
+#include "bfs.cuh"
 #include "cluster.cuh"
-#include "team.cuh"
 
-typedef OFFSET I;
-#define WARPS (THREADS / 32)
 #define NARROW (CLUSTER * PIECE)
-#define UNREACHED 0xffffffffu
-
-struct Search {
-    u32 n;
-    const I* offsets;
-    const u32* indices;
-    u32* levels;
-    u32* seen;
-    u64* queue;
-    u64* state;
-    bool look;  // at a bit before setting it: rows are long, most neighbours were seen before
-    u32 narrow; // entries of the widest frontier that one cluster sees to: fewer where rows are long
-};
-
-// A block's part of the next frontier: up to ROOM entries, what is beyond goes to the queue at once.
-struct Found {
-    u64* buffer;
-    u32* count;
-    u32* direct;
-
-    DEVICE void add(const Search& s, bool has, u64 entry) const {
-        const u32 mask = __ballot_sync(ALL, has);
-        if (!mask) return;
-        u32 place = 0;
-        if (lane_id() == 0) place = atomicAdd(count, __popc(mask));
-        place = __shfl_sync(ALL, place, 0) + __popc(mask & lanes_below());
-        if (has && place < ROOM) buffer[place] = entry;
-        const u32 more = __ballot_sync(ALL, has && place >= ROOM);
-        if (!more) return;
-        u64 at = 0;
-        if (lane_id() == 0) {
-            at = atomicAdd(s.state + 4, u64(__popc(more)));
-            atomicAdd(direct, __popc(more));
-        }
-        at = shuffle(at, 0) + __popc(more & lanes_below());
-        if (more >> lane_id() & 1) __stcg(s.queue + at, entry);
-    }
-
-    // The row of a vertex: at least one entry.
-    DEVICE void add_row(const Search& s, bool has, u64 start, u64 length) const {
-        add(s, has, start << 24 | (length < CHUNK ? length : CHUNK));
-        u32 long_rows = __ballot_sync(ALL, has && length > CHUNK);
-        while (long_rows) {
-            const u32 whose = __ffs(long_rows) - 1;
-            long_rows &= long_rows - 1;
-            const u64 first = shuffle(start, whose), all = shuffle(length, whose);
-            for (u64 base = CHUNK; base < all; base += 32 * CHUNK) {
-                const u64 done = base + lane_id() * CHUNK;
-                const u64 part = done < all ? (all - done < CHUNK ? all - done : CHUNK) : 0;
-                add(s, part > 0, (first + done) << 24 | part);
-            }
-        }
-    }
-};
 
 // Follows the edges of `count` entries; what is found gets `level`.
 template <bool SHARED>
 DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 warps, u32 level, const Found& found) {
-    const u32 each = share(count, warps);
-    for (u64 base = u64(warp) * each; base < count; base += u64(warps) * each) {
-        u64 entry = 0;
-        if (lane_id() < each && base + lane_id() < count) entry = SHARED ? entries[base + lane_id()] : __ldcg(entries + base + lane_id());
-        const u32 inclusive = warp_inclusive_sum(u32(entry & 0xffffff));
-        const u32 total = __shfl_sync(ALL, inclusive, 31);
-        const u64 first = (entry >> 24) - (inclusive - u32(entry & 0xffffff));
-        for (u32 e = lane_id(); e - lane_id() < total; e += 32 * MANY) {
-            u32 w[MANY];
-            bool open[MANY];
-#pragma unroll
-            for (u32 k = 0; k < MANY; k++) {
-                open[k] = false;
-                if (e - lane_id() + 32 * k >= total) continue;
-                const u64 row = shuffle(first, owner_of(e + 32 * k, inclusive));
-                open[k] = e + 32 * k < total;
-                if (open[k]) w[k] = __ldg(s.indices + row + e + 32 * k);
-            }
-            if (s.look)
-#pragma unroll
-                for (u32 k = 0; k < MANY; k++)
-                    if (open[k]) open[k] = !(__ldcg(s.seen + w[k] / 32) >> (w[k] & 31) & 1);
-            I start[MANY], end[MANY];
-            u32 before[MANY];
+    each_edge<SHARED>(s.indices, entries, count, warp, warps, [&](u32 (&w)[MANY], bool (&open)[MANY], bool (&used)[MANY]) {
+        if (s.look)
 #pragma unroll
             for (u32 k = 0; k < MANY; k++)
-                if (open[k]) { // the loads and the bit travel side by side
-                    start[k] = __ldg(s.offsets + w[k]);
-                    end[k] = __ldg(s.offsets + w[k] + 1);
-                    before[k] = atomicOr(s.seen + w[k] / 32, 1u << (w[k] & 31));
-                }
+                if (open[k]) open[k] = !(__ldcg(s.seen + w[k] / 32) >> (w[k] & 31) & 1);
+        I start[MANY], end[MANY];
+        u32 before[MANY];
 #pragma unroll
-            for (u32 k = 0; k < MANY; k++) {
-                if (e - lane_id() + 32 * k >= total) continue;
-                const bool mine = open[k] && !(before[k] >> (w[k] & 31) & 1);
-                if (mine) s.levels[w[k]] = level;
-                found.add_row(s, mine, mine ? start[k] : 0, mine ? end[k] - start[k] : 0);
+        for (u32 k = 0; k < MANY; k++)
+            if (open[k]) { // the loads and the bit travel side by side
+                start[k] = __ldg(s.offsets + w[k]);
+                end[k] = __ldg(s.offsets + w[k] + 1);
+                before[k] = atomicOr(s.seen + w[k] / 32, 1u << (w[k] & 31));
             }
+#pragma unroll
+        for (u32 k = 0; k < MANY; k++) {
+            if (!used[k]) continue;
+            const bool mine = open[k] && !(before[k] >> (w[k] & 31) & 1);
+            if (mine) s.levels[w[k]] = level;
+            found.add_row(s, mine, mine ? start[k] : 0, mine ? end[k] - start[k] : 0);
         }
-    }
-}
-
-// Writes the block's buffer to the queue. Returns what the block added to it, in the first thread.
-DEVICE u32 flush(const Search& s, const Found& found) {
-    __shared__ u64 at;
-    __syncthreads();
-    const u32 count = *found.count < ROOM ? *found.count : ROOM;
-    const u32 all = count + *found.direct;
-    if (threadIdx.x == 0 && count) at = atomicAdd(s.state + 4, u64(count));
-    __syncthreads();
-    for (u32 i = threadIdx.x; i < count; i += THREADS) __stcg(s.queue + at + i, found.buffer[i]);
-    if (threadIdx.x == 0) *found.count = *found.direct = 0;
-    __syncthreads();
-    return all;
+    });
 }
 
 // What a narrow level needs in a block's shared memory.
@@ -207,32 +118,12 @@ DEVICE void pull(const Search& s, const u32* before, u32* after, u32 warp, u32 w
     for (u32 word = warp; word < (s.n + 31) / 32; word += warps) {
         const u32 seen = __ldcg(before + word);
         const u32 v = 32 * word + lane_id();
-        bool hit = false;
-        u64 k = 0, end = 0, start = 0;
+        u64 end = 0, start = 0;
         if (v < s.n && !(seen >> lane_id() & 1)) {
-            start = k = __ldg(s.offsets + v);
+            start = __ldg(s.offsets + v);
             end = __ldg(s.offsets + v + 1);
-            const u64 stop = end - k < BY_ITSELF ? end : k + BY_ITSELF;
-            for (; k < stop && !hit; k += MANY) {
-                u32 w[MANY];
-#pragma unroll
-                for (u32 i = 0; i < MANY; i++) w[i] = __ldg(s.indices + (k + i < stop ? k + i : k));
-#pragma unroll
-                for (u32 i = 0; i < MANY; i++) hit |= __ldcg(before + w[i] / 32) >> (w[i] & 31) & 1;
-            }
         }
-        u32 rest = __ballot_sync(ALL, !hit && k < end);
-        while (rest) {
-            const u32 whose = __ffs(rest) - 1;
-            rest &= rest - 1;
-            const u64 last = shuffle(end, whose);
-            bool any = false;
-            for (u64 i = shuffle(k, whose); i < last && !any; i += 32) {
-                const u32 w = i + lane_id() < last ? __ldg(s.indices + i + lane_id()) : UNREACHED;
-                any = __any_sync(ALL, w != UNREACHED && (__ldcg(before + w / 32) >> (w & 31) & 1));
-            }
-            if (lane_id() == whose) hit = any;
-        }
+        const bool hit = has_neighbour(before, s.indices, start, end);
         const u32 fresh = __ballot_sync(ALL, hit);
         if (lane_id() == 0) __stcg(after + word, seen | fresh);
         if (hit) {
@@ -268,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     const u64 thread = u64(blockIdx.x) * THREADS + threadIdx.x, threads = u64(gridDim.x) * THREADS;
     Team team = {state, blockIdx.x, gridDim.x, 0};
     const bool long_rows = m > LONG * u64(n);
-    Search s = {n, offsets, indices, levels, seen, queue, state, long_rows, long_rows ? u32(NARROW * u64(LONG) * n / m) : NARROW};
+    Search s = {n, offsets, indices, levels, seen, queue, state + 4, long_rows, long_rows ? u32(NARROW * u64(LONG) * n / m) : NARROW};
     u32* other = seen + words;
     for (u64 v = thread; v < n; v += threads) levels[v] = UNREACHED;
     for (u64 i = thread; i < words; i += threads) seen[i] = 0;

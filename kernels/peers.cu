@@ -1,4 +1,4 @@
-// Sums over all ranks, and exchanges: sending, and receiving what the others have sent.
+// Sums over all ranks, and exchanges: sending, and receiving what the others have sent; words of bits likewise.
 //
 // Constants: SCALAR, and those of peers.cuh.
 #include "peers.cuh"
@@ -65,6 +65,39 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u64 from = part_of(starts, ranks, e);
         const T value = fresh(halo_place(own, ranks, room, round, from) + (e - starts[from]));
         halo[e] = all ? value : no_number<T>();
+    }
+    if (is_last(received(state), gridDim.x) && threadIdx.x == 0) state[1] = round;
+}
+
+// This rank's words to all others, as an exchange of its own.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    peers_send_words(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, u64 count, const u32* words) {
+    const u64 round = state[SENT] + 1;
+    for (u64 other = 0; other < ranks; other++) {
+        if (other == rank) continue;
+        u32* to = reinterpret_cast<u32*>(halo_place(windows[other], ranks, room, round, rank));
+        for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < count; e += u64(gridDim.x) * THREADS) to[e] = words[e];
+    }
+    __threadfence_system();
+    if (is_last(sent(state), gridDim.x)) {
+        if (threadIdx.x == 0) state[SENT] = round;
+        for (u64 other = threadIdx.x; other < ranks; other += THREADS) {
+            __threadfence_system();
+            store_system(halo_flag(windows[other], ranks, rank), round);
+        }
+    }
+}
+
+// Each word gets the bits that the others have sent. Where a rank was given up, the next sum says so.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    peers_or_words(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, u64 count, u32* words) {
+    const u64 round = state[1] + 1, own = windows[rank];
+    all_came(own, ranks, round, state);
+    for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < count; e += u64(gridDim.x) * THREADS) {
+        u32 bits = words[e];
+        for (u64 other = 0; other < ranks; other++)
+            if (other != rank) bits |= __ldcv(reinterpret_cast<const u32*>(halo_place(own, ranks, room, round, other)) + e);
+        words[e] = bits;
     }
     if (is_last(received(state), gridDim.x) && threadIdx.x == 0) state[1] = round;
 }

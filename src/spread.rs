@@ -313,9 +313,9 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         };
         let mut places: Vec<u32> = (0..asked.len() as u32).collect();
         places.sort_by_key(|&place| asked[place as usize]);
-        let starts = (0..=mine.len())
-            .map(|row| places.partition_point(|&place| (asked[place as usize] as usize) < row))
-            .collect();
+        let mut starts = vec![0; mine.len() + 1];
+        asked.iter().for_each(|&row| starts[row as usize + 1] += 1);
+        (0..mine.len()).for_each(|row| starts[row + 1] += starts[row]);
         let back = Csr::from_parts(mine.len(), asked.len(), starts, places, vec![T::one(); asked.len()])?;
         let reversed = ExchangePlan { send: plan.receive.clone(), receive: plan.send.clone() };
         communicator.prepare_exchange::<T>(backend, &plan)?;

@@ -6,8 +6,9 @@
 mod common;
 
 use common::{WORK, as_rank, die, messages, residua_command};
-use residua::backend::Communicator;
+use residua::backend::{Communicator, Space};
 use residua::generate::{self, Random};
+use residua::graph::{Adjacency, SpreadGraph, bfs, vertex_parts};
 use residua::prelude::*;
 use residua::ranks::{Group, launch};
 use std::ops::ControlFlow;
@@ -46,6 +47,7 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
             Ok(())
         }
         "rows" => rows(group),
+        "levels" => levels(group),
         "options" => group.agree_on("options", if rank == 2 { b"1e-6" } else { b"1e-8" }),
         "memory" if rank == 1 => Err(Error::InvalidArgument("no more memory".into())),
         "killed" if rank == 1 => die(group),
@@ -53,6 +55,17 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
             group.all_sum(&Host, &mut [1.0_f64])?;
         },
     }
+}
+
+/// Each rank searches from its vertices of a graph.
+fn levels(group: &Group) -> residua::Result<()> {
+    let a = generate::rmat(5000, 8, generate::RmatKind::Symmetric, 3)?;
+    let own = vertex_parts(&a, group.ranks())?[group.rank()].clone();
+    let expected = bfs(&Adjacency::new(&a)?, 7)?;
+    let found = SpreadGraph::new(Space::spread(Host, group.clone()), &a, own.clone())?.bfs(&[7])?;
+    assert_eq!(found.levels, expected.as_slice()[own]);
+    assert_eq!((found.count, found.reached), (expected.count(), expected.reached()));
+    Ok(())
 }
 
 /// Each rank gives some rows of a matrix, in an order with few halos and in one with many.
@@ -98,6 +111,13 @@ fn rows(group: &Group) -> residua::Result<()> {
 fn each_rank_gives_its_rows() {
     for count in [1, 2, 3] {
         assert_eq!(ranks(count, "rows").unwrap(), vec![0; count]);
+    }
+}
+
+#[test]
+fn each_rank_has_the_levels_of_its_vertices() {
+    for count in [1, 2, 3] {
+        assert_eq!(ranks(count, "levels").unwrap(), vec![0; count]);
     }
 }
 

@@ -82,6 +82,15 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// When another part has failed, or the device fails.
     fn all_sum<T: Scalar>(&self, backend: &B, sums: &mut B::Slice<T>) -> Result<()>;
 
+    /// Every word gets the bits that it has on any part. All parts bring as many words.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_sum`]; and where parts have brought different numbers of words, or can't be told of
+    /// ([`Communicator::deliver`]).
+    fn all_or(&self, backend: &B, words: &mut B::Slice<u32>) -> Result<()> {
+        or_by_way_of_hosts(self, backend, words)
+    }
+
     /// Makes room for exchanges of `T` by a plan. Nothing may be recorded meanwhile.
     ///
     /// # Errors
@@ -224,6 +233,22 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     }
 }
 
+/// [`Communicator::all_or`] with [`Communicator::gather`].
+pub(crate) fn or_by_way_of_hosts<B: VectorOps, C: Communicator<B>>(
+    communicator: &C,
+    backend: &B,
+    words: &mut B::Slice<u32>,
+) -> Result<()> {
+    let mut own = backend.download(words)?;
+    let bytes = own.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for of_part in communicator.gather(bytes)? {
+        let (theirs, rest) = of_part.as_chunks::<4>();
+        Error::check_dimension("words of another part", own.len(), theirs.len() + rest.len())?;
+        own.iter_mut().zip(theirs).for_each(|(word, bytes)| *word |= u32::from_le_bytes(*bytes));
+    }
+    backend.write(&own, words)
+}
+
 /// The communicator of vectors that are whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Alone;
@@ -240,6 +265,10 @@ impl<B: VectorOps> Communicator<B> for Alone {
     }
 
     fn all_sum<T: Scalar>(&self, _backend: &B, _sums: &mut B::Slice<T>) -> Result<()> {
+        Ok(())
+    }
+
+    fn all_or(&self, _backend: &B, _words: &mut B::Slice<u32>) -> Result<()> {
         Ok(())
     }
 

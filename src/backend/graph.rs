@@ -35,6 +35,41 @@ impl<B: Backend> Clone for GraphParts<'_, B> {
 }
 impl<B: Backend> Copy for GraphParts<'_, B> {}
 
+/// Some rows of an undirected graph, those of one of several parts: the neighbours of vertex `first + k` are
+/// `indices[offsets[k]..offsets[k + 1]]`.
+#[derive(Debug)]
+pub struct GraphRows<'a, B: Backend> {
+    /// Number of vertices of the whole graph, below 2^32 - 1.
+    pub vertices: usize,
+    /// The part's first vertex, a multiple of 32.
+    pub first: usize,
+    /// Number of vertices that the part owns: a multiple of 32 where the last vertex is not among them.
+    pub rows: usize,
+    /// Stored neighbours of these.
+    pub neighbours: usize,
+    /// Where each of them starts, one more than there are rows.
+    pub offsets: OffsetsRef<'a, B>,
+    /// The neighbours, perhaps with those of other rows.
+    pub indices: &'a B::Slice<u32>,
+}
+
+impl<B: Backend> Clone for GraphRows<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: Backend> Copy for GraphRows<'_, B> {}
+
+/// The vertices that a part found in the last level of a search, as a backend keeps them: made by
+/// [`GraphSteps::frontier`].
+#[derive(Debug)]
+pub struct Frontier<B: Backend> {
+    /// The vertices, or parts of their rows.
+    pub entries: B::Vec<u64>,
+    /// How many entries there are.
+    pub count: B::Vec<u64>,
+}
+
 /// Where a traversal of several components starts.
 #[derive(Debug)]
 pub enum Roots<'a, B: Backend> {
@@ -153,6 +188,45 @@ pub trait GraphSteps: Primitives {
         sources: &Self::Slice<u32>,
         levels: &mut Self::Slice<u32>,
     ) -> Result<usize>;
+
+    /// Room for the largest frontier of a part.
+    ///
+    /// # Errors
+    /// Where the part is larger than this backend's traversals can count, or without memory.
+    fn frontier(&self, rows: GraphRows<'_, Self>) -> Result<Frontier<Self>>;
+
+    /// A step of a breadth-first search on one of several parts, with a bit for each vertex of the graph: `reached`,
+    /// zero before, gets those of neighbours of the frontier that are not in `seen`; or, with `pull`, of this part's
+    /// vertices that are not in `seen` and have a neighbour in it.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn bfs_reach(
+        &self,
+        rows: GraphRows<'_, Self>,
+        pull: bool,
+        frontier: &Frontier<Self>,
+        seen: &Self::Slice<u32>,
+        reached: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// The end of a step: what was reached and is not in `seen` is seen from here on. This part's vertices among that
+    /// get `level` in `levels` and become the frontier; `figures` tells how many they are, and their neighbours.
+    /// `reached` is zero behind it.
+    ///
+    /// # Errors
+    /// As [`GraphSteps::bfs_reach`].
+    #[allow(clippy::too_many_arguments)]
+    fn bfs_settle(
+        &self,
+        rows: GraphRows<'_, Self>,
+        level: u32,
+        reached: &mut Self::Slice<u32>,
+        seen: &mut Self::Slice<u32>,
+        levels: &mut Self::Slice<u32>,
+        frontier: &mut Frontier<Self>,
+        figures: &mut Self::Slice<f64>,
+    ) -> Result<()>;
 
     /// A breadth-first tree: the smallest neighbour of each vertex in the level before, the vertex itself for a source,
     /// [`UNREACHED`] where no path leads. `levels` are those of [`GraphSteps::bfs`] on the same graph.

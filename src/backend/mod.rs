@@ -51,6 +51,8 @@ mod triangular;
 mod vector;
 
 pub use coarsen::{CoarseningSteps, SMALLEST_LUMPED};
+#[cfg(all(unix, feature = "cuda", feature = "ranks"))]
+pub(crate) use communicator::or_by_way_of_hosts;
 pub use communicator::{Alone, Communicator, DotWith, ExchangePlan, HaloProduct, Space};
 pub(crate) use compressed::{
     BALANCED_TILE, BASES, COMPRESSED_WINDOW, NO_ENTRY, RANGE, SECTION, STENCIL_PLACES, WIDE_COLUMNS,
@@ -67,7 +69,8 @@ pub use convert::{Conversions, DiaFill, Diagonals};
 pub use cuda::Cuda;
 pub use factor::{Elimination, FactorEstimate, FactorKind, FactorOptions, FactorSteps, Factors};
 pub use graph::{
-    FirstSweeps, GraphParts, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep, UNREACHED, priority,
+    FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,
+    UNREACHED, priority,
 };
 pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values};
 pub(crate) use grouping::independent_priority;

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `adjacency` | the graph of a matrix, borrowed where the pattern is symmetric, that of A + A^T where it is not |
 //! | `levels` | breadth-first levels and parents, connected components |
+//! | `spread` | breadth-first levels of a graph whose vertices are spread over several parts |
 //! | `peripheral` | pseudo-peripheral vertices |
 //! | `cuthill_mckee` | reverse Cuthill-McKee |
 //! | `benefit` | whether renumbering can pay, told before it is done |
@@ -35,6 +36,7 @@ mod levels;
 mod peripheral;
 mod permutation;
 mod permute;
+mod spread;
 
 pub use adjacency::Adjacency;
 pub use benefit::{Benefit, predicted_benefit, predicted_benefit_on};
@@ -47,3 +49,4 @@ pub use levels::{Components, Levels, bfs, bfs_from, bfs_on, connected_components
 pub use peripheral::{Criterion, PseudoPeripheral, pseudo_peripheral, pseudo_peripheral_on};
 pub use permutation::Permutation;
 pub use permute::{permute_symmetric, permute_symmetric_on};
+pub use spread::{SpreadGraph, SpreadLevels, vertex_parts};

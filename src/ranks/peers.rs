@@ -4,6 +4,7 @@ use super::group::Group;
 use crate::backend::cuda::{Cuda, DeviceVec, Nccl, PeerWindow, PeerWindows, Slice, unique_id};
 use crate::backend::{
     Backend, Communicator, ExchangePlan, HaloProduct, Host, PartDirection, PartResidual, Sends,
+    or_by_way_of_hosts,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
@@ -36,8 +37,9 @@ struct State {
 
 /// What data goes by.
 enum Plane {
-    /// Windows, and the plans that room was made for.
-    Windows(PeerWindows, Vec<Plan>),
+    /// Windows, and the plans that room was made for; and those of words, once there were any: recordings keep the
+    /// addresses of the first, which words therefore must not make larger.
+    Windows(PeerWindows, Vec<Plan>, Option<Box<PeerWindows>>),
     Nccl(Nccl),
 }
 
@@ -89,7 +91,7 @@ impl Peers {
     /// As [`Peers::new`].
     pub fn with_windows(cuda: Cuda, group: &Group) -> Result<Self> {
         let windows = opened(cuda, group, 0)?;
-        Ok(Self::on(group, Plane::Windows(windows, Vec::new())))
+        Ok(Self::on(group, Plane::Windows(windows, Vec::new(), None)))
     }
 
     /// With NCCL, one process a GPU.
@@ -147,7 +149,7 @@ fn starts(counts: &[usize]) -> Vec<u64> {
 impl State {
     /// The windows, and a plan that room was made for.
     fn with(&mut self, plan: &ExchangePlan) -> Result<(&mut PeerWindows, &Plan)> {
-        let Plane::Windows(windows, plans) = &mut self.plane else {
+        let Plane::Windows(windows, plans, _) = &mut self.plane else {
             return Err(Error::Unsupported("windows between GPUs that NCCL connects".into()));
         };
         let plan = plans.iter().find(|known| known.plan == *plan).ok_or_else(|| {
@@ -161,7 +163,7 @@ impl State {
     /// The windows, where they are what data goes by.
     fn windows(&mut self) -> Option<&mut PeerWindows> {
         match &mut self.plane {
-            Plane::Windows(windows, _) => Some(windows),
+            Plane::Windows(windows, ..) => Some(windows),
             Plane::Nccl(_) => None,
         }
     }
@@ -183,9 +185,24 @@ impl Communicator<Cuda> for Peers {
 
     fn all_sum<T: Scalar>(&self, _backend: &Cuda, sums: &mut Slice<T>) -> Result<()> {
         match &mut lock(&self.0.state).plane {
-            Plane::Windows(windows, _) => windows.all_sum(sums),
+            Plane::Windows(windows, ..) => windows.all_sum(sums),
             Plane::Nccl(nccl) => nccl.all_sum(sums),
         }
+    }
+
+    fn all_or(&self, backend: &Cuda, words: &mut Slice<u32>) -> Result<()> {
+        let mut state = lock(&self.0.state);
+        let Plane::Windows(_, _, kept) = &mut state.plane else {
+            drop(state);
+            return or_by_way_of_hosts(self, backend, words);
+        };
+        let room = size_of::<u32>() * words.len();
+        let known = kept.take().filter(|windows| windows.room() >= room);
+        let windows = match known {
+            Some(windows) => windows,
+            None => Box::new(opened(*backend, &self.0.group, room)?),
+        };
+        kept.insert(windows).all_or(words)
     }
 
     /// Makes the windows larger, all of them, where a halo needs it; connects the ranks by NCCL.
@@ -202,7 +219,7 @@ impl Communicator<Cuda> for Peers {
         let room = all.iter().map(word).max().unwrap_or(0) as usize;
         let mut state = lock(&self.0.state);
         let known = state.with(plan).is_ok();
-        let Plane::Windows(windows, plans) = &mut state.plane else { return Ok(()) };
+        let Plane::Windows(windows, plans, _) = &mut state.plane else { return Ok(()) };
         if room > windows.room() {
             backend.synchronize()?;
             *windows = opened(*backend, &self.0.group, room)?;

@@ -25,12 +25,35 @@ use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::multigrid::{planes, seeming_grid, some_distances};
 use crate::operator::LinearOperator;
-use crate::scalar::{Real, Symmetry};
+use crate::parallel::prelude::*;
+use crate::scalar::{Real, Scalar, Symmetry};
 use crate::spread::{Spread, balanced_parts};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Entries or rows that a task looks at.
+const TASK: usize = 1 << 16;
+
+/// The sum of squared magnitudes of a matrix, and the first diagonal entry of some rows that is not positive. The sums
+/// of pieces, which do not depend on the number of threads, are added in their order.
+fn square_and_curvature<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> (f64, Option<f64>) {
+    let values = a.parts().values;
+    let square = |k: usize| {
+        let piece = &values[k * TASK..((k + 1) * TASK).min(values.len())];
+        piece.iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>()
+    };
+    let squares: Vec<f64> = (0..values.len().div_ceil(TASK)).into_par_iter().map(square).collect();
+    let curvature = |k: usize| {
+        let mut piece = rows.start + k * TASK..(rows.start + (k + 1) * TASK).min(rows.end);
+        piece.find_map(|row| {
+            Some(a.get(row, row).map_or(0.0, |value| value.re().to_f64())).filter(|&value| value <= 0.0)
+        })
+    };
+    let first: Vec<Option<f64>> = (0..rows.len().div_ceil(TASK)).into_par_iter().map(curvature).collect();
+    (squares.iter().sum(), first.into_iter().flatten().next())
+}
 
 /// What one part holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,10 +243,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             .clone()
             .map(|row| order.as_ref().map_or(row as u32, |order| order.new_to_old()[row]))
             .collect();
-        let square = a.parts().values.iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>();
         let rows_here = if given.is_some() { own } else { 0..a.rows() };
-        let mut diagonal = rows_here.map(|row| a.get(row, row).map_or(0.0, |value| value.re().to_f64()));
-        let curvature = diagonal.find(|&value| value <= 0.0);
+        let (square, curvature) = square_and_curvature(a, rows_here);
         let (square, curvature) = match given {
             Some(_) => of_all(&space, square, curvature)?,
             None => (square, curvature),

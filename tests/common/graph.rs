@@ -7,11 +7,14 @@ pub mod collection;
 use crate::random::Random;
 use num_complex::Complex;
 use residua::assemble::to_csr;
-use residua::backend::{GraphParts, GraphSteps, OffsetsRef, Roots, Sweep, UNREACHED};
+use residua::backend::{
+    Backend, GraphParts, GraphRows, GraphSteps, OffsetsRef, Roots, Space, Sweep, UNREACHED, VectorOps,
+};
 use residua::graph::{
-    Adjacency, Criterion, Permutation, bfs, bfs_on, colours, connected_components, connected_components_on,
-    cuthill_mckee_order, independent_set, ordering, ordering_on, permute_symmetric, permute_symmetric_on,
-    pseudo_peripheral_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
+    Adjacency, Criterion, Permutation, SpreadGraph, bfs, bfs_on, colours, connected_components,
+    connected_components_on, cuthill_mckee_order, independent_set, ordering, ordering_on, permute_symmetric,
+    permute_symmetric_on, pseudo_peripheral_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
+    vertex_parts,
 };
 use residua::market::read_csr;
 use residua::{Csr, Error, Host, Scalar, Triplets};
@@ -24,6 +27,7 @@ macro_rules! each_case {
         $then! {
             $($words)*
             level_cases,
+            spread_level_cases,
             order_cases,
             side_by_side_cases,
             permutation_cases,
@@ -165,6 +169,81 @@ pub fn check_levels<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u
         assert!(b.download(&*levels).unwrap() == expected, "levels of {name}, run {run}");
         b.bfs_parents(graph.parts(), &levels, &mut tree).unwrap();
         assert!(b.download(&*tree).unwrap() == parents, "parents of {name}, run {run}");
+    }
+}
+
+/// Levels on several parts, whose steps are made here one part after the other: along edges, back, and in turns.
+pub fn check_spread_levels<B: GraphSteps + VectorOps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u32]) {
+    let (host, there, n) = (Adjacency::new(a).unwrap(), a.to_backend(b).unwrap(), a.rows());
+    if !host.is_borrowed() {
+        return;
+    }
+    let mut expected = vec![0; n];
+    let count = Host.bfs(host.parts(), sources, &mut expected).unwrap();
+    let reached = expected.iter().filter(|&&level| level != UNREACHED).count();
+    let alone = SpreadGraph::new(Space::new(b.clone()), &there, 0..n).unwrap().bfs(sources).unwrap();
+    assert!(b.download(&*alone.levels).unwrap() == expected, "{name} on one part");
+    assert_eq!((alone.count, alone.reached), (count, reached), "{name} on one part");
+
+    let bounds = vertex_parts(a, 3).unwrap();
+    assert!(bounds[0].start == 0 && bounds[2].end == n && bounds.windows(2).all(|w| w[0].end == w[1].start));
+    let offsets = a.parts().offsets.download(&Host).unwrap();
+    let rows_of = |own: &std::ops::Range<usize>| GraphRows {
+        vertices: n,
+        first: if own.is_empty() { 0 } else { own.start },
+        rows: own.len(),
+        neighbours: offsets[own.end] - offsets[own.start],
+        offsets: match there.parts().offsets {
+            OffsetsRef::Narrow(offsets) => OffsetsRef::Narrow(B::part(offsets, own.start..own.end + 1)),
+            OffsetsRef::Wide(offsets) => OffsetsRef::Wide(B::part(offsets, own.start..own.end + 1)),
+        },
+        indices: there.parts().indices,
+    };
+    for turns in 0..3 {
+        let mut all = vec![0_u32; n.div_ceil(32)];
+        sources.iter().for_each(|&v| all[v as usize / 32] |= 1 << (v % 32));
+        let mut parts: Vec<_> = bounds
+            .iter()
+            .map(|own| {
+                let rows = rows_of(own);
+                let (seen, mut levels) = (b.zeros(all.len()).unwrap(), b.zeros(own.len()).unwrap());
+                b.fill(UNREACHED, &mut levels).unwrap();
+                (rows, b.frontier(rows).unwrap(), seen, levels, b.zeros::<f64>(2).unwrap())
+            })
+            .collect();
+        for level in 0.. {
+            let (mut found, mut edges, mut next) = (0.0, 0.0, vec![0_u32; all.len()]);
+            for (rows, frontier, seen, levels, figures) in &mut parts {
+                let mut reached = b.upload(all.clone()).unwrap();
+                b.bfs_settle(*rows, level, &mut reached, seen, levels, frontier, figures).unwrap();
+                assert!(b.download(&*reached).unwrap().iter().all(|&word| word == 0), "{name}");
+                let told = b.download(&**figures).unwrap();
+                (found, edges) = (found + told[0], edges + told[1]);
+                b.bfs_reach(*rows, (turns + level) % 3 > 0, frontier, seen, &mut reached).unwrap();
+                let more = b.download(&*reached).unwrap();
+                next.iter_mut().zip(more).for_each(|(word, bits)| *word |= bits);
+            }
+            let of_level = (0..n).filter(|&v| expected[v] == level);
+            let neighbours = of_level.clone().map(|v| offsets[v + 1] - offsets[v]).sum::<usize>();
+            assert_eq!((found, edges), (of_level.count() as f64, neighbours as f64), "{name}, level {level}");
+            if found == 0.0 {
+                break;
+            }
+            all = next;
+        }
+        let levels = parts.iter().flat_map(|(_, _, _, levels, _)| b.download(&**levels).unwrap());
+        assert!(levels.eq(expected.iter().copied()), "{name}, turns {turns}");
+    }
+}
+
+pub fn spread_level_cases<B: GraphSteps + VectorOps>(b: &B) {
+    for (name, a) in graphs() {
+        let n = a.rows() as u32;
+        check_spread_levels(b, name, &a, &[]);
+        if n > 0 {
+            check_spread_levels(b, name, &a, &[n / 2]);
+            check_spread_levels(b, name, &a, &(0..n).step_by(1000).collect::<Vec<_>>());
+        }
     }
 }
 

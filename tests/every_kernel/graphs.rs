@@ -1,8 +1,8 @@
 //! Traversals, orders, components, colours.
 
 use crate::graph::{
-    check_levels, check_order, check_structure, clique, colours_of, graph, grid_edges, matrix,
-    permutations_of, random_edges, wide_offsets_of,
+    check_levels, check_order, check_spread_levels, check_structure, clique, colours_of, graph, grid_edges,
+    matrix, permutations_of, random_edges, wide_offsets_of,
 };
 use residua::graph::{Adjacency, cuthill_mckee_order};
 use residua::{Backend, Csr, Cuda, Host};
@@ -70,6 +70,13 @@ pub fn levels(b: &Cuda) {
 
 pub fn wide_levels(b: &Cuda) {
     each([star(), wide()], |name, a| check_levels(b, name, a, &[7]));
+}
+
+/// A level at a time, on three parts.
+pub fn levels_of_parts(b: &Cuda) {
+    each(single().into_iter().chain(several()).chain([star(), wide()]), |name, a| {
+        check_spread_levels(b, name, a, if a.rows() > 0 { &[0] } else { &[] });
+    });
 }
 
 pub fn orders(b: &Cuda) {

@@ -100,6 +100,7 @@ const GROUPS: [Group; 61] = [
     ("traversals-narrow", graphs::narrow),
     ("levels", graphs::levels),
     ("levels-wide", graphs::wide_levels),
+    ("levels-parts", graphs::levels_of_parts),
     ("orders", graphs::orders),
     ("orders-components", graphs::orders_of_components),
     ("orders-wide", graphs::wide_orders),

@@ -169,6 +169,20 @@ pub fn one_rank(b: &Cuda) {
     windows.send(&starts, None, &none).unwrap();
     windows.receive(&starts, &mut none).unwrap();
     b.synchronize().unwrap();
+    // Bits that no other rank has any of stay as they are.
+    for count in [0, 1, 5000] {
+        let own = PeerWindow::new(*b, 1, 4 * count).unwrap();
+        let handle = own.handle().to_vec();
+        let mut windows = PeerWindows::open(own, 0, &[handle]).unwrap();
+        let words: Vec<u32> = (0..count as u32).map(|k| k.wrapping_mul(0x9e37_79b9)).collect();
+        let mut there = b.upload(words.clone()).unwrap();
+        for _ in 0..3 {
+            windows.all_or(&mut there).unwrap();
+        }
+        assert_eq!(b.download(&there).unwrap(), words);
+        let mut many = b.zeros(count + 100).unwrap();
+        assert!(windows.all_or(&mut many).is_err(), "more words than room");
+    }
     // The sum by NCCL, where there is one.
     match unique_id() {
         Ok(name) => {

@@ -10,12 +10,12 @@ mod random;
 mod twins;
 
 use proptest::prelude::*;
-use residua::backend::{GraphSteps, OrderingPrice, Roots, UNREACHED};
-use residua::generate::poisson3d;
+use residua::backend::{Communicator, GraphSteps, OrderingPrice, Parts, Roots, Space, UNREACHED};
+use residua::generate::{RmatKind, poisson3d, rmat};
 use residua::graph::{
-    Adjacency, Permutation, bandwidth, bandwidth_permuted, bfs, bfs_from, connected_components, ordering,
-    permute_symmetric, predicted_benefit, profile, profile_permuted, pseudo_peripheral,
-    reverse_cuthill_mckee,
+    Adjacency, Permutation, SpreadGraph, bandwidth, bandwidth_permuted, bfs, bfs_from, connected_components,
+    ordering, permute_symmetric, predicted_benefit, profile, profile_permuted, pseudo_peripheral,
+    reverse_cuthill_mckee, vertex_parts,
 };
 use residua::{Error, Host};
 use std::collections::BTreeSet;
@@ -401,4 +401,63 @@ fn a_random_permutation_is_one_and_its_seed_tells_which() {
     }
     assert!(Permutation::random(100, 3).unwrap() != Permutation::random(100, 4).unwrap());
     assert!(Permutation::random(1 << 32, 1).is_err());
+}
+
+/// Runs something on so many parts, each on a thread of its own.
+fn on_parts<R: Send>(parts: usize, work: impl Fn(Space<Host, Parts>) -> R + Sync) -> Vec<R> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let start = |part| scope.spawn(move || work(Space::spread(Host, part)));
+        let threads: Vec<_> = Parts::new(parts).into_iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn a_graph_on_several_parts_has_the_levels_of_the_whole() {
+    let graphs = [
+        poisson3d(17, 5, 9).unwrap(),
+        rmat(3000, 8, RmatKind::Symmetric, 5).unwrap(),
+        rmat(31, 1, RmatKind::Symmetric, 1).unwrap(),
+        cases::graph(2000, (1..2000).map(|k| (k - 1, k))),
+    ];
+    for a in &graphs {
+        let n = a.rows() as u32;
+        let whole = Adjacency::new(a).unwrap();
+        for sources in [vec![], vec![0], vec![n - 1, n / 3, n - 1]] {
+            let expected = bfs_from(&whole, &sources).unwrap();
+            for parts in [1, 2, 3, 7] {
+                let rows = vertex_parts(a, parts).unwrap();
+                assert_eq!(rows.len(), parts);
+                let found = on_parts(parts, |space| {
+                    let own = rows[space.communicator().part()].clone();
+                    let graph = SpreadGraph::new(space, a, own).unwrap();
+                    (graph.bfs(&[n]).is_err(), graph.bfs(&sources).unwrap())
+                });
+                let levels: Vec<u32> = found.iter().flat_map(|(_, found)| found.levels.clone()).collect();
+                assert!(levels == expected.as_slice(), "{parts} parts");
+                for (refused, found) in found {
+                    assert!(refused, "a source that is no vertex");
+                    assert_eq!((found.count, found.reached), (expected.count(), expected.reached()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_graph_that_do_not_fit_are_refused_by_all() {
+    let a = poisson3d(10, 10, 1).unwrap();
+    for rows in [[0..40, 40..100], [0..32, 64..100], [0..64, 32..100], [0..64, 64..96], [0..64, 64..101]] {
+        let refused = on_parts(2, |space| {
+            let own = rows[space.communicator().part()].clone();
+            SpreadGraph::new(space, &a, own).is_err()
+        });
+        assert_eq!(refused, [true, true], "{rows:?}");
+    }
+    let wide = residua::Csr::<f64>::from_parts(2, 3, vec![0, 0, 0], vec![], vec![]).unwrap();
+    assert!(vertex_parts(&wide, 2).is_err() && vertex_parts(&a, 0).is_err());
+    assert!(
+        on_parts(2, |space| SpreadGraph::new(space, &wide, 0..2).is_err()).iter().all(|&refused| refused)
+    );
 }

@@ -6,7 +6,7 @@ use super::parts::Way;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
 use crate::backend::{Backend, HaloProduct, with_offsets};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scalar::{Offset, Scalar};
 use cudarc::driver::sys;
 
@@ -31,6 +31,24 @@ mod kernel {
             starts: &Slice<u64>,
             asked: Option<&Slice<u32>>,
             send: &Slice<T>,
+        );
+        fn peers_send_words(
+            rank: u64,
+            ranks: u64,
+            windows: &Slice<u64>,
+            state: &mut Slice<u64>,
+            room: u64,
+            count: u64,
+            words: &Slice<u32>,
+        );
+        fn peers_or_words(
+            rank: u64,
+            ranks: u64,
+            windows: &Slice<u64>,
+            state: &mut Slice<u64>,
+            room: u64,
+            count: u64,
+            words: &mut Slice<u32>,
         );
         fn peers_drop(rank: u64, ranks: u64, windows: &Slice<u64>, state: &mut Slice<u64>);
         fn peers_receive(
@@ -224,6 +242,42 @@ impl Windows {
             first += count;
         }
         Ok(())
+    }
+
+    /// Every word gets the bits that it has on any rank. The windows serve nothing else, and have the room.
+    ///
+    /// # Errors
+    /// Without the room, or when the device fails.
+    pub fn all_or(&mut self, words: &mut Slice<u32>) -> Result<()> {
+        let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
+        let (count, windows) = (words.len() as u64, &self.addresses);
+        if 4 * count > room {
+            return Err(Error::InvalidArgument(format!("{count} words in a window of {room} bytes")));
+        }
+        // No scalar is touched: any type of them serves.
+        let shape = tuning::peers_words(words.len());
+        kernel::peers_send_words::<f32>(
+            self.cuda,
+            shape,
+            rank,
+            ranks,
+            windows,
+            &mut self.state,
+            room,
+            count,
+            words,
+        )?;
+        kernel::peers_or_words::<f32>(
+            self.cuda,
+            shape,
+            rank,
+            ranks,
+            windows,
+            &mut self.state,
+            room,
+            count,
+            words,
+        )
     }
 
     /// Writes into the windows of others: of `send` the entries that are `asked` for, where those are named, else all.

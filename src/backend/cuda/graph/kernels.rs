@@ -28,6 +28,37 @@ kernels! {
     );
 }
 kernels! {
+    "bfs_part.cu", types(I: Offset as OFFSET);
+    fn part_push(
+        indices: &Slice<u32>,
+        queue: &Slice<u64>,
+        tail: &Slice<u64>,
+        seen: &Slice<u32>,
+        reached: &mut Slice<u32>,
+    );
+    fn part_pull(
+        first: u32,
+        rows: u32,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        seen: &Slice<u32>,
+        reached: &mut Slice<u32>,
+    );
+    fn part_settle(
+        n: u32,
+        first: u32,
+        rows: u32,
+        offsets: &Slice<I>,
+        level: u32,
+        reached: &mut Slice<u32>,
+        seen: &mut Slice<u32>,
+        levels: &mut Slice<u32>,
+        queue: &mut Slice<u64>,
+        tail: &mut Slice<u64>,
+        figures: &mut Slice<f64>,
+    );
+}
+kernels! {
     "cuthill_mckee.cu", types(I: Offset as OFFSET);
     /// A cooperative launch.
     fn cuthill_mckee(

@@ -3,6 +3,7 @@
 mod components;
 mod kernels;
 mod orders;
+mod part;
 mod pattern;
 mod search;
 mod traversal;
@@ -10,7 +11,8 @@ mod traversal;
 use super::Cuda;
 use super::slice::Slice;
 use crate::backend::{
-    CsrParts, FirstSweeps, GraphParts, GraphSteps, OffsetsRef, OrderingPrice, Roots, Sweep,
+    CsrParts, FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OffsetsRef, OrderingPrice, Roots,
+    Sweep,
 };
 use crate::error::{Error, Result};
 use crate::scalar::Element;
@@ -20,13 +22,15 @@ const VERTICES: usize = 1 << 28;
 const NEIGHBOURS: usize = 1 << 35;
 
 fn check_size(graph: GraphParts<'_, Cuda>) -> Result<()> {
-    if graph.vertices < VERTICES && graph.indices.len() < NEIGHBOURS {
+    check_counts(graph.vertices, graph.indices.len())
+}
+
+fn check_counts(vertices: usize, neighbours: usize) -> Result<()> {
+    if vertices < VERTICES && neighbours < NEIGHBOURS {
         return Ok(());
     }
     Err(Error::Unsupported(format!(
-        "a traversal of {} vertices and {} neighbours on a device: at most 2^28 - 1 and 2^35 - 1; use the cpu",
-        graph.vertices,
-        graph.indices.len()
+        "a traversal of {vertices} vertices and {neighbours} neighbours on a device: at most 2^28 - 1 and 2^35 - 1; use the cpu"
     )))
 }
 
@@ -45,6 +49,34 @@ impl GraphSteps for Cuda {
         levels: &mut Slice<u32>,
     ) -> Result<usize> {
         search::bfs(*self, graph, sources, levels)
+    }
+
+    fn frontier(&self, rows: GraphRows<'_, Self>) -> Result<Frontier<Self>> {
+        part::frontier(*self, rows)
+    }
+
+    fn bfs_reach(
+        &self,
+        rows: GraphRows<'_, Self>,
+        pull: bool,
+        frontier: &Frontier<Self>,
+        seen: &Slice<u32>,
+        reached: &mut Slice<u32>,
+    ) -> Result<()> {
+        part::reach(*self, rows, pull, frontier, (seen, reached))
+    }
+
+    fn bfs_settle(
+        &self,
+        rows: GraphRows<'_, Self>,
+        level: u32,
+        reached: &mut Slice<u32>,
+        seen: &mut Slice<u32>,
+        levels: &mut Slice<u32>,
+        frontier: &mut Frontier<Self>,
+        figures: &mut Slice<f64>,
+    ) -> Result<()> {
+        part::settle(*self, rows, level, (reached, seen, levels), frontier, figures)
     }
 
     fn bfs_parents(

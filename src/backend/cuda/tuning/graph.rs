@@ -39,6 +39,9 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("LONG", 8),
             ("BY_ITSELF", 32),
         ],
+        "bfs_part.cu" => {
+            vec![("THREADS", BFS_THREADS), ("CHUNK", BFS_CHUNK), ("ROOM", 2048), ("BY_ITSELF", 32)]
+        }
         "cuthill_mckee.cu" => vec![
             ("THREADS", ORDER_THREADS),
             ("ALONE", 256),
@@ -64,6 +67,11 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
 pub(in crate::backend::cuda) fn bfs(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors as usize;
     in_clusters(chip, Shape::resident(blocks, BFS_THREADS))
+}
+
+/// A block a multiprocessor, for a level on one of several parts.
+pub(in crate::backend::cuda) fn bfs_part(chip: Chip) -> Shape {
+    Shape::new(chip.multiprocessors, BFS_THREADS)
 }
 
 /// A thread a vertex, in the kernels beside the search.

@@ -28,8 +28,8 @@ pub(super) use binned::{BINNED, BinnedShape, binned};
 pub(super) use convert::*;
 pub(super) use csr::*;
 pub(super) use graph::{
-    BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, cuthill_mckee,
-    cuthill_mckee_tiles, per_row, per_vertex, permute, permute_long,
+    BFS_CHUNK, CLUSTERS, ORDER_COMPILING, ORDER_LOADING, PERMUTE_LONGEST, bfs, bfs_parents, bfs_part,
+    cuthill_mckee, cuthill_mckee_tiles, per_row, per_vertex, permute, permute_long,
 };
 pub(super) use grid::row_shape;
 pub(super) use model::PRODUCT_MODEL;
@@ -54,7 +54,7 @@ pub(super) use compressed::{
 pub(super) use compressed_grid::{
     CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid, marks_pay,
 };
-pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows};
+pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows, peers_words};
 pub(super) use sources::{
     ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,

@@ -25,6 +25,11 @@ pub(in crate::backend::cuda) fn peers_rows(rows: usize) -> Shape {
     Shape::new(rows.div_ceil(THREADS as usize).clamp(1, ROWS_BLOCKS) as u32, THREADS)
 }
 
+/// Blocks that send or receive so many words: enough to fill the way between two GPUs.
+pub(in crate::backend::cuda) fn peers_words(words: usize) -> Shape {
+    Shape::new(words.div_ceil(4 * THREADS as usize).clamp(1, ROWS_BLOCKS) as u32, THREADS)
+}
+
 /// Blocks that send or receive so many entries.
 pub(in crate::backend::cuda) fn peers(entries: usize) -> Shape {
     Shape::new(entries.div_ceil(4 * THREADS as usize).clamp(1, PEERS_BLOCKS) as u32, THREADS)

@@ -1,5 +1,6 @@
 //! Traversals on the CPU, one vertex of the queue at a time.
 
+mod part;
 mod traversal;
 
 use self::traversal::{Traversal, breadth_first};
@@ -7,8 +8,8 @@ use super::Host;
 use super::pattern::{envelope, scan};
 use super::permute::gather_rows;
 use crate::backend::{
-    Backend, CsrParts, GraphParts, GraphSteps, OffsetsRef, OrderingPrice, Roots, Sweep, UNREACHED, priority,
-    with_offsets,
+    Backend, CsrParts, Frontier, GraphParts, GraphRows, GraphSteps, OffsetsRef, OrderingPrice, Roots, Sweep,
+    UNREACHED, priority, with_offsets,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -31,6 +32,36 @@ impl GraphSteps for Host {
         self.fill(UNREACHED, levels)?;
         let mut queue = self.zeros(graph.vertices)?;
         with_offsets!(graph.offsets, offsets => breadth_first(offsets, graph.indices, sources, levels, &mut queue))
+    }
+
+    fn frontier(&self, rows: GraphRows<'_, Self>) -> Result<Frontier<Self>> {
+        Ok(Frontier { entries: self.zeros(rows.rows)?, count: self.zeros(1)? })
+    }
+
+    fn bfs_reach(
+        &self,
+        rows: GraphRows<'_, Self>,
+        pull: bool,
+        frontier: &Frontier<Self>,
+        seen: &[u32],
+        reached: &mut [u32],
+    ) -> Result<()> {
+        with_offsets!(rows.offsets, offsets => part::reach((rows, offsets), pull, frontier, seen, reached))
+    }
+
+    fn bfs_settle(
+        &self,
+        rows: GraphRows<'_, Self>,
+        level: u32,
+        reached: &mut [u32],
+        seen: &mut [u32],
+        levels: &mut [u32],
+        frontier: &mut Frontier<Self>,
+        figures: &mut [f64],
+    ) -> Result<()> {
+        with_offsets!(rows.offsets, offsets => {
+            part::settle((rows, offsets), level, [reached, seen, levels], frontier, figures)
+        })
     }
 
     fn bfs_parents(&self, graph: GraphParts<'_, Self>, levels: &[u32], parents: &mut [u32]) -> Result<()> {

@@ -1,0 +1,192 @@
+//! Breadth-first search of a graph whose vertices are spread over several parts.
+//!
+//! Each part owns some of the vertices and has their neighbours. All parts have a bit for every vertex that was seen, so
+//! that a level costs one exchange, of n / 8 bytes from each part to each; what lies in between is the backend's
+//! ([`GraphSteps::bfs_reach`], [`GraphSteps::bfs_settle`]). A level goes along the edges of its frontier, or from the
+//! vertices that were not seen yet back to it, whichever reads less (Beamer, Asanovic and Patterson, "Direction-optimizing
+//! breadth-first search", SC 2012; the distribution by rows is that of Buluc and Madduri, SC 2011).
+
+use crate::backend::{Backend, Communicator, GraphRows, GraphSteps, OffsetsRef, Space, UNREACHED, VectorOps};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+use std::ops::Range;
+
+/// Vertices of a word of bits.
+const BITS: usize = u32::BITS as usize;
+
+/// What a vertex costs in a search beside its neighbours, in neighbours; and beyond how many neighbours a search has
+/// mostly met one that was seen.
+const OF_VERTEX: usize = 4;
+const ENOUGH: usize = 32;
+
+/// The part of an undirected graph whose vertices are spread over the parts of a communicator.
+#[derive(Debug)]
+pub struct SpreadGraph<'a, B: VectorOps, C> {
+    space: Space<B, C>,
+    rows: GraphRows<'a, B>,
+    /// Of all parts.
+    neighbours: usize,
+}
+
+/// Distances of a part's vertices from the sources of a breadth-first search.
+#[derive(Debug)]
+pub struct SpreadLevels<B: Backend> {
+    /// Of each own vertex, [`UNREACHED`] where no path leads there.
+    pub levels: B::Vec<u32>,
+    /// Number of levels over all parts: one more than the largest distance.
+    pub count: usize,
+    /// Vertices reached over all parts.
+    pub reached: usize,
+}
+
+/// Contiguous vertices for each of so many parts, multiples of 32 but for the last, that take about as long to search.
+///
+/// # Errors
+/// On a matrix that is not square, or for no part.
+pub fn vertex_parts<V: Scalar>(a: &Csr<V>, parts: usize) -> Result<Vec<Range<usize>>> {
+    Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    if parts == 0 {
+        return Err(Error::InvalidArgument("a graph for no parts".into()));
+    }
+    let cost = |v: usize| OF_VERTEX + a.row(v).0.len().min(ENOUGH);
+    let all: usize = (0..a.rows()).map(cost).sum();
+    let (mut bounds, mut before) = (vec![0], 0);
+    for first in (0..a.rows()).step_by(BITS) {
+        while bounds.len() < parts && before >= all * bounds.len() / parts {
+            bounds.push(first);
+        }
+        before += (first..(first + BITS).min(a.rows())).map(cost).sum::<usize>();
+    }
+    bounds.resize(parts, a.rows());
+    bounds.push(a.rows());
+    Ok(bounds.windows(2).map(|bound| bound[0]..bound[1]).collect())
+}
+
+impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
+    /// The graph of a square matrix with a symmetric pattern, of which this part has the rows `own`; the others may be
+    /// empty. All parts call this together.
+    ///
+    /// # Errors
+    /// On a matrix that is not square; where `own` does not begin at a multiple of 32, or the parts' vertices do not
+    /// follow one another from the first to the last; and where another part has failed.
+    pub fn new<V: Scalar>(space: Space<B, C>, a: &'a Csr<V, B>, own: Range<usize>) -> Result<Self> {
+        let n = a.rows();
+        let square = Error::check_dimension("columns of a square matrix", n, a.columns());
+        let [first, end] = [own.start, own.end].map(|bound| bound.min(n));
+        let good = square.is_ok() && own.end <= n && own.start <= own.end && n < u32::MAX as usize;
+        let parts = a.parts();
+        let ends = if good {
+            [first, end].map(|bound| parts.offsets.window(space.backend(), bound..bound + 1))
+        } else {
+            [Ok(vec![0]), Ok(vec![0])]
+        };
+        let neighbours = match &ends {
+            [Ok(starts), Ok(ends)] => ends[0] - starts[0],
+            _ => 0,
+        };
+        // Whoever can't go on says so, and does not stay away.
+        let told = [u64::from(!good), n as u64, first as u64, end as u64, neighbours as u64];
+        let all = told_by_all(&space, told)?;
+        square?;
+        for end in ends {
+            end?;
+        }
+        let mut next = 0;
+        for [bad, vertices, first, end, _] in &all {
+            if *bad != 0
+                || *vertices != n as u64
+                || *first != next
+                || (*first % BITS as u64 != 0 && first != end)
+            {
+                return Err(Error::InvalidArgument(format!(
+                    "parts of a graph of {n} vertices, of which one has {first}..{end} of {vertices}: they follow one another, \
+                     and begin at multiples of {BITS}"
+                )));
+            }
+            next = *end;
+        }
+        Error::check_dimension("vertices of all parts", n, next as usize)?;
+        let offsets = match parts.offsets {
+            OffsetsRef::Narrow(offsets) => OffsetsRef::Narrow(B::part(offsets, first..end + 1)),
+            OffsetsRef::Wide(offsets) => OffsetsRef::Wide(B::part(offsets, first..end + 1)),
+        };
+        // A part without vertices may stand in the middle of a word.
+        let first = if first == end { 0 } else { first };
+        let rows =
+            GraphRows { vertices: n, first, rows: own.len(), neighbours, offsets, indices: parts.indices };
+        let neighbours = all.iter().map(|told| told[4] as usize).sum();
+        Ok(Self { space, rows, neighbours })
+    }
+
+    /// Distances from the nearest of several vertices, numbered as in the whole graph; all parts name the same.
+    ///
+    /// # Errors
+    /// On a source that is no vertex, without memory, or when a device or another part fails.
+    pub fn bfs(&self, sources: &[u32]) -> Result<SpreadLevels<B>> {
+        let (backend, n) = (self.space.backend(), self.rows.vertices);
+        let mut bits = vec![0_u32; n.div_ceil(BITS)];
+        for &source in sources {
+            if source as usize >= n {
+                return Err(Error::InvalidArgument(format!("vertex {source} of a graph with {n} vertices")));
+            }
+            bits[source as usize / BITS] |= 1 << (source as usize % BITS);
+        }
+        let mut seen = backend.zeros(bits.len())?;
+        let (mut reached, mut levels) = (backend.upload(bits)?, backend.buffer(self.rows.rows)?);
+        backend.fill(UNREACHED, &mut levels)?;
+        let (mut frontier, mut figures) = (backend.frontier(self.rows)?, backend.zeros::<f64>(2)?);
+        let (mut count, mut followed, mut all) = (0, 0, 0);
+        loop {
+            backend.bfs_settle(
+                self.rows,
+                count as u32,
+                &mut reached,
+                &mut seen,
+                &mut levels,
+                &mut frontier,
+                &mut figures,
+            )?;
+            self.space.communicator().all_sum(backend, &mut figures)?;
+            let mut told = [0.0; 2];
+            backend.read(&figures, &mut told)?;
+            let [found, edges] = told;
+            if !found.is_finite() {
+                return Err(Error::InvalidArgument("a part of the graph has been given up".into()));
+            }
+            if found == 0.0 {
+                return Ok(SpreadLevels { levels, count, reached: all });
+            }
+            count += 1;
+            all += found as usize;
+            followed += edges as usize;
+            let left = self.neighbours.saturating_sub(followed);
+            let pull = pulls(n, self.neighbours, edges as usize, left, n - all);
+            backend.bfs_reach(self.rows, pull, &frontier, &seen, &mut reached)?;
+            self.space.communicator().all_or(backend, &mut reached)?;
+        }
+    }
+}
+
+/// Whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex, and each
+/// open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have `left`.
+fn pulls(vertices: usize, neighbours: usize, edges: usize, left: usize, open: usize) -> bool {
+    let looks = open as f64 * neighbours as f64 / edges.max(1) as f64;
+    2.0 * edges as f64 > vertices as f64 / 8.0 + looks.min(left as f64)
+}
+
+/// What every part has told.
+fn told_by_all<B: GraphSteps + VectorOps, C: Communicator<B>, const N: usize>(
+    space: &Space<B, C>,
+    own: [u64; N],
+) -> Result<Vec<[u64; N]>> {
+    if C::ALONE {
+        return Ok(vec![own]);
+    }
+    let bytes = own.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let words = |bytes: Vec<u8>| {
+        let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        words.try_into().map_err(|_| Error::InvalidArgument("parts that tell different things".into()))
+    };
+    space.communicator().gather(bytes)?.into_iter().map(words).collect()
+}
