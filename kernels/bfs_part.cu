@@ -3,18 +3,19 @@
 // Each part has the bits of all vertices that were seen before (`seen`), and gives the bits of those that it reaches
 // (`reached`, zero before). These become those of all parts between the kernels; what of them is new is settled.
 //
-// part_push    along the edges of this part's frontier
+// part_queue   this part's frontier becomes a queue of parts of rows,
+// part_push    whose edges are followed; or
 // part_pull    from this part's vertices that were not seen, each to the first neighbour that was
-// part_settle  the new ones are seen from here on; this part's get their level and become its frontier
+// part_settle  the new ones are seen from here on; this part's get their level and are the frontier (`last`, a bit each)
 //
 // With symmetric patterns both ways reach the same vertices. `offsets` are those of the part's own rows, `first` is a
-// multiple of 32, and `tail` is the number of the frontier's entries, zero before part_settle. `figures`, zero before,
+// multiple of 32, and `tail` is the number of the queue's entries, zero before part_queue. `figures`, zero before,
 // counts this part's new vertices and their edges: whole numbers, so that the order of additions does not matter.
 //
 // Constants: those of bfs.cuh.
 #include "bfs.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS)
     part_push(const u32* indices, const u64* queue, const u64* tail, const u32* seen, u32* reached) {
     const u32 warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
     each_edge<false>(indices, queue, u32(*tail), warp, warps, [&](u32 (&w)[MANY], bool (&open)[MANY], bool (&)[MANY]) {
@@ -28,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS)
     part_pull(u32 first, u32 rows, const I* offsets, const u32* indices, const u32* seen, u32* reached) {
     const u32 warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
     for (u32 word = warp; word < (rows + 31) / 32; word += warps) {
@@ -43,9 +44,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    part_settle(u32 n, u32 first, u32 rows, const I* offsets, u32 level, u32* reached, u32* seen, u32* levels, u64* queue, u64* tail,
-                f64* figures) {
+extern "C" __global__ void __launch_bounds__(THREADS)
+    part_queue(u32 rows, const I* offsets, const u32* last, u64* queue, u64* tail) {
     __shared__ u64 buffer[ROOM];
     __shared__ u32 count, direct;
     if (threadIdx.x == 0) count = direct = 0;
@@ -54,34 +54,56 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     s.queue = queue;
     s.tail = tail;
     const Found found = {buffer, &count, &direct};
-    const u32 words = (n + 31) / 32, own_first = first / 32, own_end = (first + rows + 31) / 32;
-    const u32 warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
-    u64 vertices = 0, edges = 0;
+    const u32 words = (rows + 31) / 32, warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
     for (u32 base = 32 * warp; base < words; base += 32 * warps) {
-        // A word a lane; then the new vertices of one word after the other, a lane each.
+        // A word a lane; then the vertices of one word after the other, a lane each.
         const u32 word = base + lane_id();
-        const u32 given = word < words ? reached[word] : 0;
-        const u32 before = given ? seen[word] : 0, fresh = given & ~before;
-        if (given) reached[word] = 0;
-        if (fresh) seen[word] = before | fresh;
-        u32 rest = __ballot_sync(ALL, fresh && word >= own_first && word < own_end);
+        const u32 bits = word < words ? last[word] : 0;
+        u32 rest = __ballot_sync(ALL, bits);
         while (rest) {
             const u32 whose = __ffs(rest) - 1;
             rest &= rest - 1;
-            const u32 own = 32 * (base + whose - own_first) + lane_id();
-            const bool mine = __shfl_sync(ALL, fresh, whose) >> lane_id() & 1;
+            const u32 own = 32 * (base + whose) + lane_id();
+            const bool mine = __shfl_sync(ALL, bits, whose) >> lane_id() & 1;
             const u64 start = mine ? u64(offsets[own]) : 0, length = mine ? u64(offsets[own + 1]) - start : 0;
-            if (mine) levels[own] = level;
-            vertices += mine;
-            edges += length;
             found.add_row(s, mine, start, length);
         }
     }
+    flush(s, found);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    part_settle(u32 n, u32 first, u32 rows, const I* offsets, u32 level, u32* reached, u32* seen, u32* levels, u32* last, f64* figures) {
+    const u32 own_first = first / 32, own_words = (rows + 31) / 32, others = (n + 31) / 32 - own_words;
+    const u32 warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
+    // Words of other parts, one a thread.
+    for (u64 k = u64(blockIdx.x) * THREADS + threadIdx.x; k < others; k += u64(gridDim.x) * THREADS) {
+        const u64 word = k < own_first ? k : k + own_words;
+        const u32 given = reached[word];
+        if (!given) continue;
+        seen[word] |= given;
+        reached[word] = 0;
+    }
+    u64 vertices = 0, edges = 0;
+    for (u32 k = warp; k < own_words; k += warps) {
+        const u32 word = own_first + k, own = 32 * k + lane_id();
+        const u32 given = reached[word], before = seen[word], fresh = given & ~before;
+        __syncwarp(); // all lanes have read before one writes
+        if (lane_id() == 0) {
+            last[k] = fresh;
+            if (given) reached[word] = 0;
+            if (fresh) seen[word] = before | fresh;
+        }
+        if (!(fresh >> lane_id() & 1)) continue;
+        levels[own] = level;
+        vertices++;
+        edges += u64(offsets[own + 1]) - u64(offsets[own]);
+    }
+    __syncwarp();
     vertices = warp_sum(vertices);
     edges = warp_sum(edges);
     if (lane_id() == 0 && vertices) {
         atomicAdd(figures, f64(vertices));
         atomicAdd(figures + 1, f64(edges));
     }
-    flush(s, found);
 }

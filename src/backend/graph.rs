@@ -60,14 +60,15 @@ impl<B: Backend> Clone for GraphRows<'_, B> {
 }
 impl<B: Backend> Copy for GraphRows<'_, B> {}
 
-/// The vertices that a part found in the last level of a search, as a backend keeps them: made by
-/// [`GraphSteps::frontier`].
+/// The vertices that a part found in the last level of a search: made by [`GraphSteps::frontier`].
 #[derive(Debug)]
 pub struct Frontier<B: Backend> {
-    /// The vertices, or parts of their rows.
-    pub entries: B::Vec<u64>,
-    /// How many entries there are.
-    pub count: B::Vec<u64>,
+    /// A bit for each of the part's vertices.
+    pub vertices: B::Vec<u32>,
+    /// Room for what a backend makes of them to follow their edges.
+    pub queue: B::Vec<u64>,
+    /// How many entries that has.
+    pub queued: B::Vec<u64>,
 }
 
 /// Where a traversal of several components starts.
@@ -205,7 +206,7 @@ pub trait GraphSteps: Primitives {
         &self,
         rows: GraphRows<'_, Self>,
         pull: bool,
-        frontier: &Frontier<Self>,
+        frontier: &mut Frontier<Self>,
         seen: &Self::Slice<u32>,
         reached: &mut Self::Slice<u32>,
     ) -> Result<()>;

@@ -20,6 +20,9 @@ const BITS: usize = u32::BITS as usize;
 const OF_VERTEX: usize = 4;
 const ENOUGH: usize = 32;
 
+/// Sources that are written one by one.
+const FEW: usize = 16;
+
 /// The part of an undirected graph whose vertices are spread over the parts of a communicator.
 #[derive(Debug)]
 pub struct SpreadGraph<'a, B: VectorOps, C> {
@@ -125,15 +128,11 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
     /// On a source that is no vertex, without memory, or when a device or another part fails.
     pub fn bfs(&self, sources: &[u32]) -> Result<SpreadLevels<B>> {
         let (backend, n) = (self.space.backend(), self.rows.vertices);
-        let mut bits = vec![0_u32; n.div_ceil(BITS)];
-        for &source in sources {
-            if source as usize >= n {
-                return Err(Error::InvalidArgument(format!("vertex {source} of a graph with {n} vertices")));
-            }
-            bits[source as usize / BITS] |= 1 << (source as usize % BITS);
+        if let Some(source) = sources.iter().find(|&&source| source as usize >= n) {
+            return Err(Error::InvalidArgument(format!("vertex {source} of a graph with {n} vertices")));
         }
-        let mut seen = backend.zeros(bits.len())?;
-        let (mut reached, mut levels) = (backend.upload(bits)?, backend.buffer(self.rows.rows)?);
+        let (mut seen, mut reached) = (backend.zeros(n.div_ceil(BITS))?, source_bits(backend, n, sources)?);
+        let mut levels = backend.buffer(self.rows.rows)?;
         backend.fill(UNREACHED, &mut levels)?;
         let (mut frontier, mut figures) = (backend.frontier(self.rows)?, backend.zeros::<f64>(2)?);
         let (mut count, mut followed, mut all) = (0, 0, 0);
@@ -162,10 +161,28 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
             followed += edges as usize;
             let left = self.neighbours.saturating_sub(followed);
             let pull = pulls(n, self.neighbours, edges as usize, left, n - all);
-            backend.bfs_reach(self.rows, pull, &frontier, &seen, &mut reached)?;
+            backend.bfs_reach(self.rows, pull, &mut frontier, &seen, &mut reached)?;
             self.space.communicator().all_or(backend, &mut reached)?;
         }
     }
+}
+
+/// A bit for each vertex, those of the sources set: all words come from the host where sources are many.
+fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::Vec<u32>> {
+    let (words, of) =
+        (n.div_ceil(BITS), |source: u32| (source as usize / BITS, 1_u32 << (source as usize % BITS)));
+    if sources.len() > FEW {
+        let mut bits = vec![0; words];
+        sources.iter().map(|&source| of(source)).for_each(|(word, bit)| bits[word] |= bit);
+        return backend.upload(bits);
+    }
+    let mut bits = backend.zeros(words)?;
+    for &source in sources {
+        let (word, _) = of(source);
+        let all = sources.iter().map(|&other| of(other)).filter(|other| other.0 == word);
+        backend.write(&[all.fold(0, |bits, (_, bit)| bits | bit)], B::part_mut(&mut bits, word..word + 1))?;
+    }
+    Ok(bits)
 }
 
 /// Whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex, and each

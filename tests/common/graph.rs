@@ -8,7 +8,7 @@ use crate::random::Random;
 use num_complex::Complex;
 use residua::assemble::to_csr;
 use residua::backend::{
-    Backend, GraphParts, GraphRows, GraphSteps, OffsetsRef, Roots, Space, Sweep, UNREACHED, VectorOps,
+    GraphParts, GraphRows, GraphSteps, OffsetsRef, Roots, Space, Sweep, UNREACHED, VectorOps,
 };
 use residua::graph::{
     Adjacency, Criterion, Permutation, SpreadGraph, bfs, bfs_on, colours, connected_components,

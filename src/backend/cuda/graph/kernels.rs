@@ -44,6 +44,13 @@ kernels! {
         seen: &Slice<u32>,
         reached: &mut Slice<u32>,
     );
+    fn part_queue(
+        rows: u32,
+        offsets: &Slice<I>,
+        last: &Slice<u32>,
+        queue: &mut Slice<u64>,
+        tail: &mut Slice<u64>,
+    );
     fn part_settle(
         n: u32,
         first: u32,
@@ -53,8 +60,7 @@ kernels! {
         reached: &mut Slice<u32>,
         seen: &mut Slice<u32>,
         levels: &mut Slice<u32>,
-        queue: &mut Slice<u64>,
-        tail: &mut Slice<u64>,
+        last: &mut Slice<u32>,
         figures: &mut Slice<f64>,
     );
 }

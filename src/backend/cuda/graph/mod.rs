@@ -59,7 +59,7 @@ impl GraphSteps for Cuda {
         &self,
         rows: GraphRows<'_, Self>,
         pull: bool,
-        frontier: &Frontier<Self>,
+        frontier: &mut Frontier<Self>,
         seen: &Slice<u32>,
         reached: &mut Slice<u32>,
     ) -> Result<()> {

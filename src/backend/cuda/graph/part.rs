@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 pub(super) fn frontier(cuda: Cuda, rows: GraphRows<'_, Cuda>) -> Result<Frontier<Cuda>> {
     super::check_counts(rows.vertices, rows.indices.len())?;
     let entries = rows.rows + rows.neighbours / tuning::BFS_CHUNK as usize + 1;
-    Ok(Frontier { entries: cuda.uninitialised(entries)?, count: cuda.zeros(1)? })
+    let vertices = cuda.uninitialised(rows.rows.div_ceil(u32::BITS as usize))?;
+    Ok(Frontier { vertices, queue: cuda.uninitialised(entries)?, queued: cuda.zeros(1)? })
 }
 
 fn check(rows: GraphRows<'_, Cuda>, seen: usize, reached: usize) -> Result<()> {
@@ -22,7 +23,7 @@ pub(super) fn reach(
     cuda: Cuda,
     rows: GraphRows<'_, Cuda>,
     pull: bool,
-    frontier: &Frontier<Cuda>,
+    frontier: &mut Frontier<Cuda>,
     (seen, reached): (&Slice<u32>, &mut Slice<u32>),
 ) -> Result<()> {
     check(rows, seen.len(), reached.len())?;
@@ -33,15 +34,18 @@ pub(super) fn reach(
             kernels::part_pull(cuda, shape, first, own, offsets, rows.indices, seen, reached)
         });
     }
+    let Frontier { vertices, queue, queued } = frontier;
+    cuda.fill(0, queued)?;
+    with_offsets!(rows.offsets, offsets => {
+        kernels::part_queue(cuda, shape, rows.rows as u32, offsets, vertices, queue, queued)
+    })?;
     // Pushing reads no offsets; the kernel's file is that of their type.
-    let (entries, count) = (&frontier.entries, &frontier.count);
+    let indices = rows.indices;
     match rows.offsets {
         OffsetsRef::Narrow(_) => {
-            kernels::part_push::<u32>(cuda, shape, rows.indices, entries, count, seen, reached)
+            kernels::part_push::<u32>(cuda, shape, indices, queue, queued, seen, reached)
         }
-        OffsetsRef::Wide(_) => {
-            kernels::part_push::<u64>(cuda, shape, rows.indices, entries, count, seen, reached)
-        }
+        OffsetsRef::Wide(_) => kernels::part_push::<u64>(cuda, shape, indices, queue, queued, seen, reached),
     }
 }
 
@@ -56,12 +60,10 @@ pub(super) fn settle(
     check(rows, seen.len(), reached.len())?;
     Error::check_dimension("number of levels", rows.rows, levels.len())?;
     Error::check_dimension("figures", 2, figures.len())?;
-    cuda.fill(0, &mut frontier.count)?;
     cuda.fill(0.0, figures)?;
     let (shape, n) = (tuning::bfs_part(cuda.0.chip), rows.vertices as u32);
     let (first, own) = (rows.first as u32, rows.rows as u32);
     with_offsets!(rows.offsets, offsets => kernels::part_settle(
-        cuda, shape, n, first, own, offsets, level, reached, seen, levels, &mut frontier.entries, &mut frontier.count,
-        figures,
+        cuda, shape, n, first, own, offsets, level, reached, seen, levels, &mut frontier.vertices, figures,
     ))
 }

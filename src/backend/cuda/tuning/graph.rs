@@ -40,7 +40,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("BY_ITSELF", 32),
         ],
         "bfs_part.cu" => {
-            vec![("THREADS", BFS_THREADS), ("CHUNK", BFS_CHUNK), ("ROOM", 2048), ("BY_ITSELF", 32)]
+            vec![("THREADS", THREADS), ("CHUNK", BFS_CHUNK), ("ROOM", 1024), ("BY_ITSELF", 32)]
         }
         "cuthill_mckee.cu" => vec![
             ("THREADS", ORDER_THREADS),
@@ -69,9 +69,9 @@ pub(in crate::backend::cuda) fn bfs(chip: Chip) -> impl Iterator<Item = Shape> {
     in_clusters(chip, Shape::resident(blocks, BFS_THREADS))
 }
 
-/// A block a multiprocessor, for a level on one of several parts.
+/// As many blocks as are resident, for a level on one of several parts.
 pub(in crate::backend::cuda) fn bfs_part(chip: Chip) -> Shape {
-    Shape::new(chip.multiprocessors, BFS_THREADS)
+    Shape::new(8 * chip.multiprocessors, THREADS)
 }
 
 /// A thread a vertex, in the kernels beside the search.

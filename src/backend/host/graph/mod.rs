@@ -35,14 +35,15 @@ impl GraphSteps for Host {
     }
 
     fn frontier(&self, rows: GraphRows<'_, Self>) -> Result<Frontier<Self>> {
-        Ok(Frontier { entries: self.zeros(rows.rows)?, count: self.zeros(1)? })
+        let words = rows.rows.div_ceil(u32::BITS as usize);
+        Ok(Frontier { vertices: self.zeros(words)?, queue: Vec::new(), queued: Vec::new() })
     }
 
     fn bfs_reach(
         &self,
         rows: GraphRows<'_, Self>,
         pull: bool,
-        frontier: &Frontier<Self>,
+        frontier: &mut Frontier<Self>,
         seen: &[u32],
         reached: &mut [u32],
     ) -> Result<()> {

@@ -28,8 +28,8 @@ pub(super) fn reach<O: Offset>(
     check(rows, seen, reached)?;
     let neighbours = |own: usize| &rows.indices[offsets[own].to_usize()..offsets[own + 1].to_usize()];
     if !pull {
-        for &own in &frontier.entries[..frontier.count[0] as usize] {
-            for &w in neighbours(own as usize) {
+        for own in (0..rows.rows).filter(|&own| has(&frontier.vertices, own)) {
+            for &w in neighbours(own) {
                 reached[w as usize / BITS] |= 1 << (w as usize % BITS) & !seen[w as usize / BITS];
             }
         }
@@ -56,24 +56,20 @@ pub(super) fn settle<O: Offset>(
     check(rows, seen, reached)?;
     Error::check_dimension("number of levels", rows.rows, levels.len())?;
     Error::check_dimension("figures", 2, figures.len())?;
-    let (mut count, mut edges) = (0, 0);
+    let words = rows.first / BITS..(rows.first + rows.rows).div_ceil(BITS);
+    let (mut vertices, mut edges) = (0_u32, 0);
     for (word, (reached, seen)) in reached.iter_mut().zip(seen).enumerate() {
-        let mut fresh = std::mem::take(reached) & !*seen;
+        let fresh = std::mem::take(reached) & !*seen;
         *seen |= fresh;
-        while fresh != 0 {
-            let vertex = BITS * word + fresh.trailing_zeros() as usize;
-            fresh &= fresh - 1;
-            if !(rows.first..rows.first + rows.rows).contains(&vertex) {
-                continue;
-            }
-            let own = vertex - rows.first;
-            levels[own] = level;
-            frontier.entries[count] = own as u64;
-            count += 1;
-            edges += offsets[own + 1].to_usize() - offsets[own].to_usize();
+        if words.contains(&word) {
+            frontier.vertices[word - words.start] = fresh;
         }
     }
-    frontier.count[0] = count as u64;
-    figures.copy_from_slice(&[count as f64, edges as f64]);
+    for own in (0..rows.rows).filter(|&own| has(&frontier.vertices, own)) {
+        levels[own] = level;
+        vertices += 1;
+        edges += offsets[own + 1].to_usize() - offsets[own].to_usize();
+    }
+    figures.copy_from_slice(&[f64::from(vertices), edges as f64]);
     Ok(())
 }
