@@ -8,7 +8,7 @@
 // GPUs (peers.cuh). Then no launch stands between: the last block of one kernel stores this rank's sums into the windows
 // of all, and every block of the next one waits for the words of all ranks when it starts, and adds them in the order of
 // ranks. The way between the GPUs is gone while that kernel is started. What other ranks need of p goes to their windows
-// as soon as it is computed, from the blocks that start first, so that the product behind finds it there.
+// from the blocks that have computed it, while the product of the own rows and columns starts.
 //
 // Constants: SCALAR, DIAGONAL, those of krylov.cu and of peers.cuh.
 #include "cg_vectors.cuh"
@@ -91,15 +91,24 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
 // `numbers[k]` go to place `places[k]` of what this rank sends, for k from marks[piece] on.
 DEVICE void send_pieces(u64 block, const T* p, u64 n, u64 rank, u64 ranks, const u64* windows, u64* rounds, u64 room, const u64* starts,
                         const u32* marks, const u32* numbers, const u32* places) {
+    __shared__ u32 found, list[THREADS];
     const u64 round = rounds[SENT] + 1, count = starts[ranks], pieces = (n + THREADS * VEC - 1) / (THREADS * VEC);
     u32 mine = 0;
-    __syncthreads();
-    for (u64 piece = block, u = 0; u < UNROLL && piece < pieces; u++, piece += gridDim.x) {
-        const u32 begin = marks[piece], end = marks[piece + 1];
-        mine += end - begin;
-        for (u32 k = begin + threadIdx.x; k < end; k += THREADS) {
-            const u64 e = places[k], to = part_of(starts, ranks, e);
-            halo_place(windows[to], ranks, room, round, rank)[e - starts[to]] = p[numbers[k]];
+    // Those of the block's pieces that have any, in any order.
+    for (u64 base = block; base < pieces; base += u64(THREADS) * gridDim.x) {
+        __syncthreads();
+        if (threadIdx.x == 0) found = 0;
+        __syncthreads();
+        const u64 piece = base + u64(threadIdx.x) * gridDim.x;
+        if (piece < pieces && marks[piece] < marks[piece + 1]) list[atomicAdd(&found, 1u)] = u32(piece);
+        __syncthreads();
+        for (u32 i = 0; i < found; i++) {
+            const u32 begin = marks[list[i]], end = marks[list[i] + 1];
+            mine += end - begin;
+            for (u32 k = begin + threadIdx.x; k < end; k += THREADS) {
+                const u64 e = places[k], to = part_of(starts, ranks, e);
+                halo_place(windows[to], ranks, room, round, rank)[e - starts[to]] = p[numbers[k]];
+            }
         }
     }
     if (mine == 0 && (count > 0 || block > 0)) return;

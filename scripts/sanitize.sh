@@ -42,6 +42,7 @@ forms() { # tool, group
         echo
         echo "RESIDUA_MULTIPROCESSORS=1" ;;
     *.compressed-grids) echo "RESIDUA_MULTIPROCESSORS=16" ;;
+    racecheck.levels-parts) echo "RESIDUA_MULTIPROCESSORS=1" ;;
     racecheck.*-wide) echo "RESIDUA_CLUSTERS=1 RESIDUA_MULTIPROCESSORS=8" ;;
     racecheck.levels | racecheck.orders | racecheck.orders-components | racecheck.structures | racecheck.wide-offsets | racecheck.streams)
         echo "RESIDUA_CLUSTERS=1" ;;

@@ -104,7 +104,10 @@ pub(super) fn direction<T: Scalar>(
         Error::check_dimension("sums over all parts", 2, sums.map_or(0, Slice::len))?;
     }
     let (_, finished) = cuda.0.workspaces.reduction();
-    let shape = tuning::krylov_map(n, size_of::<T>());
+    let shape = match way {
+        Some(_) => tuning::krylov_part_map(cuda.0.chip, n, size_of::<T>()),
+        None => tuning::krylov_map(n, size_of::<T>()),
+    };
     let (rank, ranks, room) = way.as_ref().map_or((0, 1, 0), |(way, ..)| (way.rank, way.ranks, way.room));
     let first = way.as_ref().map_or(0, |(_, _, sends)| sends.first % shape.blocks as usize) as u64;
     let tables = way.as_ref().map(|(_, starts, sends)| (*starts, *sends));
