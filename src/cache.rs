@@ -49,6 +49,15 @@ impl Hash {
         }
     }
 
+    /// The same of numbers, two at a time: an eighth of the multiplications that their bytes would take.
+    pub(crate) fn add_numbers(&mut self, numbers: &[u32]) {
+        let (pairs, rest) = numbers.as_chunks::<2>();
+        let words = pairs.iter().map(|&[low, high]| u64::from(low) | u64::from(high) << 32);
+        for word in words.chain(rest.iter().map(|&last| u64::from(last))).chain([numbers.len() as u64]) {
+            self.0 = (self.0 ^ u128::from(word)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+
     pub(crate) fn of(bytes: &[u8]) -> u128 {
         let mut hash = Hash::new();
         hash.add(bytes);

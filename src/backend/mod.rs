@@ -98,7 +98,7 @@ pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
 pub use triangular::{Pivots, Side, TriangleParts, TriangularSteps};
 pub use vector::{Coefficient, Hessenberg, InnerProduct, LinearUpdate, VectorOps};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scalar::Element;
 use std::fmt::Debug;
 use std::ops::{DerefMut, Range};
@@ -162,6 +162,28 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// # Errors
     /// On different lengths, and as [`Backend::download`].
     fn read<T: Element>(&self, from: &Self::Slice<T>, to: &mut [T]) -> Result<()>;
+
+    /// The same of parts of a slice, which come one behind the other. Small ones are waited for together: a wait costs a
+    /// device more than a few copies.
+    ///
+    /// # Errors
+    /// As [`Backend::read`].
+    fn read_parts<T: Element>(
+        &self,
+        from: &Self::Slice<T>,
+        parts: &[Range<usize>],
+        to: &mut [T],
+    ) -> Result<()> {
+        let all = parts.iter().map(Range::len).sum();
+        Error::check_dimension("length of the copies' target", all, to.len())?;
+        let mut rest = to;
+        for part in parts {
+            let (here, behind) = rest.split_at_mut(part.len());
+            self.read(Self::part(from, part.clone()), here)?;
+            rest = behind;
+        }
+        Ok(())
+    }
 
     /// The element of a slice of one, as kernels leave what they found: counts, sums, what is wrong. Waits for all work
     /// before it.

@@ -4,7 +4,7 @@
 //! share these lines; in a random order almost every entry needs one of its own. How many lines some windows of
 //! neighbouring rows touch is counted; what they would touch at best is the window's own share of x and as much again.
 
-use crate::backend::{Backend, Host, OffsetsRef, OrderingPrice, with_offsets};
+use crate::backend::{Backend, Host, OrderingPrice, with_offsets};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
@@ -12,8 +12,8 @@ use std::ops::Range;
 
 /// Rows of a window: few enough for their lines to stay in a cache.
 const WINDOW: usize = 1024;
-/// Windows that are looked at, evenly spaced. Two copies each, from a device.
-const WINDOWS: usize = 32;
+/// Windows that are looked at, evenly spaced: a copy of each, from a device.
+const WINDOWS: usize = 16;
 
 /// A prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Benefit {
 }
 
 /// Predicts what reverse Cuthill-McKee would save in `products` products with A: an upper bound, since not every graph
-/// can be numbered well. Looks at some 33000 rows. `price` is that of
+/// can be numbered well. Looks at some 16000 rows. `price` is that of
 /// the backend, [`GraphSteps::ordering_price`](crate::backend::GraphSteps::ordering_price).
 ///
 /// # Errors
@@ -68,19 +68,23 @@ impl Seen {
     /// `line`: entries of x that share one.
     fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, line: usize) -> Result<Self> {
         let (parts, rows) = (a.parts(), a.rows());
-        // The window that touched a line last.
-        let mut last: Vec<u8> = Host.zeros(a.columns() / line + 1)?;
+        // The window that touched a line last, counted from the first line of a window's own.
+        let mut last: Vec<u8> = Vec::new();
         let mut seen = Seen::default();
-        let step = rows.div_ceil(WINDOWS).max(WINDOW);
-        for (start, number) in (0..rows).step_by(step).zip(1..) {
-            let window = start..(start + WINDOW).min(rows);
+        let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
+        let windows: Vec<Range<usize>> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
+        let entries = with_offsets!(parts.offsets, offsets => entries_of(backend, offsets, &windows))?;
+        for ((number, window), entries) in (1..).zip(windows).zip(entries) {
             seen.rows += window.len();
-            let entries = entries_of(backend, parts.offsets, window)?;
             seen.entries += entries.len();
             let mut touched = vec![0; entries.len()];
             backend.read(B::part(parts.indices, entries), &mut touched)?;
+            let line_of = |column: u32| column as usize / line;
+            let lowest = touched.iter().min().map_or(0, |&column| line_of(column));
+            let highest = touched.iter().max().map_or(0, |&column| line_of(column));
+            last.resize(last.len().max(highest - lowest + 1), 0);
             for column in touched {
-                let last = &mut last[column as usize / line];
+                let last = &mut last[line_of(column) - lowest];
                 seen.lines += usize::from(*last != number);
                 *last = number;
             }
@@ -89,22 +93,17 @@ impl Seen {
     }
 }
 
-fn entries_of<B: Backend>(
+/// The entries of windows of rows.
+fn entries_of<B: Backend, O: Offset>(
     backend: &B,
-    offsets: OffsetsRef<'_, B>,
-    rows: Range<usize>,
-) -> Result<Range<usize>> {
-    fn first_and_last<B: Backend, O: Offset>(
-        backend: &B,
-        offsets: &B::Slice<O>,
-        rows: Range<usize>,
-    ) -> Result<Range<usize>> {
-        // One copy of a few kilobytes takes less than two.
-        let mut of_rows = vec![O::default(); rows.len() + 1];
-        backend.read(B::part(offsets, rows.start..rows.end + 1), &mut of_rows)?;
-        Ok(of_rows[0].to_usize()..of_rows[rows.len()].to_usize())
-    }
-    with_offsets!(offsets, offsets => first_and_last(backend, offsets, rows))
+    offsets: &B::Slice<O>,
+    windows: &[Range<usize>],
+) -> Result<Vec<Range<usize>>> {
+    let ends: Vec<Range<usize>> =
+        windows.iter().flat_map(|window| [window.start, window.end].map(|end| end..end + 1)).collect();
+    let mut told = vec![O::default(); ends.len()];
+    backend.read_parts(offsets, &ends, &mut told)?;
+    Ok(told.as_chunks::<2>().0.iter().map(|&[first, last]| first.to_usize()..last.to_usize()).collect())
 }
 
 impl Benefit {

@@ -306,13 +306,35 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
 
     /// Some neighbouring rows, on the host.
     pub(crate) fn window(&self, backend: &B, rows: Range<usize>) -> Result<Csr<V, Host>> {
-        let offsets = self.offsets.as_ref().window(backend, rows.start..rows.end + 1)?;
-        let entries = offsets[0]..offsets[rows.len()];
-        let (mut indices, mut values) = (vec![0; entries.len()], vec![V::zero(); entries.len()]);
-        backend.read(B::part(&self.indices, entries.clone()), &mut indices)?;
-        backend.read(B::part(&self.values, entries), &mut values)?;
-        let offsets = Offsets::Wide(offsets.iter().map(|&offset| (offset - offsets[0]) as u64).collect());
-        Ok(Csr::from_parts_unchecked(rows.len(), self.columns, offsets, indices, values))
+        Ok(self.windows(backend, &[rows])?.pop().expect("a window each"))
+    }
+
+    /// Several such windows: a device is waited for three times, however many there are.
+    pub(crate) fn windows(&self, backend: &B, windows: &[Range<usize>]) -> Result<Vec<Csr<V, Host>>> {
+        let places: Vec<Range<usize>> = windows.iter().map(|rows| rows.start..rows.end + 1).collect();
+        let offsets = self.offsets.as_ref().windows(backend, &places)?;
+        let (mut of_windows, mut rest) = (Vec::with_capacity(windows.len()), &offsets[..]);
+        for rows in windows {
+            let (here, behind) = rest.split_at(rows.len() + 1);
+            of_windows.push(here);
+            rest = behind;
+        }
+        let entries: Vec<Range<usize>> =
+            of_windows.iter().map(|offsets| offsets[0]..offsets[offsets.len() - 1]).collect();
+        let count = entries.iter().map(Range::len).sum();
+        let (mut indices, mut values) = (vec![0; count], vec![V::zero(); count]);
+        backend.read_parts(&self.indices, &entries, &mut indices)?;
+        backend.read_parts(&self.values, &entries, &mut values)?;
+        let mut made = Vec::with_capacity(windows.len());
+        for (rows, offsets) in windows.iter().zip(of_windows).rev() {
+            let first = offsets[0];
+            let behind = indices.len() - (offsets[rows.len()] - first);
+            let offsets = Offsets::Wide(offsets.iter().map(|&offset| (offset - first) as u64).collect());
+            let (indices, values) = (indices.split_off(behind), values.split_off(behind));
+            made.push(Csr::from_parts_unchecked(rows.len(), self.columns, offsets, indices, values));
+        }
+        made.reverse();
+        Ok(made)
     }
 
     /// A copy in the host's memory.

@@ -48,9 +48,10 @@ impl Mesh {
     pub(super) fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let rows = a.rows();
         let (mut bandwidth, mut diagonal) = (0, Vec::new());
-        for start in (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW)) {
-            let window = start..(start + WINDOW).min(rows);
-            for (i, j, value) in a.window(backend, window)?.iter() {
+        let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
+        let windows: Vec<_> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
+        for (start, window) in windows.iter().map(|rows| rows.start).zip(a.windows(backend, &windows)?) {
+            for (i, j, value) in window.iter() {
                 let row = start + i;
                 bandwidth = bandwidth.max(row.abs_diff(j));
                 if row == j {

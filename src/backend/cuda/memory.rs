@@ -123,6 +123,21 @@ impl Backend for Cuda {
         unsafe { self.0.staging.to_host(from.address(), to.as_mut_ptr().cast(), from.bytes()) }
     }
 
+    fn read_parts<T: Element>(&self, from: &Slice<T>, parts: &[Range<usize>], to: &mut [T]) -> Result<()> {
+        let all = parts.iter().map(Range::len).sum();
+        Error::check_dimension("length of the copies' target", all, to.len())?;
+        record::forbid(*self, "a copy to the host")?;
+        let (mut rest, mut pieces) = (to, Vec::with_capacity(parts.len()));
+        for part in parts {
+            let (here, behind) = rest.split_at_mut(part.len());
+            let there = from.part(part.clone());
+            pieces.push((there.address(), here.as_mut_ptr().cast(), there.bytes()));
+            rest = behind;
+        }
+        // SAFETY: each target is as long as its source; every bit pattern on the device was written as an element.
+        unsafe { self.0.staging.several_to_host(&pieces) }
+    }
+
     fn write<T: Element>(&self, from: &[T], to: &mut Slice<T>) -> Result<()> {
         Error::check_dimension("length of the copy's target", from.len(), to.len())?;
         record::forbid(*self, "a copy from the host")?;

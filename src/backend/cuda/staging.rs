@@ -207,15 +207,36 @@ impl Staging {
         Ok(())
     }
 
-    /// The same of several pieces, which are waited for once where they are small: a wait costs more than a few copies.
+    /// The same of several pieces. Small ones are waited for together: a wait costs more than a few copies.
     ///
     /// # Safety
     /// As [`Staging::to_host`] for each (from, to, bytes).
     pub(super) unsafe fn several_to_host(&self, pieces: &[(u64, *mut u8, usize)]) -> Result<()> {
-        if pieces.iter().map(|piece| piece.2).sum::<usize>() > DIRECT {
-            // SAFETY: by the caller.
-            return pieces.iter().try_for_each(|&(from, to, bytes)| unsafe { self.to_host(from, to, bytes) });
+        let mut rest = pieces;
+        while !rest.is_empty() {
+            let ends = rest.iter().scan(0, |end, piece| {
+                *end += piece.2;
+                Some(*end)
+            });
+            let together = ends.take_while(|&end| end <= DIRECT).count();
+            let (now, behind) = rest.split_at(together.max(1));
+            match *now {
+                [(_, _, 0)] => {}
+                // SAFETY: by the caller.
+                [(from, to, bytes)] => unsafe { self.to_host(from, to, bytes) }?,
+                // SAFETY: by the caller, and by what was counted.
+                _ => unsafe { self.together_to_host(now) }?,
+            }
+            rest = behind;
         }
+        Ok(())
+    }
+
+    /// The same of pieces of [`DIRECT`] bytes together at most.
+    ///
+    /// # Safety
+    /// As [`Staging::to_host`] for each.
+    unsafe fn together_to_host(&self, pieces: &[(u64, *mut u8, usize)]) -> Result<()> {
         self.stream.bind()?;
         let small = self.small()?;
         let starts = pieces.iter().scan(0, |end, piece| Some(std::mem::replace(end, *end + piece.2)));

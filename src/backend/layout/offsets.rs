@@ -3,6 +3,7 @@
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
+use std::ops::Range;
 
 /// The largest number of nonzeros that 32-bit offsets can count.
 pub const NARROW_LIMIT: usize = <u32 as Offset>::MAX;
@@ -44,11 +45,11 @@ impl<B: Backend> Offsets<B> {
 }
 
 impl<B: Backend> OffsetsRef<'_, B> {
-    /// Some of the offsets on the host.
-    pub(crate) fn window(&self, backend: &B, places: std::ops::Range<usize>) -> Result<Vec<usize>> {
+    /// Parts of the offsets, one behind the other, on the host.
+    pub(crate) fn windows(&self, backend: &B, places: &[Range<usize>]) -> Result<Vec<usize>> {
         crate::backend::with_offsets!(*self, offsets => {
-            let mut read = vec![Default::default(); places.len()];
-            backend.read(B::part(offsets, places), &mut read)?;
+            let mut read = vec![Default::default(); places.iter().map(Range::len).sum()];
+            backend.read_parts(offsets, places, &mut read)?;
             Ok(read.into_iter().map(Offset::to_usize).collect())
         })
     }

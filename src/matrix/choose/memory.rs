@@ -26,18 +26,21 @@ impl Entry {
         Self { path: folder().filter(|_| keep).map(|folder| folder.join("formats.txt")), key }
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn text(&self) -> String {
         let text = self.path.as_ref().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        text.lines().filter(|line| intact(line).is_some()).map(str::to_string).collect()
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.text().lines().filter(|line| intact(line).is_some()).map(str::to_string).collect()
     }
 
     /// The trials of this key.
     pub(super) fn load(&self) -> Option<Vec<Trial>> {
         let key = format!("{:032x} ", self.key);
-        let lines = self.lines();
-        let line = lines.iter().rev().find(|line| line.starts_with(&key))?;
-        intact(line)?[key.len()..].split_whitespace().map(parse).collect()
+        let text = self.text();
+        let contents = text.lines().rev().filter(|line| line.starts_with(&key));
+        contents.filter_map(intact).next()?[key.len()..].split_whitespace().map(parse).collect()
     }
 
     /// Puts the trials of this key at the end of the file, in the place of older ones.

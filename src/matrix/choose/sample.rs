@@ -2,10 +2,10 @@
 //! the pattern. To look at all rows would cost a device more than many products.
 
 use super::super::{Csr, RowLengths};
-use crate::backend::{BASES, Backend, OffsetsRef, RANGE, SECTION};
+use crate::backend::{BASES, Backend, RANGE, SECTION};
 use crate::cache::Hash;
 use crate::error::Result;
-use crate::scalar::{Offset, Real, Scalar};
+use crate::scalar::{Real, Scalar};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -125,15 +125,12 @@ impl Look {
         }
     }
 
-    /// Takes the lengths of a run's rows, and returns the places of those entries that are to be looked at.
-    fn lengths(&mut self, offsets: &[usize]) -> Range<usize> {
+    /// Takes the lengths of a run's rows.
+    fn lengths(&mut self, offsets: &[usize]) {
         let before = self.lengths.len();
         let length = |pair: &[usize]| u32::try_from(pair[1] - pair[0]).unwrap_or(u32::MAX);
         self.lengths.extend(offsets.windows(2).map(length));
-        let seen: Vec<u8> = self.lengths[before..].iter().flat_map(|length| length.to_le_bytes()).collect();
-        self.hash.add(&seen);
-        let rows = ROWS.min(offsets.len() - 1);
-        offsets[0]..offsets[rows].min(offsets[0] + ENTRIES)
+        self.hash.add_numbers(&self.lengths[before..]);
     }
 
     /// Looks at the entries `range` of the run that starts at row `start`.
@@ -145,31 +142,38 @@ impl Look {
         columns: &[u32],
         numbers: &[Bits],
     ) {
-        let seen: Vec<u8> = columns.iter().flat_map(|column| column.to_le_bytes()).collect();
-        self.hash.add(&seen);
-        let room = if self.values.len() > CODES { 0 } else { ENTRIES };
-        self.values.extend(numbers.iter().take(room));
-        let (mut distances, mut section, mut above) = (HashSet::new(), Vec::new(), None);
+        self.hash.add_numbers(columns);
+        let counts = self.values.len() <= CODES;
+        let (mut distances, mut section) = (HashSet::new(), Vec::new());
+        let (mut line, mut above) = (Vec::new(), None);
         for row in 0..ROWS.min(offsets.len() - 1) {
             let seen =
                 offsets[row].min(range.end) - range.start..offsets[row + 1].min(range.end) - range.start;
-            let line: Vec<i64> = columns[seen.clone()]
-                .iter()
-                .map(|&column| i64::from(column) - (start + row) as i64)
-                .collect();
-            distances.extend(line.iter().copied());
+            line.clear();
+            line.extend(columns[seen.clone()].iter().map(|&column| i64::from(column) - (start + row) as i64));
             section.extend_from_slice(&line);
             if row % SECTION == SECTION - 1 {
                 self.section(&mut section);
             }
             // A row cut off at the end of the run is no kind of its own.
-            if offsets[row + 1] <= range.end {
-                self.variety.rows += 1;
-                let whole = (line.clone(), numbers[seen].to_vec());
-                self.variety.runs += usize::from(above.as_ref() != Some(&whole));
-                self.lines.insert(whole.clone());
-                above = Some(whole);
-                self.kinds.insert(line);
+            let whole = offsets[row + 1] <= range.end;
+            self.variety.rows += usize::from(whole);
+            // Of what is like the row above it, nothing is new.
+            let like = |(distances, numbers_there): &(Vec<i64>, &[Bits])| {
+                *distances == line && *numbers_there == &numbers[seen.clone()]
+            };
+            if whole && above.as_ref().is_some_and(like) {
+                continue;
+            }
+            distances.extend(line.iter().copied());
+            if counts {
+                self.values.extend(&numbers[seen.clone()]);
+            }
+            if whole {
+                self.variety.runs += 1;
+                self.lines.insert((line.clone(), numbers[seen.clone()].to_vec()));
+                self.kinds.insert(line.clone());
+                above = Some((line.clone(), &numbers[seen]));
             }
         }
         self.section(&mut section);
@@ -217,6 +221,12 @@ fn are_held(distances: &[i64]) -> bool {
     rest.is_empty() || high - low < 65535
 }
 
+/// The places of those entries of a run that are looked at.
+fn looked_at(offsets: &[usize]) -> Range<usize> {
+    let rows = ROWS.min(offsets.len() - 1);
+    offsets[0]..offsets[rows].min(offsets[0] + ENTRIES)
+}
+
 /// Looks at a matrix.
 pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Sample> {
     let mut look = Look::new();
@@ -224,22 +234,29 @@ pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
         look.hash.add(&(size as u64).to_le_bytes());
     }
     let runs = RUNS.min(a.rows().div_ceil(ROWS));
-    for run in 0..runs {
-        let (start, end) = (a.rows() * run / runs, a.rows() * (run + 1) / runs);
-        let offsets = match a.parts().offsets {
-            OffsetsRef::Narrow(o) => read(backend, B::part(o, start..end.min(start + LENGTHS) + 1))?,
-            OffsetsRef::Wide(o) => read(backend, B::part(o, start..end.min(start + LENGTHS) + 1))?,
-        };
-        let range = look.lengths(&offsets);
-        let columns = backend.download(B::part(a.parts().indices, range.clone()))?;
-        let numbers = backend.download(B::part(a.parts().values, range.clone()))?;
-        let bits = |v: &V| [v.re(), v.im()].map(|part| part.to_f64().to_bits());
-        let numbers: Vec<Bits> = numbers.iter().map(bits).collect();
-        look.entries(start, &offsets, range, &columns, &numbers);
+    let bounds = (0..runs).map(|run| (a.rows() * run / runs, a.rows() * (run + 1) / runs));
+    let places: Vec<Range<usize>> = bounds.map(|(start, end)| start..end.min(start + LENGTHS) + 1).collect();
+    let offsets = a.parts().offsets.windows(backend, &places)?;
+    let (mut of_runs, mut rest) = (Vec::with_capacity(runs), &offsets[..]);
+    for places in &places {
+        let (here, behind) = rest.split_at(places.len());
+        of_runs.push(here);
+        rest = behind;
+    }
+    let entries: Vec<Range<usize>> = of_runs.iter().map(|offsets| looked_at(offsets)).collect();
+    let count = entries.iter().map(Range::len).sum();
+    let (mut columns, mut numbers) = (vec![0; count], vec![V::zero(); count]);
+    backend.read_parts(a.parts().indices, &entries, &mut columns)?;
+    backend.read_parts(a.parts().values, &entries, &mut numbers)?;
+    let bits = |v: &V| [v.re(), v.im()].map(|part| part.to_f64().to_bits());
+    let numbers: Vec<Bits> = numbers.iter().map(bits).collect();
+    let (mut columns, mut numbers) = (&columns[..], &numbers[..]);
+    for ((places, offsets), range) in places.iter().zip(of_runs).zip(entries) {
+        let (own_columns, other_columns) = columns.split_at(range.len());
+        let (own_numbers, other_numbers) = numbers.split_at(range.len());
+        look.lengths(offsets);
+        look.entries(places.start, offsets, range, own_columns, own_numbers);
+        (columns, numbers) = (other_columns, other_numbers);
     }
     Ok(look.told(a.rows(), a.columns()))
-}
-
-fn read<O: Offset, B: Backend>(backend: &B, offsets: &B::Slice<O>) -> Result<Vec<usize>> {
-    Ok(backend.download(offsets)?.into_iter().map(Offset::to_usize).collect())
 }

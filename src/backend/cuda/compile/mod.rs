@@ -22,6 +22,9 @@ pub use sources::{HEADERS, SOURCES};
 pub use unit::Unit;
 
 use crate::error::Result;
+use crate::lock::lock;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// A kernel file compiled for one chip.
@@ -58,8 +61,14 @@ impl Compiler {
 
     /// Whether the cache seems to have the unit's code for a chip.
     pub(super) fn has_cached(&self, unit: &Unit, chip: (u32, u32)) -> bool {
-        self.target(chip)
-            .is_ok_and(|target| self.entry(sources::source(unit.source()), &unit.options(&target)).is_there())
+        // The name of a file is a hash of all headers too: a third of a millisecond, which is spent once.
+        static ENTRIES: Mutex<BTreeMap<String, cache::Entry>> = Mutex::new(BTreeMap::new());
+        let Ok(target) = self.target(chip) else { return false };
+        let options = unit.options(&target);
+        let key = format!("{} {}", unit.source(), options.join(" "));
+        let mut entries = lock(&ENTRIES);
+        let entry = entries.entry(key);
+        entry.or_insert_with(|| self.entry(sources::source(unit.source()), &options)).is_there()
     }
 
     fn entry(&self, source: &str, options: &[String]) -> cache::Entry {
