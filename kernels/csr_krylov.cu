@@ -136,22 +136,45 @@ DEVICE f32 magnitude(f32 a) { return fabsf(a); }
 DEVICE f64 magnitude(f64 a) { return fabs(a); }
 DEVICE f32 magnitude(c32 a) { return hypotf(a.re, a.im); }
 DEVICE f64 magnitude(c64 a) { return hypot(a.re, a.im); }
-// Numbers that are not negative are ordered as their bits are.
-DEVICE void raise(f32* to, f32 value) { atomicMax(reinterpret_cast<u32*>(to), bits<u32>(value)); }
-DEVICE void raise(f64* to, f64 value) { atomicMax(reinterpret_cast<unsigned long long*>(to), bits<u64>(value)); }
+// Numbers that are not negative are ordered as their bits are. What is as large already is seen first: warps of a matrix
+// with few values would wait for each other at one address.
+template <typename U> DEVICE void raise_bits(U* to, U value) {
+    if (value > *static_cast<volatile U*>(to)) atomicMax(to, value);
+}
+DEVICE void raise(f32* to, f32 value) { raise_bits(reinterpret_cast<u32*>(to), bits<u32>(value)); }
+DEVICE void raise(f64* to, f64 value) { raise_bits(reinterpret_cast<unsigned long long*>(to), bits<unsigned long long>(value)); }
 
 // found, zeroed by the caller: the largest |a_ij|, |a_ij - a_ji| and |a_ij - conj a_ji| of a square matrix; what is not
 // stored is zero, and NaN counts for nothing. LANES threads a row.
-extern "C" __global__ void __launch_bounds__(THREADS) symmetry(u64 rows, const I* offsets, const u32* columns, const V* values, R* found) {
+//
+// An entry and its mirror image are compared once, from above the diagonal. `unmatched`, zeroed by the caller, becomes
+// the entries below it less those that were met as mirror images, each of one entry.
+template <bool BELOW>
+DEVICE void compare_mirrored(u64 rows, const I* offsets, const u32* columns, const V* values, R* found, u64* unmatched) {
     const u32 lane = threadIdx.x % LANES;
     R most[3] = {0, 0, 0};
+    u64 left = 0;
     for (u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) / LANES; row < rows; row += u64(gridDim.x) * THREADS / LANES)
         for (u64 k = offsets[row] + lane, end = offsets[row + 1]; k < end; k += LANES) {
-            const T here = widen<T>::from(values[k]), mirror = entry(columns[k], row, offsets, columns, values);
-            const R seen[3] = {magnitude(here), magnitude(here - mirror), magnitude(here - conj(mirror))};
+            const u64 column = columns[k];
+            const T here = widen<T>::from(values[k]);
+            const R size = magnitude(here);
+            if (size > most[0]) most[0] = size;
+            const bool below = column < row;
+            if (below != BELOW) {
+                left += below;
+                continue;
+            }
+            T mirror = T();
+            const u64 last = offsets[column + 1], at = first_from(columns, u64(offsets[column]), last, row);
+            if (at < last && columns[at] == row) {
+                mirror = widen<T>::from(values[at]);
+                left -= column > row;
+            }
+            const R seen[2] = {magnitude(here - mirror), magnitude(here - conj(mirror))};
 #pragma unroll
-            for (int i = 0; i < 3; i++)
-                if (seen[i] > most[i]) most[i] = seen[i];
+            for (int i = 0; i < 2; i++)
+                if (seen[i] > most[i + 1]) most[i + 1] = seen[i];
         }
 #pragma unroll
     for (int i = 0; i < 3; i++) {
@@ -162,4 +185,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) symmetry(u64 rows, const I
         }
         if (lane_id() == 0 && most[i] > 0) raise(found + i, most[i]);
     }
+    if (!BELOW) {
+        left = warp_sum(left);
+        if (lane_id() == 0 && left) atomicAdd(unmatched, left);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    symmetry(u64 rows, const I* offsets, const u32* columns, const V* values, R* found, u64* unmatched) {
+    compare_mirrored<false>(rows, offsets, columns, values, found, unmatched);
+}
+
+// Entries below the diagonal, where some of them were not met from above.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    symmetry_below(u64 rows, const I* offsets, const u32* columns, const V* values, R* found, u64* unmatched) {
+    if (*unmatched) compare_mirrored<true>(rows, offsets, columns, values, found, unmatched);
 }

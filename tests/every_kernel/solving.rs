@@ -8,6 +8,7 @@ use crate::systems::{Device, Stepwise, poisson2d};
 use crate::{graph, systems};
 use num_complex::Complex;
 use residua::assemble::to_csr;
+use residua::generate::{self, RowLengths};
 use residua::graph::{Adjacency, cuthill_mckee_order};
 use residua::krylov::{Cg, Minres, MultiCg, Outcome, Refinement, SolveOptions};
 use residua::look::Transposed;
@@ -94,6 +95,10 @@ pub fn steps(b: &Cuda) {
     let a = uneven(30);
     let device = b.place(systems::csr_copy(&a));
     assert!(Transposed::of(b, &device).unwrap().is_symmetric());
+    let lower = generate::random(700, 700, RowLengths::Constant(4), 1).unwrap();
+    let (here, there) = (Transposed::of(&Host, &lower).unwrap(), Transposed::of(b, &b.place(lower)).unwrap());
+    assert!(!here.is_symmetric());
+    assert_eq!(here, there);
     let (x, right) = (vector::<f64>(900), vec![0.25; 900]);
     let (mut here, mut there) = (vec![0.0; 900], b.zeros(900).unwrap());
     a.accurate_residual(&Host, 2.0, &right, &x, &mut here).unwrap();

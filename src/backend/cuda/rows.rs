@@ -26,6 +26,15 @@ mod kernel {
             columns: &Slice<u32>,
             values: &Slice<V>,
             found: &mut Slice<T::Real>,
+            unmatched: &mut Slice<u64>,
+        );
+        fn symmetry_below(
+            rows: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<V>,
+            found: &mut Slice<T::Real>,
+            unmatched: &mut Slice<u64>,
         );
     }
     kernels! {
@@ -73,9 +82,10 @@ impl RowFacts for Cuda {
         Error::check_dimension("length of what is found", 3, found.len())?;
         self.fill(T::Real::default(), found)?;
         let shape = tuning::csr(self.0.chip, a.rows, a.indices.len());
-        let rows = a.rows as u64;
+        let (rows, mut left) = (a.rows as u64, self.zeros(1)?);
         with_offsets!(a.offsets, offsets => {
-            kernel::symmetry::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found)
+            kernel::symmetry::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found, &mut left)?;
+            kernel::symmetry_below::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found, &mut left)
         })
     }
 
