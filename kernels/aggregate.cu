@@ -6,7 +6,8 @@
 //
 // Sources: Kelley and Rajamanickam, IPDPS 2022 (independent sets); Vanek, Mandel and Brezina, Computing 56 (1996).
 //
-// Constants: OFFSET (of the graph), MOST_OF_BLOCK (unknowns of a block at most), THREADS.
+// Constants: OFFSET (of the graph), MOST_OF_BLOCK (unknowns of a block at most), LANES (a node, where several take
+// one), THREADS.
 #include "mixing.cuh"
 #include "nodes.cuh"
 
@@ -143,15 +144,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
+// LANES lanes take a node: they read its neighbours side by side, so that long rows do not make few nodes wait. Of two
+// that are preferred alike it is the first.
 extern "C" __global__ void __launch_bounds__(THREADS)
     preferred_partners(u64 n, const I* offsets, const u32* columns, const f32* weights, const u32* sizes,
                        const u32* partner, u64 round, u32* best) {
     const u64 of_round = mixed(round);
-    EACH(i, n) {
+    const u32 lane = lane_id() % LANES, mask = ((1u << LANES) - 1) << (lane_id() / LANES * LANES);
+    EACH(thread, n * LANES) {
+        const u64 i = thread / LANES;
         u32 found = NO_GROUP;
         u64 most = 0;
         if (partner[i] == NO_GROUP)
-            for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+            for (u64 at = offsets[i] + lane; at < offsets[i + 1]; at += LANES) {
                 const u64 j = columns[at];
                 if (j == i || !(weights[at] > 0) || partner[j] != NO_GROUP || sizes[i] + sizes[j] > MOST_OF_BLOCK) continue;
                 const u64 random = mixed(((min(u64(i), j) << 32) | max(u64(i), j)) ^ of_round);
@@ -161,7 +166,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     found = u32(j);
                 }
             }
-        best[i] = found;
+#pragma unroll
+        for (u32 with = LANES / 2; with; with /= 2) {
+            const u64 more = __shfl_xor_sync(mask, most, with);
+            const u32 other = __shfl_xor_sync(mask, found, with);
+            if (more > most || (more == most && other < found)) {
+                most = more;
+                found = other;
+            }
+        }
+        if (lane == 0) best[i] = found;
     }
 }
 

@@ -15,124 +15,294 @@ typedef TARGET J;
 
 constexpr f64 SMALLEST_LUMPED = 0.3;
 
-DEVICE bool is_strong(R threshold, const R* largest, u64 i, u64 j, T value) {
-    const R size = magnitude(value), smaller = min(largest[i], largest[j]);
+DEVICE bool is_strong(R threshold, R largest, R largest_there, T value) {
+    const R size = magnitude(value), smaller = min(largest, largest_there);
     return size > 0 && size >= threshold * smaller;
 }
 
-// Calls `of_row(i, columns, values, length)` for every row, a thread a row. The entries of neighbouring rows lie side
-// by side: they are brought to shared memory first, so that lanes read neighbouring addresses. A block takes as many
-// rows at a time as there is room for by their mean; where they are longer than that, a thread reads its row where it
-// lies.
-template <typename F> DEVICE void each_row(u64 n, const I* offsets, const u32* columns, const T* values, F of_row) {
-    constexpr u32 ROOM = 8 * THREADS;
-    __shared__ u32 near_columns[ROOM];
-    __shared__ T near_values[ROOM];
-    for (u64 tile = u64(blockIdx.x) * THREADS; tile < n; tile += u64(gridDim.x) * THREADS) {
-        const u64 behind = min(tile + THREADS, n), entries = offsets[behind] - offsets[tile];
-        u32 rows = THREADS;
-        while (rows > 8 && entries * rows > u64(ROOM) * THREADS) rows /= 2;
-        for (u64 from = tile; from < behind; from += rows) {
-            const u64 begin = offsets[from], end = offsets[min(from + rows, behind)], i = from + threadIdx.x;
-            const bool near = end - begin <= ROOM;
-            if (near)
+// Entries in shared memory: with what is gathered and written beside them, no more than 48 KiB.
+constexpr u32 ROOM = (sizeof(T) <= 4 ? 8 : sizeof(T) <= 8 ? 4 : 2) * THREADS;
+
+// Rows from .. behind, whose entries are begin .. end; `near` where there is room for these in shared memory.
+struct Tile {
+    u64 from, behind, begin, end;
+    bool near;
+};
+
+// A row's entries, and what stands at their columns.
+template <typename G> struct Row {
+    const u32* columns;
+    const T* values;
+    const G *far, *near;
+    u32 length;
+
+    DEVICE G there(u32 at) const { return near ? near[at] : far[columns[at]]; }
+};
+
+// Calls `of_row(i, row, tile)` for every row, a thread a row; `before(tile)` and `behind(tile)` with all threads of a
+// block, where the tile is near. The entries of neighbouring rows lie side by side: they are brought to shared memory first, and
+// what `far` has at their columns too, so that lanes read neighbouring addresses and a thread does not wait for one
+// entry after the other. `values` and `far` may be null. A block takes as many rows at a time as there is room for by their mean; where they are longer
+// than that, a thread reads its row where it lies.
+template <u32 PLACES = ROOM, typename O, typename G, typename A, typename F, typename B>
+DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* values, const G* far, A before, F of_row,
+                     B behind) {
+    __shared__ u32 near_columns[PLACES];
+    __shared__ T near_values[PLACES];
+    __shared__ G near_there[PLACES];
+    // A multiple of 8; an eighth of the room is for tiles whose rows are longer than the mean.
+    const u64 all = offsets[n], fit = u64(PLACES) * n / 8 * 7 / (all + 1) / 8 * 8;
+    const u32 most = u32(min(u64(THREADS), max(u64(8), fit)));
+    for (u64 first = u64(blockIdx.x) * most; first < n; first += u64(gridDim.x) * most) {
+        const u64 last = min(first + most, n), entries = offsets[last] - offsets[first];
+        u32 rows = most;
+        while (rows > 8 && entries * rows > u64(PLACES) * most) rows = (rows + 1) / 2;
+        for (u64 from = first; from < last; from += rows) {
+            const u64 end_of_rows = min(from + rows, last), begin = offsets[from], end = offsets[end_of_rows];
+            const Tile tile = {from, end_of_rows, begin, end, end - begin <= PLACES};
+            if (tile.near) {
                 for (u64 at = begin + threadIdx.x; at < end; at += THREADS) {
-                    near_columns[at - begin] = columns[at];
-                    near_values[at - begin] = values[at];
+                    const u32 column = columns[at];
+                    near_columns[at - begin] = column;
+                    if (values) near_values[at - begin] = values[at];
+                    if (far) near_there[at - begin] = far[column];
                 }
-            __syncthreads();
-            if (threadIdx.x < rows && i < behind) {
-                const u64 first = offsets[i], place = near ? first - begin : first;
-                of_row(i, (near ? near_columns : columns) + place, (near ? near_values : values) + place,
-                       u32(offsets[i + 1] - first));
+                before(tile);
             }
             __syncthreads();
+            const u64 i = from + threadIdx.x;
+            if (i < end_of_rows) {
+                const u64 start = offsets[i], place = tile.near ? start - begin : start;
+                of_row(i,
+                       Row<G>{(tile.near ? near_columns : columns) + place, (tile.near ? near_values : values) + place,
+                              far, tile.near && far ? near_there + place : nullptr, u32(offsets[i + 1] - start)},
+                       tile);
+            }
+            __syncthreads();
+            // What rows have written is not written again before all threads have come to the next barrier.
+            if (tile.near) behind(tile);
         }
     }
 }
 
+// Where nothing is to be done before rows or behind them.
+struct Nothing {
+    DEVICE void operator()(const Tile&) const {}
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     largest_couplings(u64 n, const I* offsets, const u32* columns, const T* values, R* largest) {
-    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
+    const auto of_row = [=](u64 i, const Row<u8>& row, const Tile&) {
         R most = 0;
-        for (u32 at = 0; at < length; at++)
-            if (js[at] != i) {
-                const R size = magnitude(row[at]);
+        for (u32 at = 0; at < row.length; at++)
+            if (row.columns[at] != i) {
+                const R size = magnitude(row.values[at]);
                 if (size > most) most = size;
             }
         largest[i] = most;
-    });
+    };
+    each_row(n, offsets, columns, values, static_cast<const u8*>(nullptr), Nothing(), of_row, Nothing());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     strong_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest, u32* lengths) {
     if (blockIdx.x == 0 && threadIdx.x == 0) lengths[n] = 0;
-    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
+    const auto of_row = [=](u64 i, const Row<R>& row, const Tile&) {
+        const R own = largest[i];
         u32 strong = 0;
-        for (u32 at = 0; at < length; at++) strong += js[at] != i && is_strong(threshold, largest, i, js[at], row[at]);
+        for (u32 at = 0; at < row.length; at++)
+            strong += row.columns[at] != i && is_strong(threshold, own, row.there(at), row.values[at]);
         lengths[i] = strong;
-    });
+    };
+    each_row(n, offsets, columns, values, largest, Nothing(), of_row, Nothing());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     strong_entries(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest,
                    const J* starts, u32* neighbours, f32* weights) {
-    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
-        u64 place = starts[i];
-        for (u32 at = 0; at < length; at++) {
-            const u64 j = js[at];
-            if (j == i || !is_strong(threshold, largest, i, j, row[at])) continue;
-            neighbours[place] = u32(j);
-            weights[place++] = f32(magnitude(row[at]) / largest[i]);
+    __shared__ u32 near_neighbours[ROOM];
+    __shared__ f32 near_weights[ROOM];
+    const auto of_row = [&](u64 i, const Row<R>& row, const Tile& tile) {
+        const R own = largest[i];
+        u32* const to = tile.near ? near_neighbours : neighbours;
+        f32* const weight_to = tile.near ? near_weights : weights;
+        u64 place = starts[i] - (tile.near ? u64(starts[tile.from]) : 0);
+        for (u32 at = 0; at < row.length; at++) {
+            const u32 j = row.columns[at];
+            if (j == i || !is_strong(threshold, own, row.there(at), row.values[at])) continue;
+            to[place] = j;
+            weight_to[place++] = f32(magnitude(row.values[at]) / own);
+        }
+    };
+    each_row(n, offsets, columns, values, largest, Nothing(), of_row, [&](const Tile& tile) {
+        const u64 first = starts[tile.from], count = starts[tile.behind] - first;
+        for (u64 k = threadIdx.x; k < count; k += THREADS) {
+            neighbours[first + k] = near_neighbours[k];
+            weights[first + k] = near_weights[k];
         }
     });
 }
 
-// Calls `each(is_diagonal, place, column, value)` for the entries of a damped row in their order: strong neighbours,
-// and the diagonal, which A's row may lack.
-template <typename F>
-DEVICE void each_damped(u64 i, const u32* js, const T* row, u32 length, T diagonal, const u32* neighbours, u64 next,
-                        u64 last, F each) {
-    u64 place = next + i;
+// Calls `each(is_diagonal, place, value)` for the entries of a damped row in their order: strong neighbours, at their
+// places in A's row, and the diagonal, which A's row may lack.
+template <typename G, typename F>
+DEVICE void each_damped(u64 i, const Row<G>& row, T diagonal, const u32* neighbours, u32 strong, F each) {
+    u32 next = 0;
     bool before = true;
-    for (u32 at = 0; at < length; at++) {
-        const u64 j = js[at];
+    for (u32 at = 0; at < row.length; at++) {
+        const u32 j = row.columns[at];
         if (before && j >= i) {
-            each(true, place++, u32(i), diagonal);
+            each(true, row.length, diagonal);
             before = false;
         }
-        if (j != i && next < last && neighbours[next] == j) {
-            each(false, place++, u32(j), row[at]);
+        if (j != i && next < strong && neighbours[next] == j) {
+            each(false, at, row.values[at]);
             next++;
         }
     }
-    if (before) each(true, place, u32(i), diagonal);
+    if (before) each(true, row.length, diagonal);
+}
+
+// Calls `write(is_diagonal, place, value)` for the entries of row i of I - omega D^-1 F in their order, which are as many
+// as its strong neighbours and one; `place` is that in A's row, of the diagonal its length.
+template <typename G, typename F>
+DEVICE void damped_row(u64 i, const Row<G>& row, const u32* others, u32 strong, R omega, F write) {
+    u32 next = 0;
+    T diagonal = T(), lumped = T();
+    for (u32 at = 0; at < row.length; at++) {
+        const u32 j = row.columns[at];
+        if (j == i) diagonal = row.values[at];
+        else if (next < strong && others[next] == j) next++;
+        else lumped = lumped + row.values[at];
+    }
+    const T whole = diagonal + lumped;
+    if (real_part(whole) >= R(SMALLEST_LUMPED) * real_part(diagonal)) diagonal = whole;
+    R sum = 0;
+    each_damped(i, row, diagonal, others, strong, [&](bool, u32, T value) { sum += magnitude(value); });
+    const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
+    each_damped(i, row, diagonal, others, strong, [&](bool own, u32 place, T value) {
+        write(own, place, own ? value * scale + from_real<T>(R(1)) : value * scale);
+    });
+}
+
+// Brings the strong couplings of a tile's rows to shared memory. They are entries of A, so that there is room for them.
+template <u32 PLACES> DEVICE void bring_strong(u32* near, const Tile& tile, const J* starts, const u32* neighbours) {
+    const u64 first = starts[tile.from], count = min(u64(starts[tile.behind]) - first, u64(PLACES));
+    for (u64 k = threadIdx.x; k < count; k += THREADS) near[k] = neighbours[first + k];
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     damped_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
                    R omega, u32* indices, T* damped) {
-    each_row(n, offsets, columns, values, [=](u64 i, const u32* js, const T* row, u32 length) {
-        const u64 first = starts[i], last = starts[i + 1];
-        u64 next = first;
-        T diagonal = T(), lumped = T();
-        for (u32 at = 0; at < length; at++) {
-            if (js[at] == i) diagonal = row[at];
-            else if (next < last && neighbours[next] == js[at]) next++;
-            else lumped = lumped + row[at];
+    __shared__ u32 near_neighbours[ROOM];
+    __shared__ u32 near_indices[ROOM + THREADS];
+    __shared__ T near_damped[ROOM + THREADS];
+    const auto before = [&](const Tile& tile) { bring_strong<ROOM>(near_neighbours, tile, starts, neighbours); };
+    const auto of_row = [&](u64 i, const Row<u8>& row, const Tile& tile) {
+        const u32* const others = tile.near ? near_neighbours + (starts[i] - starts[tile.from]) : neighbours + starts[i];
+        const u64 first = starts[i] + i - (tile.near ? starts[tile.from] + tile.from : 0);
+        u32* to = (tile.near ? near_indices : indices) + first;
+        T* value_to = (tile.near ? near_damped : damped) + first;
+        damped_row(i, row, others, u32(starts[i + 1] - starts[i]), omega, [&](bool own, u32 place, T value) {
+            *to++ = own ? u32(i) : row.columns[place];
+            *value_to++ = value;
+        });
+    };
+    const auto behind = [&](const Tile& tile) {
+        const u64 first = starts[tile.from] + tile.from, count = starts[tile.behind] + tile.behind - first;
+        for (u64 k = threadIdx.x; k < count; k += THREADS) {
+            indices[first + k] = near_indices[k];
+            damped[first + k] = near_damped[k];
         }
-        const T whole = diagonal + lumped;
-        if (real_part(whole) >= R(SMALLEST_LUMPED) * real_part(diagonal)) diagonal = whole;
-        R sum = 0;
-        each_damped(i, js, row, length, diagonal, neighbours, first, last,
-                    [&](bool, u64, u32, T value) { sum += magnitude(value); });
-        const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
-        const auto write = [&](bool own, u64 place, u32 column, T value) {
-            indices[place] = column;
-            damped[place] = own ? value * scale + from_real<T>(R(1)) : value * scale;
-        };
-        each_damped(i, js, row, length, diagonal, neighbours, first, last, write);
-    });
+    };
+    each_row(n, offsets, columns, values, static_cast<const u8*>(nullptr), before, of_row, behind);
+}
+
+// Puts a group into an ascending list, unless it is there; the place where it is.
+DEVICE u32 place_in(u32* list, u32& count, u32 group, bool& is_new) {
+    u32 place = count;
+    while (place > 0 && list[place - 1] > group) place--;
+    is_new = place == 0 || list[place - 1] != group;
+    if (!is_new) return place - 1;
+    for (u32 k = count; k > place; k--) list[k] = list[k - 1];
+    list[place] = group;
+    count++;
+    return place;
+}
+
+// How many groups are among a node and its strong neighbours.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    smoothed_lengths(u64 n, const J* starts, const u32* neighbours, const u32* group, u32* lengths) {
+    __shared__ u32 lists[ROOM + THREADS];
+    if (blockIdx.x == 0 && threadIdx.x == 0) lengths[n] = 0;
+    const auto of_row = [&](u64 i, const Row<u32>& row, const Tile& tile) {
+        const u32 own = group[i];
+        u32 count = 0;
+        if (tile.near) {
+            u32* const list = lists + (starts[i] - tile.begin) + threadIdx.x;
+            bool is_new;
+            if (own != NO_GROUP) place_in(list, count, own, is_new);
+            for (u32 at = 0; at < row.length; at++)
+                if (row.there(at) != NO_GROUP) place_in(list, count, row.there(at), is_new);
+        } else {
+            count = own != NO_GROUP;
+            for (u32 at = 0; at < row.length; at++) {
+                bool is_new = row.there(at) != NO_GROUP && row.there(at) != own;
+                for (u32 k = 0; k < at && is_new; k++) is_new = row.there(k) != row.there(at);
+                count += is_new;
+            }
+        }
+        lengths[i] = count;
+    };
+    each_row(n, starts, neighbours, static_cast<const T*>(nullptr), group, Nothing(), of_row, Nothing());
+}
+
+// (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of its group g. Products of an entry are
+// added one by one in the order of A's row.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    smoothed_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
+                     R omega, const u32* group, const R* vector, const R* norms, const J* places, u32* indices,
+                     T* smoothed) {
+    constexpr u32 PLACES = ROOM < 4 * THREADS ? ROOM : 4 * THREADS;
+    __shared__ u32 near_neighbours[PLACES];
+    __shared__ R near_parts[PLACES];
+    __shared__ u32 near_indices[PLACES + THREADS];
+    __shared__ T near_smoothed[PLACES + THREADS];
+    const auto part_of = [=](u32 j, u32 g) { return g == NO_GROUP ? R(0) : vector[j] / norms[g]; };
+    const auto before = [&](const Tile& tile) {
+        bring_strong<PLACES>(near_neighbours, tile, starts, neighbours);
+        for (u64 at = tile.begin + threadIdx.x; at < tile.end; at += THREADS)
+            near_parts[at - tile.begin] = part_of(columns[at], group[columns[at]]);
+    };
+    const auto of_row = [&](u64 i, const Row<u32>& row, const Tile& tile) {
+        const u32* const others = tile.near ? near_neighbours + (starts[i] - starts[tile.from]) : neighbours + starts[i];
+        const R* const parts = near_parts + (offsets[i] - tile.begin);
+        const u64 first = places[i] - (tile.near ? u64(places[tile.from]) : 0);
+        u32* const list = (tile.near ? near_indices : indices) + first;
+        T* const sums = (tile.near ? near_smoothed : smoothed) + first;
+        u32 count = 0;
+        damped_row(i, row, others, u32(starts[i + 1] - starts[i]), omega, [&](bool own, u32 place, T value) {
+            const u32 g = own ? group[i] : row.there(place);
+            if (g == NO_GROUP) return;
+            const R part = own ? part_of(u32(i), g) : tile.near ? parts[place] : part_of(row.columns[place], g);
+            const T product = value * from_real<T>(part);
+            bool is_new;
+            const u32 before = count, to = place_in(list, count, g, is_new);
+            if (is_new) {
+                for (u32 k = before; k > to; k--) sums[k] = sums[k - 1];
+                sums[to] = T();
+            }
+            sums[to] = sums[to] + product;
+        });
+    };
+    const auto behind = [&](const Tile& tile) {
+        const u64 first = places[tile.from], count = places[tile.behind] - first;
+        for (u64 k = threadIdx.x; k < count; k += THREADS) {
+            indices[first + k] = near_indices[k];
+            smoothed[first + k] = near_smoothed[k];
+        }
+    };
+    each_row<PLACES>(n, offsets, columns, values, group, before, of_row, behind);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -173,18 +343,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_sums(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f64 threshold, R* sums,
                 u32* strong) {
     u32 count = 0;
-    each_row(n, offsets, columns, values, [=, &count](u64 i, const u32* js, const T* row, u32 length) {
+    const auto of_row = [=, &count](u64 i, const Row<f64>& row, const Tile&) {
+        const f64 own = scales[i];
         f64 sum = 0, strongest = 0;
-        for (u32 at = 0; at < length; at++) {
-            const u64 j = js[at];
-            const f64 scaled = f64(magnitude(row[at])) * scales[j];
+        for (u32 at = 0; at < row.length; at++) {
+            const f64 scaled = f64(magnitude(row.values[at])) * row.there(at);
             sum += scaled;
-            if (j != i) strongest = max(strongest, scaled * scales[i]);
+            if (row.columns[at] != i) strongest = max(strongest, scaled * own);
         }
         count += strongest > threshold;
-        const R inverse = R(scales[i] / sum);
+        const R inverse = R(own / sum);
         sums[i] = finite(inverse) ? inverse : R(0);
-    });
+    };
+    each_row(n, offsets, columns, values, scales, Nothing(), of_row, Nothing());
     count = warp_sum(count);
     if (lane_id() == 0 && count) atomicAdd(strong, count);
 }

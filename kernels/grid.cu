@@ -26,58 +26,97 @@ DEVICE Point point_of(u64 number, u32 nx, u32 ny) {
 
 DEVICE u64 number_of(Point p, u32 nx, u32 ny) { return p.at[0] + u64(nx) * (p.at[1] + u64(ny) * p.at[2]); }
 
-// values = P^T A P. A thread has one entry: the sum of those between the points of its box and of another. *unfit
+// Entries of the points of a box that are summed up in an entry of the box's row: 8 points, 27 neighbours.
+constexpr u32 ITEMS = 8 * 27;
+
+// Which of the points of a box, and which of its entries.
+struct Item {
+    u32 within, entry;
+    i32 by[3];
+};
+
+DEVICE i32 step_of(u32 bit, u32 axis) { return i32(axis == 0 ? bit % 3 : axis == 1 ? bit / 3 % 3 : bit / 9) - 1; }
+
+// The same in a word: 3 bits, 5 bits, and 2 bits a step.
+DEVICE u32 packed(u32 within, u32 entry, u32 bit) {
+    return within | entry << 3 | u32(step_of(bit, 0) + 1) << 8 | u32(step_of(bit, 1) + 1) << 10 | u32(step_of(bit, 2) + 1) << 12;
+}
+DEVICE Item unpacked(u32 word) {
+    return {word & 7, word >> 3 & 31, {i32(word >> 8 & 3) - 1, i32(word >> 10 & 3) - 1, i32(word >> 12 & 3) - 1}};
+}
+
+// The k-th bit that is set.
+DEVICE u32 bit_of(u32 set, u32 k) {
+    for (u32 i = 0; i < k; i++) set &= set - 1;
+    return __ffs(set) - 1;
+}
+
+// values = P^T A P. A thread has one entry: the sum of those between the points of its box and of another, in the order
+// of points and, of each, of entries. Which these are is the same for all boxes: a block lists them first. *unfit
 // becomes 1 where an entry leads out of the grid to another line, or is infinite or NaN.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_coarser(u32 nx, u32 ny, u32 nz, u32 neighbours, const T* fine, T* values, u32* unfit) {
-    const u32 sizes[3] = {nx, ny, nz};
-    const u32 cx = (nx + 1) / 2, cy = (ny + 1) / 2, cz = (nz + 1) / 2, count = __popc(neighbours);
+    __shared__ u32 items[ITEMS], starts[28];
+    __shared__ u8 entry_of[ITEMS];
+    const u32 sizes[3] = {nx, ny, nz}, count = __popc(neighbours);
+    for (u32 t = threadIdx.x; t < 8 * count; t += THREADS) {
+        const u32 other = bit_of(neighbours, t % count);
+        u32 to = 0;
+        // Which box a step from an even or odd place leads to, rounded down.
+        for (u32 axis = 0, each = 1; axis < 3; axis++, each *= 3)
+            to += each * (u32(i32(t / count >> axis & 1) + step_of(other, axis) + 2) / 2);
+        entry_of[t] = u8(__popc(neighbours & ((1u << to) - 1)));
+    }
+    __syncthreads();
+    // An entry's items are behind those of the entries before, in their own order.
+    for (u32 t = threadIdx.x; t < 8 * count; t += THREADS) {
+        u32 place = 0;
+        for (u32 i = 0; i < 8 * count; i++) place += entry_of[i] < entry_of[t] || (entry_of[i] == entry_of[t] && i < t);
+        items[place] = packed(t / count, t % count, bit_of(neighbours, t % count));
+    }
+    for (u32 k = threadIdx.x; k <= count; k += THREADS) {
+        u32 before = 0;
+        for (u32 i = 0; i < 8 * count; i++) before += entry_of[i] < k;
+        starts[k] = before;
+    }
+    __syncthreads();
+    const u32 cx = (nx + 1) / 2, cy = (ny + 1) / 2, cz = (nz + 1) / 2;
     const u64 boxes = u64(cx) * cy * cz, sections = (boxes + SECTION - 1) / SECTION;
     const u64 entries = sections * SECTION * count;
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < entries; e += u64(gridDim.x) * THREADS) {
-        const u64 row = e / (u64(SECTION) * count) * SECTION + e % SECTION;
-        const u32 k = u32(e / SECTION % count);
-        // The k-th bit that is set.
-        u32 rest = neighbours;
-        for (u32 i = 0; i < k; i++) rest &= rest - 1;
-        const u32 bit = __ffs(rest) - 1;
-        const i32 to[3] = {i32(bit % 3) - 1, i32(bit / 3 % 3) - 1, i32(bit / 9) - 1};
-        const i64 column = i64(row) + to[0] + i64(cx) * (to[1] + i64(cy) * to[2]);
-        if (row >= boxes || column < 0 || column >= i64(boxes)) {
-            memset(values + e, 255, sizeof(T));
-            continue;
-        }
-        const bool diagonal = bit == 13;
-        const Point box = point_of(row, cx, cy);
+        // Lanes of a warp have the same entry of neighbouring rows.
+        const u64 section = e / SECTION / count, row = section * SECTION + e % SECTION;
+        const u32 k = u32(e / SECTION - section * count), bit = bit_of(neighbours, k);
+        const i64 column = i64(row) + step_of(bit, 0) + i64(cx) * (step_of(bit, 1) + i64(cy) * step_of(bit, 2));
         T sum = T();
-        for (u32 within = 0; within < 8; within++) {
+        if (row < boxes) {
+            const Point box = point_of(row, cx, cy);
+            u32 last = 8;
+            u64 from = 0;
             Point point;
-            bool inside = true;
-            for (u32 axis = 0; axis < 3; axis++) {
-                point.at[axis] = 2 * box.at[axis] + (within >> axis & 1);
-                inside &= point.at[axis] < sizes[axis];
-            }
-            if (!inside) continue;
-            const u64 from = first_place(number_of(point, nx, ny), count);
-            u32 left = neighbours;
-            for (u32 i = 0; left; i++, left &= left - 1) {
-                const u32 other = __ffs(left) - 1;
-                const i32 by[3] = {i32(other % 3) - 1, i32(other / 3 % 3) - 1, i32(other / 9) - 1};
-                bool same = true, there = true;
-                for (u32 axis = 0; axis < 3; axis++) {
-                    // Which box a step from an even or odd place leads to, rounded down.
-                    same &= ((i32(within >> axis & 1) + by[axis] + 2) / 2 - 1) == to[axis];
-                    there &= u32(i32(point.at[axis]) + by[axis]) < sizes[axis];
+            bool inside = false;
+            for (u32 at = starts[k]; at < starts[k + 1]; at++) {
+                const Item item = unpacked(items[at]);
+                if (item.within != last) {
+                    last = item.within;
+                    inside = true;
+                    for (u32 axis = 0; axis < 3; axis++) {
+                        point.at[axis] = 2 * box.at[axis] + (last >> axis & 1);
+                        inside &= point.at[axis] < sizes[axis];
+                    }
+                    from = first_place(number_of(point, nx, ny), count);
                 }
-                // The diagonal's thread looks at every entry once.
-                if (!same && !diagonal) continue;
-                const T value = fine[from + u64(i) * SECTION];
+                if (!inside) continue;
+                const T value = fine[from + u64(item.entry) * SECTION];
                 if (is_no_entry(value)) continue;
-                if (diagonal && (!finite(value) || (!there && magnitude(value) != 0))) *unfit = 1;
-                if (same) sum = sum + value;
+                bool there = true;
+                for (u32 axis = 0; axis < 3; axis++) there &= u32(i32(point.at[axis]) + item.by[axis]) < sizes[axis];
+                if (!finite(value) || (!there && magnitude(value) != 0)) *unfit = 1;
+                sum = sum + value;
             }
         }
-        values[e] = sum;
+        if (row < boxes && column >= 0 && column < i64(boxes)) values[e] = sum;
+        else memset(values + e, 255, sizeof(T));
     }
 }
 

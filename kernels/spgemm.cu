@@ -14,7 +14,8 @@
 // Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
 // Constants: OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), SLOTS (of its table: a power of two), BLOCK_SLOTS
-// (of a block's), LARGE, LONG (products from which a row is one of a block, and one of spgemm_long.cu), THREADS.
+// (of a block's), LARGE, LONG (products from which a row is one of a block, and one of spgemm_long.cu), CLASS_LANES
+// (lanes a row whose products are counted), THREADS.
 #include "hash_table.cuh"
 
 typedef OFFSET I;
@@ -28,15 +29,21 @@ DEVICE u32 group_sum(u32 v, u32 mask) {
 
 // 0: no products. 1 to 5: as many as are sorted, at most a, b, c, d or e, which ascend but for those that are 0: for
 // columns that are too large. 6: as many as a warp's table has room for. 7: a block's. 8: more.
+// CLASS_LANES lanes take a row, and read its entries side by side.
 extern "C" __global__ void __launch_bounds__(THREADS)
     product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b, u32 c, u32 d,
                     u32 e, u32* classes) {
-    for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
+    const u32 lane = lane_id() % CLASS_LANES, mask = ((1u << CLASS_LANES) - 1) << (lane_id() / CLASS_LANES * CLASS_LANES);
+    for (u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) / CLASS_LANES; row < rows;
+         row += u64(gridDim.x) * THREADS / CLASS_LANES) {
         u64 products = 0;
-        for (u64 at = a_offsets[row]; at < a_offsets[row + 1] && products < LONG; at++) {
+        for (u64 at = a_offsets[row] + lane, end = a_offsets[row + 1]; at < end; at += CLASS_LANES) {
             const u64 k = a_columns[at];
             products += b_offsets[k + 1] - b_offsets[k];
         }
+#pragma unroll
+        for (u32 with = CLASS_LANES / 2; with; with /= 2) products += __shfl_xor_sync(mask, products, with);
+        if (lane) continue;
         classes[row] = products == 0   ? 0
                        : products <= a ? 1
                        : products <= b ? 2

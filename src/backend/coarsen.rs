@@ -54,6 +54,31 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
+    /// `lengths[i]` = groups among node i and its strong neighbours: the entries of a row of what
+    /// [`CoarseningSteps::smoothed_entries`] makes. `lengths` has one element more, which becomes 0.
+    fn smoothed_lengths(
+        &self,
+        strong: CsrPattern<'_, Self>,
+        group: &Self::Slice<u32>,
+        lengths: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// The entries of (I - omega D^-1 F) P, the first factor being that of [`CoarseningSteps::damped_entries`], and P
+    /// having in row j a `vector[j]` / `norms[g]` in the column of the group g of j. It has the bits of their product.
+    #[allow(clippy::too_many_arguments)]
+    fn smoothed_entries<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        strong: CsrPattern<'_, Self>,
+        omega: V::Real,
+        group: &Self::Slice<u32>,
+        vector: &Self::Slice<V::Real>,
+        norms: &Self::Slice<V::Real>,
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut Self::Slice<u32>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
     /// The entries of the matrix that takes a group's value times `vector` to its nodes; `offsets` counts nodes in
     /// groups.
     fn group_entries<V: Scalar>(

@@ -5,7 +5,7 @@ use super::lengths::{RowLengths, scanned};
 use super::sparse::product_op;
 use super::storage::{FREE_PADDING, MOST_PADDING, Storage};
 use crate::backend::{
-    Backend, Conversions, DIA_SECTION, DiaFill, DiaParts, Grid, Host, Neighbours, mirrored, steps,
+    Backend, Conversions, CsrParts, DIA_SECTION, DiaFill, DiaParts, Grid, Host, Neighbours, mirrored, steps,
 };
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -164,6 +164,13 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
         Self::whole_of(backend, a, Self::found(backend, a)?)
     }
 
+    /// The same of arrays whose diagonals are known.
+    pub(crate) fn whole_of_known(backend: &B, a: CsrParts<'_, V, B>, distances: Vec<i64>) -> Result<Self> {
+        let (rows, nonzeros) = (a.rows, B::len(a.indices));
+        Self::storage_of(rows, nonzeros, distances.len(), size_of::<V>()).check(Self::NAME)?;
+        Ok(Self::filled(backend, a, 0, distances)?.expect("all diagonals hold all entries"))
+    }
+
     /// Converts to half of the matrix, wherever there is one: not where a row is not the mirror image of its column,
     /// bit by bit, or where all entries are on the main diagonal.
     ///
@@ -183,7 +190,7 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
     }
 
     fn whole_of(backend: &B, a: &Csr<V, B>, found: Vec<i64>) -> Result<Self> {
-        Ok(Self::filled(backend, a, 0, found)?.expect("all diagonals hold all entries"))
+        Ok(Self::filled(backend, a.parts(), 0, found)?.expect("all diagonals hold all entries"))
     }
 
     fn half_of(backend: &B, a: &Csr<V, B>, found: &[i64]) -> Result<Option<Self>> {
@@ -191,15 +198,21 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
         if mirrored == 0 || !backend.seems_symmetric(a.parts())? {
             return Ok(None);
         }
-        Self::filled(backend, a, mirrored, found[mirrored..].to_vec())
+        Self::filled(backend, a.parts(), mirrored, found[mirrored..].to_vec())
     }
 
     /// With these diagonals stored; `None` where entries have no mirror image among `mirrored` of them.
-    fn filled(backend: &B, a: &Csr<V, B>, mirrored: usize, distances: Vec<i64>) -> Result<Option<Self>> {
-        let mut values = backend.buffer(padded(a.rows()) * distances.len())?;
+    fn filled(
+        backend: &B,
+        a: CsrParts<'_, V, B>,
+        mirrored: usize,
+        distances: Vec<i64>,
+    ) -> Result<Option<Self>> {
+        let (rows, columns, nonzeros) = (a.rows, a.columns, B::len(a.indices));
+        let mut values = backend.buffer(padded(rows) * distances.len())?;
         let steps = backend.upload(steps(&distances, mirrored))?;
         let distances = backend.upload(distances)?;
-        match backend.csr_to_dia(a.parts(), mirrored, &distances, &mut values)? {
+        match backend.csr_to_dia(a, mirrored, &distances, &mut values)? {
             DiaFill::Whole => {}
             DiaFill::Unlike => return Ok(None),
             DiaFill::Lost => {
@@ -207,7 +220,6 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
                 return Err(Error::Refused { format: Self::NAME, reason });
             }
         }
-        let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
         Ok(Some(Self { rows, columns, nonzeros, mirrored, distances, steps, values }))
     }
 

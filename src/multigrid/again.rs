@@ -84,15 +84,24 @@ impl<B: MultigridBackend> Kept<B> {
         let (mut kept, mut new) = (Vec::with_capacity(plans.len()), Vec::<NewLevel<T, B>>::new());
         let mut before = None;
         for plan in plans {
-            let tentative = plan.groups.tentative(backend, before.replace(&plan.groups))?;
+            let before = before.replace(&plan.groups);
             let a = new.last().map_or(a, |level| &level.coarse);
             let (strong, prolongation) = if plan.smoothed {
                 let strong = strong_couplings(backend, a, &plan.nodes, options.strength)?;
-                let damping = damping(backend, a, &plan.nodes, strong.parts().pattern(), OMEGA)?;
-                let p = multiply(backend, &damping, &tentative)?;
+                let pattern = strong.parts().pattern();
+                let smoothed = plan
+                    .groups
+                    .with_parts(backend, before, |parts| parts.smoothed(backend, a, pattern, OMEGA, None))?;
+                let p = match smoothed {
+                    Some(p) => p,
+                    None => {
+                        let damping = damping(backend, a, &plan.nodes, pattern, OMEGA)?;
+                        multiply(backend, &damping, &plan.groups.tentative(backend, before)?)?
+                    }
+                };
                 (Some(Strong::of(strong)), p)
             } else {
-                (None, tentative)
+                (None, plan.groups.tentative(backend, before)?)
             };
             let restriction = conjugate_transpose(backend, &prolongation)?;
             let places = places_in_transpose(backend, &prolongation, &restriction)?;
@@ -115,16 +124,26 @@ impl<B: MultigridBackend> Kept<B> {
         let mut before = None;
         for (number, (plan, kept)) in plans.iter().zip(&self.levels).enumerate() {
             let a = new.last().map_or(a, |level| &level.coarse);
-            let tentative = plan.groups.tentative(backend, before.replace(&plan.groups))?;
+            let before = before.replace(&plan.groups);
             let patterns = patterns(cycle, number).expect("the cycle has matrices in compressed rows");
             let prolongation = match &kept.strong {
                 Some(strong) => {
-                    let damping = damping(backend, a, &plan.nodes, strong.pattern(), OMEGA)?;
-                    let mut p = on_pattern(backend, patterns.prolongation)?;
-                    multiply_again(backend, &damping, &tentative, &mut p)?;
-                    p
+                    let known = Some(patterns.prolongation);
+                    let smoothed = plan.groups.with_parts(backend, before, |parts| {
+                        parts.smoothed(backend, a, strong.pattern(), OMEGA, known)
+                    })?;
+                    match smoothed {
+                        Some(p) => p,
+                        None => {
+                            let damping = damping(backend, a, &plan.nodes, strong.pattern(), OMEGA)?;
+                            let mut p = on_pattern(backend, patterns.prolongation)?;
+                            let tentative = plan.groups.tentative(backend, before)?;
+                            multiply_again(backend, &damping, &tentative, &mut p)?;
+                            p
+                        }
+                    }
                 }
-                None => tentative,
+                None => plan.groups.tentative(backend, before)?,
             };
             let mut restriction = on_pattern::<T, B>(backend, patterns.restriction)?;
             backend.gather(prolongation.parts().values, &kept.places, restriction.values_mut())?;

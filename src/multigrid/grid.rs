@@ -11,8 +11,8 @@ use super::dense;
 use super::options::{LevelFacts, MultigridFacts, MultigridOptions};
 use super::smoother::{Scaling, Smoother};
 use crate::backend::{
-    DIA_SECTION, Grid, GridMatrix, Host, NEIGHBOURS, Neighbours, first_place, grid_values, is_no_entry,
-    no_entry,
+    CsrParts, DIA_SECTION, Diagonals, Grid, GridMatrix, Host, NEIGHBOURS, Neighbours, first_place,
+    grid_values, is_no_entry, no_entry,
 };
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
@@ -24,8 +24,8 @@ const LEAST_SIDE: i64 = 3;
 /// Levels below the finest that are solved by two cycles each.
 const TWICE: usize = 2;
 
-/// A level of so many points is small enough to be looked at on the host.
-const LOOKED_AT: usize = 50_000;
+/// A level of so many points is small enough to be looked at on the host: up to a millisecond was spent on 32^3.
+const LOOKED_AT: usize = 5_000;
 
 /// The weakest of the couplings along x, y and z, as a part of the strongest, with which boxes as wide as high suit.
 const COMPARABLE: f64 = 0.25;
@@ -76,46 +76,70 @@ fn closed(neighbours: Neighbours) -> Neighbours {
     neighbours.iter().flat_map(nearer).fold(neighbours, Neighbours::with)
 }
 
-/// The cycle and its levels for a matrix on a grid; none where the matrix is on no grid, where couplings along one axis
-/// are much weaker than along another, or where values are infinite or NaN.
-pub(super) fn hierarchy<T, B>(
+/// A grid that a matrix is on.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) grid: Grid,
+    pub(super) neighbours: Neighbours,
+    /// From a row to each column that has an entry.
+    distances: Vec<i64>,
+}
+
+/// The grid of a matrix of which levels can be made; none where the matrix is on no grid, or where couplings along one
+/// axis are much weaker than along another. `known`: its diagonals, where somebody has looked for them.
+pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     options: &MultigridOptions,
-) -> Result<Option<(Cycle<T, B>, MultigridFacts)>>
-where
-    T: Scalar,
-    B: MultigridBackend,
-{
+    known: Option<&Diagonals>,
+) -> Result<Option<Found>> {
     if a.rows() <= options.coarsest_rows {
         return Ok(None);
     }
-    let Some((grid, neighbours)) = found(backend, a)? else { return Ok(None) };
-    if options.real_eigenvalues && !are_comparable(&local_ratios(backend, a, grid, neighbours)?) {
+    let found = match known {
+        Some(known) => of_diagonals(a.rows(), known),
+        None => found(backend, a)?,
+    };
+    let Some(found) = found else { return Ok(None) };
+    if options.real_eigenvalues && !are_comparable(&local_ratios(backend, a, found.grid, found.neighbours)?) {
         return Ok(None);
     }
-    let Ok(finest) = Dia::whole_from_csr(backend, a) else { return Ok(None) };
+    Ok(Some(found))
+}
+
+/// The cycle and its levels for a matrix on the grid that was found. None as for [`levels`].
+pub(super) fn hierarchy<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: CsrParts<'_, T, B>,
+    Found { grid, neighbours, distances }: Found,
+    options: &MultigridOptions,
+) -> Result<Option<(Cycle<T, B>, MultigridFacts)>> {
+    let Ok(finest) = Dia::whole_of_known(backend, a, distances) else { return Ok(None) };
     levels(backend, (grid, neighbours), finest, options, 0)
 }
 
 /// The grid of a matrix, where it is on one.
-pub(super) fn found<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    a: &Csr<T, B>,
-) -> Result<Option<(Grid, Neighbours)>> {
+pub(super) fn found<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<Option<Found>> {
     if a.nonzeros() > NEIGHBOURS * a.rows() {
         return Ok(None);
     }
     let (size, parts) = ((a.rows(), a.columns()), a.parts());
     let found = backend.diagonals(size, parts.offsets, parts.indices, NEIGHBOURS)?;
-    if found.distances.len() != found.count {
-        return Ok(None);
-    }
-    let Some((grid, neighbours)) = of_distances(a.rows(), &found.distances) else { return Ok(None) };
-    Ok((closed(neighbours) == neighbours).then_some((grid, neighbours)))
+    Ok(of_diagonals(a.rows(), &found))
 }
 
-/// The levels from a matrix on a grid down, of which `above` levels lie above this one. None as for [`hierarchy`].
+/// The same of a matrix whose diagonals are known.
+fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
+    if found.distances.len() != found.count {
+        return None;
+    }
+    let (grid, neighbours) = of_distances(rows, &found.distances)?;
+    let distances = found.distances.clone();
+    (closed(neighbours) == neighbours).then_some(Found { grid, neighbours, distances })
+}
+
+/// The levels from a matrix on a grid down, of which `above` levels lie above this one. None where couplings along one
+/// axis are much weaker than along another, where an entry leads out of the grid, or where values are infinite or NaN.
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (mut grid, neighbours): (Grid, Neighbours),
@@ -213,8 +237,9 @@ where
     let rows = a.rows();
     let directions: Vec<([i64; 3], i64)> = neighbours.iter().map(|by| (by, grid.distance(by))).collect();
     let (mut ratios, mut points) = ([0.0; 6], [0.0; 6]);
-    for start in (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW)) {
-        let window = a.window(backend, start..(start + WINDOW).min(rows))?;
+    let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
+    let windows: Vec<_> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
+    for (start, window) in windows.iter().map(|rows| rows.start).zip(a.windows(backend, &windows)?) {
         for i in 0..window.rows() {
             let (columns, values) = window.row(i);
             let row = (start + i) as i64;
@@ -259,9 +284,11 @@ fn direction(by: [i64; 3]) -> Option<usize> {
 /// Whether the couplings along all axes are about as strong.
 fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bool {
     let (mut sums, points) = ([0.0; 3], grid.points());
+    let away: Vec<[i64; 3]> = neighbours.iter().collect();
     for row in 0..points {
-        for (k, by) in neighbours.iter().enumerate() {
-            let value = values[first_place(row, neighbours.count()) + k * DIA_SECTION];
+        let first = first_place(row, away.len());
+        for (k, by) in away.iter().enumerate() {
+            let value = values[first + k * DIA_SECTION];
             if !is_no_entry(value) {
                 (0..3).filter(|&axis| by[axis] != 0).for_each(|axis| sums[axis] += value.abs().to_f64());
             }

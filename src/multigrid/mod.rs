@@ -29,7 +29,7 @@
 //! | `cycle` | the way through the levels, on any backend |
 //! | `spread` | levels whose rows are spread over several parts |
 
-use crate::backend::{CoarseningSteps, Conversions, GridSteps, PreconditionSteps, Products};
+use crate::backend::{CoarseningSteps, Conversions, Diagonals, GridSteps, PreconditionSteps, Products};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::{Preconditioner, Workspace};
@@ -55,7 +55,7 @@ use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
-use setup::{Hierarchy, Plan};
+use setup::{Hierarchy, Matrices, Plan};
 use smoother::{Scaling, Smoother};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
 use tentative::{NearNull, Vectors};
@@ -92,7 +92,7 @@ impl<B: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps
 #[derive(Debug)]
 pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     cycle: AnyCycle<T, B>,
-    plans: Vec<Plan<T, B>>,
+    plans: Plans<T, B>,
     /// What new values are computed in, from the first on.
     kept: Option<Kept<B>>,
     options: MultigridOptions,
@@ -108,38 +108,48 @@ enum AnyCycle<T: Scalar, B: MultigridBackend> {
     Narrow(Cycle<T::Narrow, B>),
 }
 
-impl<T: Scalar, B: MultigridBackend> AnyCycle<T, B> {
-    /// The cycle of levels for new values.
-    fn of_new(
-        backend: &B,
-        a: &Csr<T, B>,
-        new: Vec<NewLevel<T, B>>,
-        options: &MultigridOptions,
-    ) -> Result<Self> {
-        let mut matrix = a.copied(backend)?;
-        let mut levels = Vec::with_capacity(new.len());
-        for NewLevel { prolongation, restriction, coarse } in new {
-            levels.push([std::mem::replace(&mut matrix, coarse), prolongation, restriction]);
-        }
-        Self::new(backend, levels, matrix, options)
-    }
+/// What is kept for new values, in the precision in which levels are computed.
+#[derive(Debug)]
+enum Plans<T: Scalar, B: MultigridBackend> {
+    Full(Vec<Plan<T, B>>),
+    /// Where the cycle runs in half the precision, and each unknown is a node whose near-null vector is one: levels are
+    /// rounded in the end anyway, and half the bytes are moved for them.
+    Narrow(Vec<Plan<T::Narrow, B>>),
+}
 
-    /// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix.
-    fn new(
-        backend: &B,
-        levels: Vec<[Csr<T, B>; 3]>,
-        coarsest: Csr<T, B>,
-        options: &MultigridOptions,
-    ) -> Result<Self> {
-        let inverse = inverse_of(backend, &coarsest, options)?;
-        let (levels, coarsest) = (levels.into_iter(), (coarsest, inverse));
-        Ok(if options.is_narrow::<T>() {
-            let rounded = |a: Csr<T, B>| a.to_rounded(backend);
-            Self::Narrow(moved(backend, levels, coarsest, options, rounded, rounded)?)
-        } else {
-            Self::Full(moved(backend, levels, coarsest, options, Ok, Ok)?)
-        })
+/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix.
+fn cycle_of<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    levels: Matrices<T, B>,
+    coarsest: Csr<T, B>,
+    options: &MultigridOptions,
+) -> Result<Cycle<T, B>> {
+    let inverse = inverse_of(backend, &coarsest, options)?;
+    moved(backend, levels.into_iter(), (coarsest, inverse), options, Ok, Ok)
+}
+
+/// The same in half the precision.
+fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    levels: Matrices<T, B>,
+    coarsest: Csr<T, B>,
+    options: &MultigridOptions,
+) -> Result<Cycle<T::Narrow, B>> {
+    let inverse = inverse_of(backend, &coarsest, options)?;
+    let rounded = |a: Csr<T, B>| a.to_rounded(backend);
+    moved(backend, levels.into_iter(), (coarsest, inverse), options, rounded, rounded)
+}
+
+/// Levels for new values, as [`cycle_of`] takes them, and the coarsest matrix.
+fn of_new<T: Scalar, B: MultigridBackend>(
+    a: Csr<T, B>,
+    new: Vec<NewLevel<T, B>>,
+) -> (Matrices<T, B>, Csr<T, B>) {
+    let (mut matrix, mut levels) = (a, Vec::with_capacity(new.len()));
+    for NewLevel { prolongation, restriction, coarse } in new {
+        levels.push([std::mem::replace(&mut matrix, coarse), prolongation, restriction]);
     }
+    (levels, matrix)
 }
 
 impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
@@ -187,49 +197,65 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if options.boxes
             && options.unknowns_a_node == 1
             && near_null.is_none()
-            && let Some(this) = Self::on_grid(backend, a, options)?
+            && let Some(this) = Self::on_grid(backend, a, options, None)?
         {
             return Ok(this);
         }
         check_finite(backend, a)?;
+        if options.is_narrow::<T>() && options.unknowns_a_node == 1 && near_null.is_none() {
+            let hierarchy = Hierarchy::new(backend, a.to_rounded(backend)?, None, options)?;
+            let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
+            let cycle = AnyCycle::Narrow(cycle_of(backend, levels, coarsest, options)?);
+            return Ok(Self::general(cycle, Plans::Narrow(plans), facts, options));
+        }
         let hierarchy = Hierarchy::new(backend, a.copied(backend)?, near_null, options)?;
-        Self::finish(backend, hierarchy, options.clone())
+        let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
+        let cycle = if options.is_narrow::<T>() {
+            AnyCycle::Narrow(narrow_cycle_of(backend, levels, coarsest, options)?)
+        } else {
+            AnyCycle::Full(cycle_of(backend, levels, coarsest, options)?)
+        };
+        Ok(Self::general(cycle, Plans::Full(plans), facts, options))
     }
 
-    /// A hierarchy of grids, where the matrix is on one.
+    fn general(
+        cycle: AnyCycle<T, B>,
+        plans: Plans<T, B>,
+        levels: Vec<LevelFacts>,
+        options: &MultigridOptions,
+    ) -> Self {
+        let facts = MultigridFacts { levels, grid: false };
+        Self { cycle, plans, kept: None, options: options.clone(), facts, own: None }
+    }
+
+    /// A hierarchy of grids, where the matrix is on one; `known`: its diagonals, where somebody has looked for them.
     ///
     /// # Errors
     /// As [`Multigrid::new`].
-    pub(crate) fn on_grid(backend: &B, a: &Csr<T, B>, options: &MultigridOptions) -> Result<Option<Self>> {
-        let (plans, options) = (Vec::new(), options.clone());
-        if options.is_narrow::<T>() {
-            let found = grid::hierarchy(backend, &a.to_rounded(backend)?, &options)?;
-            return Ok(found.map(|(cycle, facts)| Self {
-                cycle: AnyCycle::Narrow(cycle),
-                plans,
-                kept: None,
-                options,
-                facts,
-                own: None,
-            }));
-        }
-        let found = grid::hierarchy(backend, a, &options)?;
-        Ok(found.map(|(cycle, facts)| Self {
-            cycle: AnyCycle::Full(cycle),
-            plans,
+    pub(crate) fn on_grid(
+        backend: &B,
+        a: &Csr<T, B>,
+        options: &MultigridOptions,
+        known: Option<&Diagonals>,
+    ) -> Result<Option<Self>> {
+        let Some(found) = grid::suited(backend, a, options, known)? else { return Ok(None) };
+        let made = if options.is_narrow::<T>() {
+            let mut values = backend.buffer(a.nonzeros())?;
+            backend.narrow::<T>(num_traits::One::one(), a.parts().values, &mut values)?;
+            let made = grid::hierarchy(backend, a.parts().with_values(&values), found, options)?;
+            made.map(|(cycle, facts)| (AnyCycle::Narrow(cycle), facts))
+        } else {
+            let made = grid::hierarchy(backend, a.parts(), found, options)?;
+            made.map(|(cycle, facts)| (AnyCycle::Full(cycle), facts))
+        };
+        Ok(made.map(|(cycle, facts)| Self {
+            cycle,
+            plans: Plans::Full(Vec::new()),
             kept: None,
-            options,
+            options: options.clone(),
             facts,
             own: None,
         }))
-    }
-
-    fn finish(backend: &B, hierarchy: Hierarchy<T, B>, options: MultigridOptions) -> Result<Self> {
-        let facts = MultigridFacts { levels: hierarchy.facts(), grid: false };
-        let Hierarchy { levels, coarsest, plans } = hierarchy;
-        let levels = levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
-        let cycle = AnyCycle::new(backend, levels.collect(), coarsest, &options)?;
-        Ok(Self { cycle, plans, kept: None, options, facts, own: None })
     }
 
     /// The levels, finest first.
@@ -248,7 +274,10 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             AnyCycle::Full(cycle) => cycle.storage_bytes(),
             AnyCycle::Narrow(cycle) => cycle.storage_bytes(),
         };
-        let plans = self.plans.iter().map(|plan| plan.groups.storage_bytes()).sum::<usize>();
+        let plans = match &self.plans {
+            Plans::Full(plans) => plans.iter().map(|plan| plan.groups.storage_bytes()).sum::<usize>(),
+            Plans::Narrow(plans) => plans.iter().map(|plan| plan.groups.storage_bytes()).sum::<usize>(),
+        };
         cycle + plans + self.kept.as_ref().map_or(0, Kept::storage_bytes)
     }
 }
@@ -338,6 +367,34 @@ fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
     Ok(())
 }
 
+/// What new values change: the cycle, what is kept for them, and what is told of the levels.
+type Changed<'a, T, S, B> =
+    (&'a mut Cycle<S, B>, &'a [Plan<T, B>], &'a mut Option<Kept<B>>, &'a mut Vec<LevelFacts>);
+
+/// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
+fn take_over<T: Scalar, S: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    (cycle, plans, kept, facts): Changed<'_, T, S, B>,
+    options: &MultigridOptions,
+    made: impl FnOnce(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>>,
+    (write, narrowed): (
+        impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
+        impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
+    ),
+) -> Result<()> {
+    let Some(kept) = kept else {
+        let (known, new) = Kept::new(backend, a, plans, options)?;
+        let levels = facts[..1].iter().copied().chain(again::facts(&new)).collect();
+        *cycle = made(new)?;
+        (*facts, *kept) = (levels, Some(known));
+        return Ok(());
+    };
+    let new = kept.again(backend, a, plans, cycle)?;
+    let inverse = inverse_of(backend, new.last().map_or(a, |level| &level.coarse), options)?;
+    renew(backend, cycle, (a, &new), inverse, write, narrowed)
+}
+
 /// Smoothing on a level; 1 bounds the eigenvalues. Where nothing is said of blocks, the first level decides.
 fn smoother<T: Scalar, B: MultigridBackend>(
     backend: &B,
@@ -422,30 +479,37 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         }
         Error::check_dimension("entries of the matrix", finest.entries, a.nonzeros())?;
         check_finite(backend, a)?;
-        let Some(kept) = &self.kept else {
-            let (kept, new) = Kept::new(backend, a, &self.plans, &self.options)?;
-            let levels = std::iter::once(finest).chain(again::facts(&new)).collect();
-            self.cycle = AnyCycle::of_new(backend, a, new, &self.options)?;
-            self.facts.levels = levels;
-            self.kept = Some(kept);
-            return Ok(());
-        };
-        let inverse = |new: &[NewLevel<T, B>]| {
-            inverse_of(backend, new.last().map_or(a, |level| &level.coarse), &self.options)
-        };
-        match &mut self.cycle {
-            AnyCycle::Full(cycle) => {
-                let new = kept.again(backend, a, &self.plans, cycle)?;
+        let (options, kept, facts) = (&self.options, &mut self.kept, &mut self.facts.levels);
+        match (&mut self.cycle, &self.plans) {
+            (AnyCycle::Full(cycle), Plans::Full(plans)) => {
                 let write = |from: &B::Slice<T>, to: &mut B::Slice<T>| backend.copy(from, to);
-                renew(backend, cycle, (a, &new), inverse(&new)?, write, Ok)
+                let made = |new| {
+                    let (levels, coarsest) = of_new(a.copied(backend)?, new);
+                    cycle_of(backend, levels, coarsest, options)
+                };
+                take_over(backend, a, (cycle, plans, kept, facts), options, made, (write, Ok))
             }
-            AnyCycle::Narrow(cycle) => {
-                let new = kept.again(backend, a, &self.plans, cycle)?;
+            (AnyCycle::Narrow(cycle), Plans::Full(plans)) => {
                 let write = |from: &B::Slice<T>, to: &mut B::Slice<T::Narrow>| {
                     backend.narrow::<T>(num_traits::One::one(), from, to)
                 };
-                renew(backend, cycle, (a, &new), inverse(&new)?, write, |inverse| inverse.to_rounded(backend))
+                let made = |new| {
+                    let (levels, coarsest) = of_new(a.copied(backend)?, new);
+                    narrow_cycle_of(backend, levels, coarsest, options)
+                };
+                let narrowed = |inverse: Csr<T, B>| inverse.to_rounded(backend);
+                take_over(backend, a, (cycle, plans, kept, facts), options, made, (write, narrowed))
             }
+            (AnyCycle::Narrow(cycle), Plans::Narrow(plans)) => {
+                let a = &a.to_rounded(backend)?;
+                let write = |from: &B::Slice<T::Narrow>, to: &mut B::Slice<T::Narrow>| backend.copy(from, to);
+                let made = |new| {
+                    let (levels, coarsest) = of_new(a.copied(backend)?, new);
+                    cycle_of(backend, levels, coarsest, options)
+                };
+                take_over(backend, a, (cycle, plans, kept, facts), options, made, (write, Ok))
+            }
+            (AnyCycle::Full(_), Plans::Narrow(_)) => unreachable!("a cycle is no wider than its levels"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::aggregate::Aggregates;
 use super::strength::{Nodes, damping, strong_couplings};
-use super::tentative::{Groups, NearNull, tentative};
+use super::tentative::{Groups, NearNull, Parts, tentative};
 use super::{LevelFacts, MultigridOptions};
 use crate::backend::{CoarseningSteps, Conversions, copied};
 use crate::error::Result;
@@ -42,6 +42,12 @@ pub(super) struct Hierarchy<T: Scalar, B: CoarseningSteps> {
     pub(super) plans: Vec<Plan<T, B>>,
 }
 
+/// The matrix, the prolongation and the restriction of each level but the coarsest.
+pub(super) type Matrices<T, B> = Vec<[Csr<T, B>; 3]>;
+
+/// What [`Hierarchy::into_parts`] gives.
+pub(super) type AllParts<T, B> = (Matrices<T, B>, Csr<T, B>, Vec<Plan<T, B>>);
+
 impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
     /// From the finest matrix.
     pub(super) fn new(
@@ -71,8 +77,14 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
             if p.columns() == 0 || p.columns() as f64 > STAGNATION * a.rows() as f64 {
                 break;
             }
-            let smoothed =
-                multiply(backend, &damping(backend, a, &nodes, graph.parts().pattern(), OMEGA)?, &p)?;
+            let strong = graph.parts().pattern();
+            let smoothed = match (&near_null, &coarse_null) {
+                (NearNull::One(vector), NearNull::One(norms)) => {
+                    let parts = Parts::<T, B> { of: &*aggregates.of, vector: &**vector, norms: &**norms };
+                    parts.smoothed(backend, a, strong, OMEGA, None)?
+                }
+                _ => multiply(backend, &damping(backend, a, &nodes, strong, OMEGA)?, &p)?,
+            };
             drop(graph);
             let mut built = galerkin(backend, a, smoothed)?;
             let most = options.most_entries * finest as f64;
@@ -99,6 +111,12 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
         let a = std::mem::replace(&mut self.coarsest, coarse);
         let (prolongation, restriction) = transfer;
         self.levels.push(Built { a, prolongation, restriction });
+    }
+
+    /// The levels (matrix, prolongation, restriction), the coarsest matrix, and what is kept.
+    pub(super) fn into_parts(self) -> AllParts<T, B> {
+        let levels = self.levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
+        (levels.collect(), self.coarsest, self.plans)
     }
 
     /// Rows and entries of each level.

@@ -2,7 +2,7 @@
 
 use super::aggregate::Aggregates;
 use super::strength::{Nodes, packed};
-use crate::backend::{Backend, CoarseningSteps, Conversions, NO_GROUP, offsets_of};
+use crate::backend::{Backend, CoarseningSteps, Conversions, CsrPattern, NO_GROUP, offsets_of};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
@@ -115,26 +115,88 @@ pub(super) enum Groups<T: Scalar, B: Backend> {
     Several(Csr<T, B>),
 }
 
-impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
-    /// P; `before` is what the level before has.
-    pub(super) fn tentative(&self, backend: &B, before: Option<&Self>) -> Result<Csr<T, B>> {
-        let (of, norms, vector) = match self {
-            Self::One { of, norms, vector } => (of, norms, vector),
-            Self::Several(p) => return p.copied(backend),
+/// The aggregate of each unknown, and a near-null vector and its norm on each aggregate: what a tentative prolongation
+/// is where each unknown is a node.
+#[derive(Debug)]
+pub(super) struct Parts<'a, T: Scalar, B: Backend> {
+    pub(super) of: &'a B::Slice<u32>,
+    pub(super) vector: &'a B::Slice<T::Real>,
+    pub(super) norms: &'a B::Slice<T::Real>,
+}
+
+impl<T: Scalar, B: CoarseningSteps> Parts<'_, T, B> {
+    /// (I - omega D^-1 F) P of a matrix, without the first factor or P being stored; `known`: the
+    /// pattern, where it is.
+    pub(super) fn smoothed(
+        &self,
+        backend: &B,
+        a: &Csr<T, B>,
+        strong: CsrPattern<'_, B>,
+        omega: f64,
+        known: Option<CsrPattern<'_, B>>,
+    ) -> Result<Csr<T, B>> {
+        let n = a.rows();
+        let (offsets, entries) = match known {
+            Some(known) => (known.offsets.copied(backend)?, B::len(known.indices)),
+            None => {
+                let mut lengths = backend.buffer(n + 1)?;
+                backend.smoothed_lengths(strong, self.of, &mut lengths)?;
+                offsets_of(backend, &lengths)?
+            }
         };
-        let mut p = match (vector, before) {
+        let (mut indices, mut values) = (backend.buffer(entries)?, backend.buffer(entries)?);
+        let (omega, to) = (T::Real::from_f64(omega), offsets.as_ref());
+        backend.smoothed_entries(
+            a.parts(),
+            strong,
+            omega,
+            self.of,
+            self.vector,
+            self.norms,
+            to,
+            &mut indices,
+            &mut values,
+        )?;
+        Ok(Csr::from_parts_unchecked(n, B::len(self.norms), offsets, indices, values))
+    }
+}
+
+impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
+    /// Calls `work` with what P is made of, where each unknown is a node; else none. `before` is what the level before
+    /// has.
+    pub(super) fn with_parts<R>(
+        &self,
+        backend: &B,
+        before: Option<&Self>,
+        work: impl FnOnce(Parts<'_, T, B>) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let Self::One { of, norms, vector } = self else { return Ok(None) };
+        let done = match (vector, before) {
             (Some(vector), _) | (None, Some(Self::One { norms: vector, .. })) => {
-                parts_of(backend, of, B::len(norms), vector)?
+                work(Parts { of, vector, norms })
             }
             (None, _) => {
                 let mut ones = backend.buffer(B::len(of))?;
                 backend.fill(T::Real::one(), &mut ones)?;
-                parts_of::<T, B>(backend, of, B::len(norms), &ones)?
+                work(Parts { of, vector: &ones, norms })
             }
         };
-        let (pattern, values) = p.pattern_and_values();
-        backend.divide_by_column(pattern.indices, norms, values)?;
-        Ok(p)
+        done.map(Some)
+    }
+
+    /// P; `before` is what the level before has.
+    pub(super) fn tentative(&self, backend: &B, before: Option<&Self>) -> Result<Csr<T, B>> {
+        let made = self.with_parts(backend, before, |Parts { of, vector, norms }| {
+            let mut p = parts_of(backend, of, B::len(norms), vector)?;
+            let (pattern, values) = p.pattern_and_values();
+            backend.divide_by_column(pattern.indices, norms, values)?;
+            Ok(p)
+        })?;
+        match (made, self) {
+            (Some(p), _) => Ok(p),
+            (None, Self::Several(p)) => p.copied(backend),
+            (None, Self::One { .. }) => unreachable!("one vector has its parts"),
+        }
     }
 
     /// Bytes of all of it.
@@ -260,4 +322,42 @@ fn orthonormal<T: Scalar>(unknowns: &[usize], near_null: &Vectors<T>) -> Basis<T
     let rank = kept.len();
     let q = (0..m).flat_map(|i| kept.iter().map(move |q| q[i])).collect();
     Basis { rank, q, r: r.concat() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Host;
+    use crate::generate;
+    use crate::matrix::multiply;
+    use crate::multigrid::setup::OMEGA;
+    use crate::multigrid::strength::{damping, strong_couplings};
+
+    #[test]
+    fn a_smoothed_prolongation_has_the_bits_of_the_product() {
+        let nodes = Nodes::default();
+        for a in [
+            generate::anisotropic2d(23, 17, 0.01).unwrap(),
+            generate::jumping([9, 8, 7], 1e6, 2, 1).unwrap(),
+            generate::wathen(6, 5, 1).unwrap(),
+        ] {
+            let graph = strong_couplings(&Host, &a, &nodes, 0.25).unwrap();
+            let mut aggregates = Aggregates::new(&Host, &graph).unwrap();
+            // One is in no aggregate.
+            aggregates.of[5] = NO_GROUP;
+            let vector: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i % 7) as f64).collect();
+            let near_null = NearNull::One(vector.clone());
+            let (p, _, coarse) = tentative(&Host, &nodes, &aggregates, &near_null).unwrap();
+            let strong = graph.parts().pattern();
+            let product = multiply(&Host, &damping(&Host, &a, &nodes, strong, OMEGA).unwrap(), &p).unwrap();
+            let NearNull::One(norms) = coarse else { panic!("one vector becomes one") };
+            let parts = Parts::<f64, Host> { of: &aggregates.of, vector: &vector, norms: &norms };
+            let smoothed = parts.smoothed(&Host, &a, strong, OMEGA, None).unwrap();
+            let entries = |a: &Csr<f64>| a.iter().map(|(i, j, v)| (i, j, v.to_bits())).collect::<Vec<_>>();
+            assert!(product.nonzeros() > a.rows());
+            assert_eq!(entries(&smoothed), entries(&product));
+            let again = parts.smoothed(&Host, &a, strong, OMEGA, Some(product.parts().pattern())).unwrap();
+            assert_eq!(entries(&again), entries(&product));
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::SolverBackend;
 use super::names::{Method, MultigridChoice};
 use super::near_null::NearNull;
-use crate::backend::{Communicator, OrderingPrice, Space};
+use crate::backend::{Communicator, Diagonals, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::multigrid::{Multigrid, MultigridOptions};
@@ -22,37 +22,57 @@ pub(super) struct Levels<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
-    /// For a Hermitian A whose values are of `T` or half as wide; `grids_only`: nothing where A is on no grid. Where
-    /// the choice does not say how many unknowns a node has, `near_null` or the pattern does.
+    /// For a Hermitian A whose values are of `T` or half as wide. Where the choice does not say how many unknowns a node
+    /// has, `near_null` or the pattern does.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
         (choice, method): (MultigridChoice, Method),
-        grids_only: bool,
         near_null: Option<&Arc<NearNull>>,
-    ) -> Result<Option<Self>> {
-        let options = choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres));
+    ) -> Result<Self> {
         let known = near_null.and_then(|near_null| near_null.unknowns_a_node(a.rows()));
         let unknowns = match (choice.unknowns, known) {
-            (0, None) if grids_only => 1,
             (0, Some(known)) => known,
             (0, None) => unknowns_a_node::<T, V, B>(backend, a)?,
             (named, _) => named,
         };
-        let options = options.unknowns_a_node(unknowns);
-        let kept = near_null.cloned();
-        let (near_null, a): (_, &dyn Any) = (near_null.map(|near_null| &**near_null), a);
+        let made = Self::of_width(
+            a,
+            &Wanted {
+                backend,
+                options: options_of(choice, method).unknowns_a_node(unknowns),
+                of_grid: None,
+                near_null: near_null.map(|near_null| &**near_null),
+            },
+        )?;
+        let made = made.ok_or_else(|| Error::Unsupported("multigrid of this matrix".into()))?;
+        Ok(Self { near_null: near_null.cloned(), ..made })
+    }
+
+    /// The same of a matrix on a grid, whose diagonals were looked for; none where it is on none.
+    pub(super) fn of_grid<V: Scalar + Widen<T>>(
+        backend: &B,
+        a: &Csr<V, B>,
+        (choice, method): (MultigridChoice, Method),
+        diagonals: &Diagonals,
+    ) -> Result<Option<Self>> {
+        let options = options_of(choice, method).unknowns_a_node(1);
+        Self::of_width(a, &Wanted { backend, options, of_grid: Some(diagonals), near_null: None })
+    }
+
+    fn of_width<V: Scalar + Widen<T>>(a: &Csr<V, B>, wanted: &Wanted<'_, B>) -> Result<Option<Self>> {
+        let a: &dyn Any = a;
         if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
-            let Some(m) = made(backend, a, &options, grids_only, near_null)? else { return Ok(None) };
-            let told = told(&m, unknowns);
-            return Ok(Some(Self { m: Box::new(m), near_null: kept, told }));
+            let Some(m) = made(a, wanted)? else { return Ok(None) };
+            let told = told(&m, wanted.options.unknowns_a_node);
+            return Ok(Some(Self { m: Box::new(m), near_null: None, told }));
         }
         let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
             return Err(Error::Unsupported("multigrid from values of another type".into()));
         };
-        let Some(m) = made(backend, a, &options, grids_only, near_null)? else { return Ok(None) };
-        let told = told(&m, unknowns);
-        Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), near_null: kept, told }))
+        let Some(m) = made(a, wanted)? else { return Ok(None) };
+        let told = told(&m, wanted.options.unknowns_a_node);
+        Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), near_null: None, told }))
     }
 
     /// Of the rows that each part has, with columns numbered as in the whole: one hierarchy of all parts where each
@@ -71,10 +91,10 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
             named => named,
         };
         if space.count(unknowns > 1)? > 0 {
-            let alone = Self::new(space.backend(), own, (choice, method), false, None)?;
-            return Ok(alone.map(|levels| Self { told: String::new(), ..levels }));
+            let alone = Self::new(space.backend(), own, (choice, method), None)?;
+            return Ok(Some(Self { told: String::new(), ..alone }));
         }
-        let options = choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres));
+        let options = options_of(choice, method);
         let made = Multigrid::spread_with(space, (rows, own), parts, &options, grids_only)?;
         Ok(made.map(|m| {
             let told = format!("{}, of all parts together", told(&m, 1));
@@ -92,15 +112,25 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     }
 }
 
+fn options_of(choice: MultigridChoice, method: Method) -> MultigridOptions {
+    choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres))
+}
+
+/// What a hierarchy is made with.
+struct Wanted<'a, B> {
+    backend: &'a B,
+    options: MultigridOptions,
+    /// The diagonals of a matrix of which only levels of grids are wanted.
+    of_grid: Option<&'a Diagonals>,
+    near_null: Option<&'a NearNull>,
+}
+
 fn made<T: Scalar, B: SolverBackend>(
-    backend: &B,
     a: &Csr<T, B>,
-    options: &MultigridOptions,
-    grids_only: bool,
-    near_null: Option<&NearNull>,
+    &Wanted { backend, ref options, of_grid, near_null }: &Wanted<'_, B>,
 ) -> Result<Option<Multigrid<T, B>>> {
-    if grids_only {
-        return Multigrid::on_grid(backend, a, options);
+    if of_grid.is_some() {
+        return Multigrid::on_grid(backend, a, options, of_grid);
     }
     match near_null.map_or(Ok(None), |near_null| near_null.vectors(a.rows()))? {
         Some((count, vectors)) => Multigrid::with_near_null(backend, a, count, vectors, options),

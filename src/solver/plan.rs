@@ -14,7 +14,7 @@ use super::refined::Refined;
 use super::report::{Decision, Seconds};
 use super::stage::{Plan, Ready, Stage, iterated};
 use super::system::Stored;
-use crate::backend::{NEIGHBOURS, PreconditionSteps};
+use crate::backend::{Diagonals, NEIGHBOURS, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
@@ -387,14 +387,13 @@ impl<B: SolverBackend> Planner<'_, B> {
         let mut setup = timed(&mut self.notes.seconds.setup, || {
             Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
         })?;
-        let on_grid = alone
-            && matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto))
-            && self.suits_levels_of_a_grid::<V, T>(&a)?;
-        let later = on_grid && self.begins_with_factors(a.rows());
+        let free = matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto));
+        let on_grid = if alone && free { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
+        let later = on_grid.is_some() && self.begins_with_factors(a.rows());
         let levels = match (&setup, wish) {
             _ if later => None,
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
-                match if on_grid { self.levels_of_a_grid::<V, T>(&a)? } else { None } {
+                match on_grid.map_or(Ok(None), |found| self.levels_of_a_grid::<V, T>(&a, &found))? {
                     None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
                     levels => levels.map(|levels| (levels, GRIDS)),
                 }
@@ -460,28 +459,33 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(Kept { operator, setup, rescue, why, name, choice, later })
     }
 
-    /// Whether the matrix is on a grid for which multigrid is likely to be faster.
-    fn suits_levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
+    /// The diagonals of a matrix on a grid for which multigrid is likely to be faster.
+    fn suits_levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
+        &mut self,
+        a: &Csr<V, B>,
+    ) -> Result<Option<Diagonals>> {
         let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
         if !self.may_take_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
-            return Ok(false);
+            return Ok(None);
         }
         let found = timed(&mut self.notes.seconds.setup, || {
             backend.diagonals((rows, rows), parts.offsets, parts.indices, NEIGHBOURS)
         })?;
         let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
         let grid = multigrid::of_distances(rows, &found.distances);
-        Ok(grid.is_some_and(|(grid, _)| boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device)))
+        let pays = grid.is_some_and(|(grid, _)| boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device));
+        Ok(pays.then_some(found))
     }
 
     /// Multigrid of a grid. Where it can't be set up, what is at hand must do.
     fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
+        diagonals: &Diagonals,
     ) -> Result<Option<Levels<T, B>>> {
         let (backend, method) = (self.backend, self.first());
         timed(&mut self.notes.seconds.setup, || {
-            Ok(Levels::new(backend, a, (Default::default(), method), true, None).unwrap_or(None))
+            Ok(Levels::of_grid(backend, a, (Default::default(), method), diagonals).unwrap_or(None))
         })
     }
 
@@ -498,7 +502,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
         let levels = if Mesh::of(backend, a)?.wants_levels::<T>(setup) {
             // As above.
-            Levels::new(backend, a, (Default::default(), Method::Cg), false, None).unwrap_or(None)
+            Levels::new(backend, a, (Default::default(), Method::Cg), None).ok()
         } else {
             None
         };

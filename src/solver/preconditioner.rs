@@ -58,8 +58,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             }
             Name::Chebyshev(steps) => Jacobi::new(backend, a).map(|d| Setup::Waiting(d, steps)),
             Name::Multigrid(choice) => {
-                let levels = Levels::new(backend, a, (choice, method), false, near_null)?;
-                Ok(levels.map_or(Setup::Identity, Setup::Levels))
+                Levels::new(backend, a, (choice, method), near_null).map(Setup::Levels)
             }
             Name::Ilu => Incomplete::new(backend, a, None, (method, Bounds::NONE)).map(Setup::Incomplete),
             Name::Ilut(choice) => {

@@ -422,6 +422,14 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &star_of_lines(40, 60), "lines that meet in one node");
     let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
     same_hierarchy(backend, &shifted, "complex");
+    // Two vectors at one unknown a node: the prolongation is smoothed by a product of matrices.
+    let a = generate::poisson2d(40, 30).unwrap();
+    let vectors: Vec<f64> = (0..a.rows()).flat_map(|i| [1.0, (i % 40) as f64 / 40.0]).collect();
+    let options = options().coarsest_rows(50);
+    let there = a.to_backend(backend).unwrap();
+    let here = Multigrid::with_near_null(&Host, &a, 2, vectors.clone(), &options).unwrap();
+    let there = Multigrid::with_near_null(backend, &there, 2, vectors, &options).unwrap();
+    same_cycle(backend, (&here, &there), "two vectors");
 }
 
 fn same_hierarchy<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, what: &str) {
@@ -429,18 +437,27 @@ fn same_hierarchy<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, what: &str) {
         let options = options().boxes(false).narrow(false).coarsest_rows(50).smoothing(smoothing);
         let here = Multigrid::new(&Host, a, &options).unwrap();
         let there = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &options).unwrap();
-        assert_eq!(here.facts(), there.facts(), "{what}, {smoothing:?}");
-        assert!(here.facts().levels.len() > 1, "{what}: {}", here.facts());
-        let r = Random(3).vector::<T>(a.rows());
-        let mut expected = vec![T::zero(); a.rows()];
-        here.apply(&Host, &r, &mut expected).unwrap();
-        let mut z = backend.zeros(a.rows()).unwrap();
-        there.apply(backend, &backend.upload(r).unwrap(), &mut z).unwrap();
-        let z = backend.download(&z).unwrap();
-        let norm = |v: &mut dyn Iterator<Item = T>| v.map(|v| v.abs().to_f64().powi(2)).sum::<f64>().sqrt();
-        let off = norm(&mut z.iter().zip(&expected).map(|(&z, &e)| z - e));
-        assert!(off <= 1e-10 * norm(&mut expected.iter().copied()), "{what}, {smoothing:?}: off by {off:e}");
+        same_cycle(backend, (&here, &there), &format!("{what}, {smoothing:?}"));
     }
+}
+
+fn same_cycle<T: Scalar, B: Able>(
+    backend: &B,
+    (here, there): (&Multigrid<T, Host>, &Multigrid<T, B>),
+    what: &str,
+) {
+    assert_eq!(here.facts(), there.facts(), "{what}");
+    assert!(here.facts().levels.len() > 1, "{what}: {}", here.facts());
+    let n = here.facts().levels[0].rows;
+    let r = Random(3).vector::<T>(n);
+    let mut expected = vec![T::zero(); n];
+    here.apply(&Host, &r, &mut expected).unwrap();
+    let mut z = backend.zeros(n).unwrap();
+    there.apply(backend, &backend.upload(r).unwrap(), &mut z).unwrap();
+    let z = backend.download(&z).unwrap();
+    let norm = |v: &mut dyn Iterator<Item = T>| v.map(|v| v.abs().to_f64().powi(2)).sum::<f64>().sqrt();
+    let off = norm(&mut z.iter().zip(&expected).map(|(&z, &e)| z - e));
+    assert!(off <= 1e-10 * norm(&mut expected.iter().copied()), "{what}: off by {off:e}");
 }
 
 /// The same matrix with its rows and columns in random order.

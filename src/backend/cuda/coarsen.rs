@@ -2,6 +2,7 @@
 
 use super::launch::kernels;
 use super::slice::Slice;
+use super::sparse::alike;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, CoarseningSteps, CsrParts, CsrPattern, OffsetsRef, with_offsets};
 use crate::error::{Error, Result};
@@ -48,6 +49,28 @@ mod kernel {
             omega: T::Real,
             indices: &mut Slice<u32>,
             damped: &mut Slice<T>,
+        );
+        fn smoothed_lengths(
+            n: u64,
+            starts: &Slice<J>,
+            neighbours: &Slice<u32>,
+            group: &Slice<u32>,
+            lengths: &mut Slice<u32>,
+        );
+        fn smoothed_entries(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            starts: &Slice<J>,
+            neighbours: &Slice<u32>,
+            omega: T::Real,
+            group: &Slice<u32>,
+            vector: &Slice<T::Real>,
+            norms: &Slice<T::Real>,
+            places: &Slice<J>,
+            indices: &mut Slice<u32>,
+            smoothed: &mut Slice<T>,
         );
         fn group_entries(
             n: u64,
@@ -111,13 +134,18 @@ pub(super) fn nodes(cuda: Cuda, n: usize) -> super::shape::Shape {
     tuning::row_threads(cuda.0.chip, n + 1)
 }
 
+/// The same where the entries of rows come to shared memory first: more blocks where rows are long.
+fn entries<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> super::shape::Shape {
+    tuning::row_entries(cuda.0.chip, a.rows + 1, a.indices.len())
+}
+
 impl CoarseningSteps for Cuda {
     fn largest_couplings<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         largest: &mut Slice<V::Real>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (entries(*self, &a), a.rows as u64);
         with_offsets!(a.offsets, offsets => {
             kernel::largest_couplings::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, largest)
         })
@@ -130,7 +158,7 @@ impl CoarseningSteps for Cuda {
         largest: &Slice<V::Real>,
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (entries(*self, &a), a.rows as u64);
         with_offsets!(a.offsets, offsets => {
             kernel::strong_lengths::<V, _, u32>(
                 *self, shape, n, offsets, a.indices, a.values, threshold, largest, lengths,
@@ -147,7 +175,7 @@ impl CoarseningSteps for Cuda {
         neighbours: &mut Slice<u32>,
         weights: &mut Slice<f32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (entries(*self, &a), a.rows as u64);
         with_offsets!(a.offsets, offsets => with_offsets!(starts, starts => {
             kernel::strong_entries(
                 *self, shape, n, offsets, a.indices, a.values, threshold, largest, starts, neighbours, weights,
@@ -163,12 +191,53 @@ impl CoarseningSteps for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (entries(*self, &a), a.rows as u64);
         with_offsets!(a.offsets, offsets => with_offsets!(strong.offsets, starts => {
             kernel::damped_entries(
                 *self, shape, n, offsets, a.indices, a.values, starts, strong.indices, omega, indices, values,
             )
         }))
+    }
+
+    fn smoothed_lengths(
+        &self,
+        strong: CsrPattern<'_, Self>,
+        group: &Slice<u32>,
+        lengths: &mut Slice<u32>,
+    ) -> Result<()> {
+        let (rows, n) = (strong.rows, strong.rows as u64);
+        let shape = tuning::row_entries(self.0.chip, rows + 1, strong.indices.len());
+        with_offsets!(strong.offsets, starts => {
+            kernel::smoothed_lengths::<f32, u32, _>(*self, shape, n, starts, strong.indices, group, lengths)
+        })
+    }
+
+    fn smoothed_entries<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        strong: CsrPattern<'_, Self>,
+        omega: V::Real,
+        group: &Slice<u32>,
+        vector: &Slice<V::Real>,
+        norms: &Slice<V::Real>,
+        places: OffsetsRef<'_, Self>,
+        indices: &mut Slice<u32>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, n) = (entries(*self, &a), a.rows as u64);
+        macro_rules! smoothed {
+            ($starts:expr, $places:expr) => {
+                with_offsets!(a.offsets, offsets => kernel::smoothed_entries(
+                    *self, shape, n, offsets, a.indices, a.values, $starts, strong.indices, omega, group, vector,
+                    norms, $places, indices, values,
+                ))
+            };
+        }
+        alike(*self, strong.offsets, places, |starts, places| match (starts, places) {
+            (OffsetsRef::Narrow(starts), OffsetsRef::Narrow(places)) => smoothed!(starts, places),
+            (OffsetsRef::Wide(starts), OffsetsRef::Wide(places)) => smoothed!(starts, places),
+            _ => unreachable!("offsets were made alike"),
+        })
     }
 
     fn group_entries<V: Scalar>(
@@ -223,7 +292,7 @@ impl CoarseningSteps for Cuda {
         strong: &mut Slice<u32>,
     ) -> Result<()> {
         self.fill(0, strong)?;
-        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        let (shape, n) = (entries(*self, &a), a.rows as u64);
         with_offsets!(a.offsets, offsets => {
             kernel::scaled_sums::<V, _, u32>(
                 *self, shape, n, offsets, a.indices, a.values, scales, threshold, sums, strong,

@@ -1,9 +1,9 @@
 //! Steps that put the nodes of a graph into groups, on the device.
 
-use super::Cuda;
 use super::coarsen::nodes;
 use super::launch::kernels;
 use super::slice::Slice;
+use super::{Cuda, tuning};
 use crate::backend::{Backend, CsrParts, CsrPattern, GroupingSteps, with_offsets};
 use crate::error::Result;
 use crate::scalar::Offset;
@@ -117,7 +117,7 @@ impl GroupingSteps for Cuda {
         group: &Slice<u32>,
         flags: &mut Slice<u32>,
     ) -> Result<()> {
-        let (shape, n) = (nodes(*self, graph.rows), graph.rows as u64);
+        let (shape, n) = (tuning::node_lanes(self.0.chip, graph.rows), graph.rows as u64);
         with_offsets!(graph.offsets, offsets => kernel::ungrouped(*self, shape, n, offsets, group, flags))
     }
 

@@ -241,7 +241,7 @@ impl Dealt {
         b: &Slice<I>,
     ) -> Result<(Self, DeviceVec<u32>)> {
         let mut classes = cuda.buffer::<u32>(rows)?;
-        let (shape, count) = (tuning::row_threads(cuda.0.chip, rows), rows as u64);
+        let (shape, count) = (tuning::node_lanes(cuda.0.chip, rows), rows as u64);
         let [s, t, u, v, w] = tuning::most_sorted(columns);
         kernel::product_classes::<I, u32>(cuda, shape, count, a.0, a.1, b, s, t, u, v, w, &mut classes)?;
         Ok((Self::new(cuda, &classes, true)?, classes))
@@ -300,7 +300,7 @@ fn wide(cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<DeviceVec<u64>> {
 }
 
 /// Runs `work` with offsets of one width: those of 32 bits are copied where the others have 64.
-fn alike<R>(
+pub(super) fn alike<R>(
     cuda: Cuda,
     a: OffsetsRef<'_, Cuda>,
     b: OffsetsRef<'_, Cuda>,

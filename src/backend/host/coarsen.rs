@@ -2,7 +2,9 @@
 
 use super::Host;
 use super::sparse::Rows;
-use crate::backend::{CoarseningSteps, CsrParts, CsrPattern, OffsetsRef, SMALLEST_LUMPED, with_offsets};
+use crate::backend::{
+    CoarseningSteps, CsrParts, CsrPattern, NO_GROUP, OffsetsRef, SMALLEST_LUMPED, with_offsets,
+};
 use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
@@ -47,19 +49,68 @@ impl<'a, V: Scalar> Entries<'a, V> {
 fn fill_rows<A: Send, B: Send>(
     rows: usize,
     start: impl Fn(usize) -> usize + Sync,
-    (first, second): (&mut [A], &mut [B]),
+    arrays: (&mut [A], &mut [B]),
     write: impl Fn(usize, &mut [A], &mut [B]) + Sync,
+) {
+    fill_rows_in(rows, start, arrays, || (), |row, first, second, &mut ()| write(row, first, second));
+}
+
+/// The same with memory of each task's own to compute in.
+fn fill_rows_in<A: Send, B: Send, W>(
+    rows: usize,
+    start: impl Fn(usize) -> usize + Sync,
+    (first, second): (&mut [A], &mut [B]),
+    memory: impl Fn() -> W + Sync,
+    write: impl Fn(usize, &mut [A], &mut [B], &mut W) + Sync,
 ) {
     let chunks = row_chunks(&start, rows);
     let parts = split_rows(&chunks, &start, first);
     let parts = parts.into_par_iter().zip(split_rows(&chunks, &start, second));
     parts.for_each(|((rows, first), (_, second))| {
-        let before = start(rows.start);
+        let (before, mut memory) = (start(rows.start), memory());
         for row in rows {
             let range = start(row) - before..start(row + 1) - before;
-            write(row, &mut first[range.clone()], &mut second[range]);
+            write(row, &mut first[range.clone()], &mut second[range], &mut memory);
         }
     });
+}
+
+/// Row i of I - omega D^-1 F, which has as many entries as strong neighbours and one.
+fn damped_row<V: Scalar>(
+    i: usize,
+    a: &Entries<'_, V>,
+    strong: &[u32],
+    omega: V::Real,
+    (indices, values): (&mut [u32], &mut [V]),
+) {
+    let mut neighbours = strong.iter().copied().peekable();
+    let (mut place, mut at_diagonal) = (0, None);
+    let (mut diagonal, mut lumped) = (V::zero(), V::zero());
+    for (j, value) in a.row(i) {
+        if at_diagonal.is_none() && j >= i {
+            at_diagonal = Some(place);
+            place += 1;
+        }
+        if j == i {
+            diagonal = value;
+        } else if neighbours.next_if_eq(&(j as u32)).is_some() {
+            (indices[place], values[place]) = (j as u32, value);
+            place += 1;
+        } else {
+            lumped += value;
+        }
+    }
+    let at_diagonal = at_diagonal.unwrap_or(place);
+    indices[at_diagonal] = i as u32;
+    let whole = diagonal + lumped;
+    if whole.re() >= V::Real::from_f64(SMALLEST_LUMPED) * diagonal.re() {
+        diagonal = whole;
+    }
+    values[at_diagonal] = diagonal;
+    let sum = values.iter().fold(V::Real::zero(), |sum, value| sum + value.abs());
+    let scale = if sum > V::Real::zero() { -omega / sum } else { V::Real::zero() };
+    values.iter_mut().for_each(|value| *value *= V::from_real(scale));
+    values[at_diagonal] += V::one();
 }
 
 /// Where a row starts.
@@ -163,35 +214,74 @@ impl CoarseningSteps for Host {
             n,
             |row| strong.start(row) + row,
             (indices, values),
-            |i, indices, values| {
-                let mut neighbours = strong.columns(i).iter().copied().peekable();
-                let (mut place, mut at_diagonal) = (0, None);
-                let (mut diagonal, mut lumped) = (V::zero(), V::zero());
-                for (j, value) in a.row(i) {
-                    if at_diagonal.is_none() && j >= i {
-                        at_diagonal = Some(place);
-                        place += 1;
+            |i, indices, values| damped_row(i, &a, strong.columns(i), omega, (indices, values)),
+        );
+        Ok(())
+    }
+
+    fn smoothed_lengths(
+        &self,
+        strong: CsrPattern<'_, Self>,
+        group: &[u32],
+        lengths: &mut [u32],
+    ) -> Result<()> {
+        let (n, strong) = (strong.rows, Rows::of(strong));
+        let tasks = lengths[..n].par_chunks_mut(AT_LEAST).enumerate();
+        tasks.for_each(|(task, lengths)| {
+            let mut met = Vec::new();
+            for (i, length) in (task * AT_LEAST..).zip(lengths) {
+                met.clear();
+                met.push(group[i]);
+                met.extend(strong.columns(i).iter().map(|&j| group[j as usize]));
+                met.retain(|&group| group != NO_GROUP);
+                met.sort_unstable();
+                met.dedup();
+                *length = met.len() as u32;
+            }
+        });
+        lengths[n] = 0;
+        Ok(())
+    }
+
+    fn smoothed_entries<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        strong: CsrPattern<'_, Self>,
+        omega: V::Real,
+        group: &[u32],
+        vector: &[V::Real],
+        norms: &[V::Real],
+        offsets: OffsetsRef<'_, Self>,
+        indices: &mut [u32],
+        values: &mut [V],
+    ) -> Result<()> {
+        let (n, a, strong) = (a.rows, Entries::of(a), Rows::of(strong));
+        fill_rows_in(
+            n,
+            |row| start_of(offsets, row),
+            (indices, values),
+            || (Vec::new(), Vec::new()),
+            |i, indices, values, (columns, entries): &mut (Vec<u32>, Vec<V>)| {
+                let neighbours = strong.columns(i);
+                columns.resize(neighbours.len() + 1, 0);
+                entries.resize(neighbours.len() + 1, V::zero());
+                damped_row(i, &a, neighbours, omega, (&mut *columns, &mut *entries));
+                let mut count = 0;
+                for (&j, &entry) in columns.iter().zip(&*entries) {
+                    let of = group[j as usize];
+                    if of == NO_GROUP {
+                        continue;
                     }
-                    if j == i {
-                        diagonal = value;
-                    } else if neighbours.next_if_eq(&(j as u32)).is_some() {
-                        (indices[place], values[place]) = (j as u32, value);
-                        place += 1;
-                    } else {
-                        lumped += value;
+                    let product = entry * V::from_real(vector[j as usize] / norms[of as usize]);
+                    let place = indices[..count].partition_point(|&other| other < of);
+                    if place == count || indices[place] != of {
+                        indices.copy_within(place..count, place + 1);
+                        values.copy_within(place..count, place + 1);
+                        (indices[place], values[place]) = (of, V::zero());
+                        count += 1;
                     }
+                    values[place] += product;
                 }
-                let at_diagonal = at_diagonal.unwrap_or(place);
-                indices[at_diagonal] = i as u32;
-                let whole = diagonal + lumped;
-                if whole.re() >= V::Real::from_f64(SMALLEST_LUMPED) * diagonal.re() {
-                    diagonal = whole;
-                }
-                values[at_diagonal] = diagonal;
-                let sum = values.iter().fold(V::Real::zero(), |sum, value| sum + value.abs());
-                let scale = if sum > V::Real::zero() { -omega / sum } else { V::Real::zero() };
-                values.iter_mut().for_each(|value| *value *= V::from_real(scale));
-                values[at_diagonal] += V::one();
             },
         );
         Ok(())

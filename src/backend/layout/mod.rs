@@ -49,6 +49,14 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
     pub shape: &'a RowShape<B>,
 }
 
+impl<'a, V: Element, B: Backend> CsrParts<'a, V, B> {
+    /// The same pattern with other values.
+    pub(crate) fn with_values<S: Element>(self, values: &'a B::Slice<S>) -> CsrParts<'a, S, B> {
+        let Self { rows, columns, offsets, indices, shape, .. } = self;
+        CsrParts { rows, columns, offsets, indices, values, shape }
+    }
+}
+
 /// Coordinates: row, column and value of each nonzero, sorted by row, then column.
 ///
 /// ```text

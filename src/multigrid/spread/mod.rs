@@ -30,7 +30,7 @@ use super::options::{MultigridFacts, MultigridOptions, Smoothing};
 use super::setup::Hierarchy;
 use super::smoother::{Scaling, Smoother};
 use super::tentative::NearNull;
-use super::{AnyCycle, COARSEST_STEPS, Multigrid, MultigridBackend, inverse_of, moved};
+use super::{AnyCycle, COARSEST_STEPS, Multigrid, MultigridBackend, Plans, inverse_of, moved};
 use crate::backend::{Communicator, Host, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -85,7 +85,14 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let build = Build { space, options };
         let made = |cycle, facts| {
             let options = options.clone();
-            Ok(Some(Self { cycle, plans: Vec::new(), kept: None, options, facts, own: Some(a.rows()) }))
+            Ok(Some(Self {
+                cycle,
+                plans: Plans::Full(Vec::new()),
+                kept: None,
+                options,
+                facts,
+                own: Some(a.rows()),
+            }))
         };
         let gathered = gathered_rows(space, options);
         let large = rows.last().map_or(0, |rows| rows.end) > options.coarsest_rows;

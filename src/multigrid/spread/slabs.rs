@@ -149,6 +149,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let (backend, communicator) = (self.space.backend(), self.space.communicator());
         let part = communicator.part();
         let found = grid::found(backend, own)?;
+        let found = found.map(|found| (found.grid, found.neighbours));
         let words = found.map_or([0; 4], |(grid, neighbours)| {
             let [nx, ny, nz] = grid.sizes;
             [nx, ny, nz, neighbours.0 as usize]

@@ -61,7 +61,7 @@ pub(super) use sources::{
 };
 pub(super) use sparse::{
     LONG_ROW, LONG_VALUES, ONE_CLASS, SORTED_CLASSES, block_of_rows, group_blocks, long_values, most_sorted,
-    product_lengths, product_values, row_threads, sorted_rows,
+    node_lanes, product_lengths, product_values, row_entries, row_threads, sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 

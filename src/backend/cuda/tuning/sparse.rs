@@ -16,6 +16,9 @@ pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 5] = [1, 2, 3, 4, 5];
 /// well: 27 points times 27 points are 729 products.
 const SORTED: [(u32, u32, u32); 5] = [(4, 8, 128), (8, 8, 128), (32, 8, 128), (32, 16, 64), (32, 32, 64)];
 
+/// Lanes that take a node, or the products of a row, together.
+const NODE_LANES: u32 = 8;
+
 /// Warps of a block where each inverts a small dense matrix.
 const WARPS: u32 = 4;
 /// Lanes a row that is not sorted, and has not more products than the first number when its length is found, entries
@@ -40,7 +43,9 @@ const PARTS: u32 = 16;
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
         "spadd.cu" => vec![("THREADS", THREADS)],
-        "aggregate.cu" => vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
+        "aggregate.cu" => {
+            vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK), ("LANES", NODE_LANES)]
+        }
         "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
         "spgemm_values.cu" => {
@@ -58,6 +63,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("BLOCK_SLOTS", BLOCK_SLOTS),
             ("LARGE", PRODUCTS + 1),
             ("LONG", OF_BLOCK + 1),
+            ("CLASS_LANES", NODE_LANES),
         ],
     }
 }
@@ -80,6 +86,17 @@ pub(in crate::backend::cuda) fn sorted_rows(chip: Chip, class: u32, rows: usize)
 /// A thread a row.
 pub(in crate::backend::cuda) fn row_threads(chip: Chip, rows: usize) -> Shape {
     striding(chip, rows, 1, THREADS).class(ONE_CLASS)
+}
+
+/// Some lanes of a warp a node or row.
+pub(in crate::backend::cuda) fn node_lanes(chip: Chip, nodes: usize) -> Shape {
+    striding(chip, nodes, NODE_LANES, THREADS).class(ONE_CLASS)
+}
+
+/// A thread a row, where a block brings some entries a thread to shared memory at a time.
+pub(in crate::backend::cuda) fn row_entries(chip: Chip, rows: usize, entries: usize) -> Shape {
+    const A_THREAD: usize = 4;
+    row_threads(chip, rows.max(entries / A_THREAD))
 }
 
 /// A warp for each of so many small dense matrices.
