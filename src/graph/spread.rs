@@ -80,21 +80,16 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
         let good = square.is_ok() && own.end <= n && own.start <= own.end && n < u32::MAX as usize;
         let parts = a.parts();
         let ends = if good {
-            [first, end].map(|bound| parts.offsets.window(space.backend(), bound..bound + 1))
+            parts.offsets.windows(space.backend(), &[first..first + 1, end..end + 1])
         } else {
-            [Ok(vec![0]), Ok(vec![0])]
+            Ok(vec![0, 0])
         };
-        let neighbours = match &ends {
-            [Ok(starts), Ok(ends)] => ends[0] - starts[0],
-            _ => 0,
-        };
+        let neighbours = ends.as_ref().map_or(0, |ends| ends[1] - ends[0]);
         // Whoever can't go on says so, and does not stay away.
         let told = [u64::from(!good), n as u64, first as u64, end as u64, neighbours as u64];
         let all = told_by_all(&space, told)?;
         square?;
-        for end in ends {
-            end?;
-        }
+        ends?;
         let mut next = 0;
         for [bad, vertices, first, end, _] in &all {
             if *bad != 0
