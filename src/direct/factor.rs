@@ -34,6 +34,10 @@ const LDL_DELTA: f64 = 1e-8;
 /// elimination leaves of a dependent row.
 const ROUGH: f64 = 1e5;
 
+/// Diagonal entries that are pivots as they are: beside the largest entry of their row and column, and of all.
+const STRONG: f64 = 0.5;
+const ALIKE: f64 = 1e-3;
+
 /// Rows and columns without a partner that are named, at most.
 const NAMED: usize = 100;
 
@@ -97,6 +101,7 @@ impl Structures {
         }
         let (prepared, matched, unmatched) = match &options.prepared {
             Some(prepared) => (prepared.clone(), a.rows(), Unmatched::default()),
+            None if is_prepared(a) => (Prepared::none(a).map_err(as_reason)?, a.rows(), Unmatched::default()),
             None => prepared(a)?,
         };
         Ok(self.matched.insert(Arc::new(MatchedRows { prepared, matched, unmatched })).clone())
@@ -265,6 +270,30 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
     let unmatched =
         Unmatched { rows: few(matching.unmatched_rows()), columns: few(matching.unmatched_columns()) };
     Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs(), unmatched))
+}
+
+/// Whether a matching and its scaling have nothing to do: diagonal entries are no less than half of the largest in their
+/// row and column, and of the same size up to a factor.
+fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
+    let (mut diagonal, mut beside) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
+    for row in 0..a.rows() {
+        let (indices, values) = a.row(row);
+        for (&column, value) in indices.iter().zip(values) {
+            let size = value.abs2().to_f64();
+            if column as usize == row {
+                diagonal[row] = size;
+            } else {
+                beside[row] = beside[row].max(size);
+                beside[column as usize] = beside[column as usize].max(size);
+            }
+        }
+    }
+    let largest = diagonal.iter().chain(&beside).copied().fold(0.0, f64::max);
+    // A comparison with what is no number is false, and squares that overflow are for the matching.
+    largest.is_finite()
+        && diagonal.iter().zip(&beside).all(|(&diagonal, &beside)| {
+            diagonal >= STRONG * STRONG * beside && diagonal > ALIKE * ALIKE * largest
+        })
 }
 
 impl LuPlan {
@@ -615,5 +644,32 @@ impl Prepared {
     /// Where there are 2^32 - 1 rows or more.
     pub fn none<T: Factorable>(a: &Csr<T, Host>) -> crate::Result<Self> {
         Ok(Self { scaling: Scaling::unit(a.rows(), a.columns()), rows: Permutation::identity(a.rows())? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_prepared;
+    use crate::generate;
+    use crate::matrix::Csr;
+
+    #[test]
+    fn strong_diagonals_need_no_matching() {
+        let matrix = |values: [f64; 4]| {
+            Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], values.to_vec()).unwrap()
+        };
+        assert!(is_prepared(&generate::convection_diffusion([8, 7, 1], 0.1).unwrap()));
+        assert!(is_prepared(&matrix([2.0, 1.0, -3.0, 4.0])));
+        // Weak in its row, weak in its column, far from the others, none, no number.
+        for weak in [
+            [2.0, 5.0, 1.0, 9.0],
+            [2.0, 1.0, 5.0, 9.0],
+            [1e-4, 0.0, 0.0, 1.0],
+            [0.0, 0.0, 0.0, 1.0],
+            [f64::NAN, 0.0, 0.0, 1.0],
+            [1e200, 0.0, 0.0, 1e200],
+        ] {
+            assert!(!is_prepared(&matrix(weak)), "{weak:?}");
+        }
     }
 }
