@@ -263,28 +263,38 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     smoothed_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
                      R omega, const u32* group, const R* vector, const R* norms, const J* places, u32* indices,
                      T* smoothed) {
-    constexpr u32 PLACES = ROOM < 4 * THREADS ? ROOM : 4 * THREADS;
+    constexpr u32 PLACES = ROOM < 6 * THREADS ? ROOM : 6 * THREADS;
     __shared__ u32 near_neighbours[PLACES];
+    __shared__ u32 near_groups[PLACES];
     __shared__ R near_parts[PLACES];
     __shared__ u32 near_indices[PLACES + THREADS];
     __shared__ T near_smoothed[PLACES + THREADS];
     const auto part_of = [=](u32 j, u32 g) { return g == NO_GROUP ? R(0) : vector[j] / norms[g]; };
+    // Strong couplings are entries of A, so that there is room for them.
     const auto before = [&](const Tile& tile) {
-        bring_strong<PLACES>(near_neighbours, tile, starts, neighbours);
-        for (u64 at = tile.begin + threadIdx.x; at < tile.end; at += THREADS)
-            near_parts[at - tile.begin] = part_of(columns[at], group[columns[at]]);
+        const u64 first = starts[tile.from], count = min(u64(starts[tile.behind]) - first, u64(PLACES));
+        for (u64 k = threadIdx.x; k < count; k += THREADS) {
+            const u32 j = neighbours[first + k], g = group[j];
+            near_neighbours[k] = j;
+            near_groups[k] = g;
+            near_parts[k] = part_of(j, g);
+        }
     };
-    const auto of_row = [&](u64 i, const Row<u32>& row, const Tile& tile) {
-        const u32* const others = tile.near ? near_neighbours + (starts[i] - starts[tile.from]) : neighbours + starts[i];
-        const R* const parts = near_parts + (offsets[i] - tile.begin);
+    const auto of_row = [&](u64 i, const Row<u8>& row, const Tile& tile) {
+        const u64 begin = starts[i] - (tile.near ? u64(starts[tile.from]) : 0);
+        const u32* const others = (tile.near ? near_neighbours : neighbours) + begin;
         const u64 first = places[i] - (tile.near ? u64(places[tile.from]) : 0);
         u32* const list = (tile.near ? near_indices : indices) + first;
         T* const sums = (tile.near ? near_smoothed : smoothed) + first;
-        u32 count = 0;
-        damped_row(i, row, others, u32(starts[i + 1] - starts[i]), omega, [&](bool own, u32 place, T value) {
-            const u32 g = own ? group[i] : row.there(place);
+        u32 count = 0, next = 0;
+        damped_row(i, row, others, u32(starts[i + 1] - starts[i]), omega, [&](bool own, u32, T value) {
+            // What is not the row's own comes in the order of its strong neighbours.
+            const u32 j = own ? u32(i) : others[next];
+            const bool near = tile.near && !own;
+            const u32 g = near ? near_groups[begin + next] : group[j];
+            const R part = near ? near_parts[begin + next] : part_of(j, g);
+            next += !own;
             if (g == NO_GROUP) return;
-            const R part = own ? part_of(u32(i), g) : tile.near ? parts[place] : part_of(row.columns[place], g);
             const T product = value * from_real<T>(part);
             bool is_new;
             const u32 before = count, to = place_in(list, count, g, is_new);
@@ -302,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             smoothed[first + k] = near_smoothed[k];
         }
     };
-    each_row<PLACES>(n, offsets, columns, values, group, before, of_row, behind);
+    each_row<PLACES>(n, offsets, columns, values, static_cast<const u8*>(nullptr), before, of_row, behind);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
