@@ -177,6 +177,12 @@ impl<T: Factorable> Direct<T> {
         self.deadline = deadline;
     }
 
+    /// A factorisation, and a dense one, may take so many multiplications, and no more than it might before.
+    pub(crate) fn allow(&mut self, flops: f64, dense: f64) {
+        self.options.flop_limit = self.options.flop_limit.min(flops);
+        self.options.dense_flop_limit = self.options.dense_flop_limit.min(dense);
+    }
+
     /// Kinds that failed, and would with more memory and time.
     pub(crate) fn failed(&self) -> Vec<Kind> {
         let failed = self.reasons.iter().filter(|(kind, reason)| reason.is_final(*kind));

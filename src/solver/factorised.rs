@@ -2,6 +2,7 @@
 //! CPU, which also goes on where the device's factors do not serve.
 
 use super::SolverBackend;
+use super::budgets::{IN_RACE, QUICK};
 use super::report::Verdict;
 use super::stage::{Ready, Task};
 use crate::direct::{
@@ -109,6 +110,12 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
                 Some(Ok(forecast)) => {
                     within(&forecast, limit)?;
                     in_time(&forecast, limits.deadline)?;
+                    if limits.flops.is_some_and(|flops| flops <= IN_RACE) {
+                        // Kinds behind the first one, with other pivots than were forecast, have as much as before
+                        // iterations that may not serve: other stages come behind them.
+                        let flops = forecast.in_blocks().max(QUICK);
+                        direct.allow(MORE * flops, DENSE * flops);
+                    }
                     expected = Some((forecast.bytes, forecast.seconds()));
                     (None, Some(direct))
                 }
