@@ -133,7 +133,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// A buffer of `len` zeros.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) with the size; nothing is lost and the caller can go on.
+    /// [`Error::OutOfMemory`] with the size; nothing is lost and the caller can go on.
     fn zeros<T: Element>(&self, len: usize) -> Result<Self::Vec<T>>;
 
     /// A buffer of `len` elements for a caller that writes all of them before anything reads them: zeros where those
