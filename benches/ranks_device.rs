@@ -1,14 +1,14 @@
 //! Conjugate gradients on the GPUs of a machine, a process each, beside one GPU: microseconds an iteration, and the
 //! rounds of sums and halos alone.
 //!
-//! `cargo bench --bench ranks_device [-- RANKS CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points) or `mesh:K` (linear
-//! elements on K x K points that are moved at random); `1:CASE` is the local work of one rank with nobody to wait for,
+//! `cargo bench --bench ranks_device [-- RANKS CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points) or `mesh:K`
+//! (linear elements on K x K points that are moved at random); `1:CASE` is the local work of one rank with nobody to wait for,
 //! which is what half a system costs beside the whole one on two. `own:KxKxK` is 7 points of which each rank makes its
 //! own planes only; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with coefficients over three
 //! decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` these with aggregates that are found.
 //! `certified:KxKxK` is `own` solved to 1e-8. `bfs:N:K` is breadth-first search on an R-MAT graph of N vertices and K N
-//! edges, from 16 sources that have neighbours, on one GPU and on all. With `several-` ahead, nothing is done on one GPU
-//! alone.
+//! edges, from 16 sources that have neighbours, on one GPU and on all. With `several-` ahead, nothing is done on one
+//! GPU alone.
 
 #[cfg(all(unix, feature = "ranks"))]
 mod run {
