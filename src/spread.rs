@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::operator::{FusedParts, LinearOperator};
+use crate::parallel::of_stretches;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::Scalar;
@@ -96,16 +97,9 @@ pub(crate) fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u
 /// Rows that a task takes.
 const TASK: usize = 1 << 13;
 
-/// What `f` makes of some rows at a time, in their order.
-fn of_rows<R: Send>(rows: &Range<usize>, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
-    let tasks = rows.len().div_ceil(TASK);
-    let task = |k: usize| f(rows.start + k * TASK..(rows.start + (k + 1) * TASK).min(rows.end));
-    (0..tasks).into_par_iter().map(task).collect()
-}
-
 /// The columns of some rows that are not among `own`, ascending.
 pub(crate) fn halo_beyond<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>, own: &Range<usize>) -> Vec<u32> {
-    let beyond = of_rows(rows, |rows| {
+    let beyond = of_stretches(rows, TASK, |rows| {
         let columns = rows.flat_map(|row| a.row(row).0);
         columns.copied().filter(|&column| !own.contains(&(column as usize))).collect::<Vec<u32>>()
     });
@@ -128,8 +122,9 @@ impl<T: Scalar> Edge<T> {
     /// The rows of a matrix with the columns that are not among `own`.
     pub(crate) fn of(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Self> {
         let beyond = |&column: &u32| !own.contains(&(column as usize));
-        let full =
-            of_rows(rows, |rows| rows.filter(|&row| a.row(row).0.iter().any(&beyond)).collect::<Vec<_>>());
+        let full = of_stretches(rows, TASK, |rows| {
+            rows.filter(|&row| a.row(row).0.iter().any(&beyond)).collect::<Vec<_>>()
+        });
         let full = full.concat();
         let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for &row in &full {
@@ -148,7 +143,7 @@ impl<T: Scalar> Edge<T> {
 /// The entries of some rows in a part's own columns, these numbered from 0 on.
 pub(crate) fn own_columns<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Csr<T>> {
     let ours = |&column: &u32| own.contains(&(column as usize));
-    let lengths = of_rows(rows, |rows| {
+    let lengths = of_stretches(rows, TASK, |rows| {
         rows.map(|row| a.row(row).0.iter().filter(|&c| ours(c)).count()).collect::<Vec<_>>()
     });
     let mut offsets = Vec::with_capacity(rows.len() + 1);

@@ -181,7 +181,8 @@ fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::
 }
 
 /// Whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex, and each
-/// open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have `left`.
+/// open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have `left`. It
+/// is the rule by which one GPU decides in a kernel (`pays` in `kernels/bfs.cu`).
 fn pulls(vertices: usize, neighbours: usize, edges: usize, left: usize, open: usize) -> bool {
     let looks = open as f64 * neighbours as f64 / edges.max(1) as f64;
     2.0 * edges as f64 > vertices as f64 / 8.0 + looks.min(left as f64)

@@ -52,6 +52,16 @@ pub(crate) fn worth_a_thread<P: Pieces>(tasks: P, at_once: usize) -> AtLeast<P> 
     tasks.with_min_len(if in_team() { 1 } else { at_once })
 }
 
+/// What `f` makes of `length` numbers of a range at a time, in their order.
+pub(crate) fn of_stretches<R: Send>(
+    range: &Range<usize>,
+    length: usize,
+    f: impl Fn(Range<usize>) -> R + Sync,
+) -> Vec<R> {
+    let stretch = |k: usize| f(range.start + k * length..(range.start + (k + 1) * length).min(range.end));
+    (0..range.len().div_ceil(length)).into_par_iter().map(stretch).collect()
+}
+
 /// Runs `body` on the numbers below `parts`, shared among threads.
 fn shared(parts: usize, body: &(dyn Fn(usize) + Sync)) {
     crate::work::look();

@@ -18,6 +18,7 @@ use crate::market::{self, Format, Header, ReadOptions, Source, Symmetry};
 use crate::matrix::{Csr, Triplets};
 use crate::mixing::mixed;
 use crate::multigrid::{planes, seeming_grid};
+use crate::parallel::of_stretches;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use crate::spread::balanced;
@@ -200,12 +201,6 @@ impl<T: Scalar> Piece<T> {
 /// Entries that a task takes.
 const TASK: usize = 1 << 16;
 
-/// What `f` makes of some entries at a time, in their order.
-fn of_entries<R: Send>(count: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
-    let tasks = count.div_ceil(TASK);
-    (0..tasks).into_par_iter().map(|k| f(k * TASK..((k + 1) * TASK).min(count))).collect()
-}
-
 /// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which multigrid's
 /// boxes ask for.
 fn whole_planes<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Option<Vec<Range<usize>>>> {
@@ -228,7 +223,7 @@ fn owners<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Vec<Range<usize>
     let n = piece.header.rows();
     let width = n.div_ceil(GROUPS).max(1);
     let mut counts = vec![0_u64; n.div_ceil(width)];
-    let of_tasks = of_entries(piece.rows.len(), |entries| {
+    let of_tasks = of_stretches(&(0..piece.rows.len()), TASK, |entries| {
         let mut groups = Vec::with_capacity(2 * entries.len());
         piece.each(entries, |i, _, _| groups.push(i / width as u32));
         groups.sort_unstable();
@@ -256,7 +251,7 @@ fn sent<T: Scalar>(group: &Group, parts: &[Range<usize>], piece: &Piece<T>) -> R
     let here = &parts[group.rank()];
     // In a file by rows nearly all of them stay: these are counted, and put where they belong when it is known how many
     // come from others.
-    let divided = of_entries(piece.rows.len(), |entries| {
+    let divided = of_stretches(&(0..piece.rows.len()), TASK, |entries| {
         let (mut stay, mut to_each) = (0, vec![Vec::new(); parts.len()]);
         piece.each(entries, |i, j, value| {
             if here.contains(&(i as usize)) {

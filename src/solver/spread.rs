@@ -25,7 +25,7 @@ use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::multigrid::{planes, seeming_grid, some_distances};
 use crate::operator::LinearOperator;
-use crate::parallel::prelude::*;
+use crate::parallel::of_stretches;
 use crate::scalar::{Real, Scalar, Symmetry};
 use crate::spread::{Spread, balanced_parts};
 use std::fmt;
@@ -40,18 +40,14 @@ const TASK: usize = 1 << 16;
 /// of pieces, which do not depend on the number of threads, are added in their order.
 fn square_and_curvature<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> (f64, Option<f64>) {
     let values = a.parts().values;
-    let square = |k: usize| {
-        let piece = &values[k * TASK..((k + 1) * TASK).min(values.len())];
-        piece.iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>()
-    };
-    let squares: Vec<f64> = (0..values.len().div_ceil(TASK)).into_par_iter().map(square).collect();
-    let curvature = |k: usize| {
-        let mut piece = rows.start + k * TASK..(rows.start + (k + 1) * TASK).min(rows.end);
+    let squares = of_stretches(&(0..values.len()), TASK, |piece| {
+        values[piece].iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>()
+    });
+    let first = of_stretches(&rows, TASK, |mut piece| {
         piece.find_map(|row| {
             Some(a.get(row, row).map_or(0.0, |value| value.re().to_f64())).filter(|&value| value <= 0.0)
         })
-    };
-    let first: Vec<Option<f64>> = (0..rows.len().div_ceil(TASK)).into_par_iter().map(curvature).collect();
+    });
     (squares.iter().sum(), first.into_iter().flatten().next())
 }
 
