@@ -1,11 +1,11 @@
 //! What a factorisation will cost, before anything large is allocated.
 
 use super::elimination::Elimination;
-use super::factor::Structures;
 use super::foreign::symmetric_flops;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
+use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::OrderKind;

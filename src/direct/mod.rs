@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `solver` | [`Direct`], what a caller holds |
 //! | `analysis` | forecasts, and which kinds are tried |
+//! | `structures` | what is known of a matrix before it is factorised: matched rows, orders, structures |
 //! | `factor` | one factor of any kind |
 //! | `elimination` | an order of elimination for LU, and the factors that it leads to |
 //! | `blocks` | LU of the diagonal blocks of a block triangular form |
@@ -46,6 +47,7 @@ mod refine;
 mod regular;
 mod report;
 mod solver;
+mod structures;
 mod symmetric;
 #[cfg(test)]
 mod tests;

@@ -17,10 +17,11 @@
 //! Aids Comput. 9, 1955): it comes to a least-squares solution, whether b is in the range of A or not. A times this
 //! approximate inverse is Hermitian and has no negative eigenvalue, so that GMRES around it does not break down.
 
-use super::factor::{as_reason, columns_of_transpose, symmetric_structure, times, within};
+use super::factor::{as_reason, columns_of_transpose, times, within};
 use super::foreign;
 use super::options::DirectOptions;
 use super::report::Reason;
+use super::structures::symmetric_structure;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::{Scaling, equilibrate, equilibrate_symmetric};

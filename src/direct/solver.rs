@@ -2,10 +2,11 @@
 
 use super::analysis::{self, Analysis};
 use super::condition::inverse_norm;
-use super::factor::{Factor, Structures, caught};
+use super::factor::{Factor, caught};
 use super::options::{DirectOptions, Kind};
 use super::refine::{LEAST, Refined, largest, norm, norms, refine};
 use super::report::{DirectReport, Reason};
+use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;

@@ -1,6 +1,7 @@
 //! Which factorisations of a matrix in the memory of a backend are tried, and in which order.
 
-use super::factor::{as_reason, prepared};
+use super::factor::as_reason;
+use super::structures::prepared;
 use super::{Kind, Prepared, Reason};
 use crate::backend::{FactorKind, OffsetsRef, RowFacts};
 use crate::error::Result;
