@@ -2,8 +2,8 @@
 //! over, with our order of elimination and with the library's own, to a true 1e-10 with a random x.
 //!
 //! `cargo bench --bench direct_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
-//! (convection-diffusion on K^3 points, diffusion D), `circuit:N`, `program:N` (a KKT system of N variables), `stokes:K`
-//! or the name of a file. `RESIDUA_CUDSS` names the library; where `libcudss_mtlayer_gomp` lies beside it,
+//! (convection-diffusion on K^3 points, diffusion D), `circuit:N`, `program:N` (a KKT system of N variables),
+//! `stokes:K` or the name of a file. `RESIDUA_CUDSS` names the library; where `libcudss_mtlayer_gomp` lies beside it,
 //! its own order is found on all threads, else on one.
 
 #[path = "shared/solves.rs"]

@@ -69,8 +69,8 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
     Ok(())
 }
 
-/// Milliseconds to build a solver from a matrix that is handed over, and to solve from zero, the fastest of a few, and the
-/// last report.
+/// Milliseconds to build a solver from a matrix that is handed over, and to solve from zero, the fastest of a few, and
+/// the last report.
 fn built_and_solved(
     cuda: &Cuda,
     builder: &Builder,

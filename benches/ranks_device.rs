@@ -2,10 +2,10 @@
 //! rounds of sums and halos alone.
 //!
 //! `cargo bench --bench ranks_device [-- RANKS CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points) or `mesh:K`
-//! (linear elements on K x K points that are moved at random); `1:CASE` is the local work of one rank with nobody to wait for,
-//! which is what half a system costs beside the whole one on two. `own:KxKxK` is 7 points of which each rank makes its
-//! own planes only; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with coefficients over three
-//! decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` these with aggregates that are found.
+//! (linear elements on K x K points that are moved at random); `1:CASE` is the local work of one rank with nobody to
+//! wait for, which is what half a system costs beside the whole one on two. `own:KxKxK` is 7 points of which each rank
+//! makes its own planes only; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with coefficients
+//! over three decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` these with aggregates that are found.
 //! `certified:KxKxK` is `own` solved to 1e-8. `bfs:N:K` is breadth-first search on an R-MAT graph of N vertices and K N
 //! edges, from 16 sources that have neighbours, on one GPU and on all. With `several-` ahead, nothing is done on one
 //! GPU alone.
@@ -90,7 +90,7 @@ mod run {
     }
 
     fn kind(name: &str) -> (Kind, &str) {
-        match name.trim_start_matches("several-").split_once(':') {
+        match name.split_once(':') {
             Some(("own", grid)) => (Kind::Own, grid),
             Some(("certified", grid)) => (Kind::Certified, grid),
             Some(("amg", grid)) => (Kind::Multigrid { jumps: false, boxes: true }, grid),
@@ -319,7 +319,7 @@ mod run {
     fn rank(group: &Group, name: &str) -> residua::Result<()> {
         let count = residua::backend::cuda::devices().map_or(1, |all| all.len().max(1));
         let cuda = Cuda::new(group.rank() % count)?;
-        if let Some(size) = name.trim_start_matches("several-").strip_prefix("bfs:") {
+        if let Some(size) = name.strip_prefix("bfs:") {
             return search(group, cuda, size);
         }
         let peers = Peers::new(cuda, group)?;
@@ -408,12 +408,10 @@ mod run {
             }
             return Ok(());
         }
-        // An iteration's two sums and its halo, without any work between.
+        // An iteration's two sums and its halo with the ranks before and behind, without any work between.
         let halo = 256 * 256;
-        let mut entries = vec![0; group.ranks()];
-        if group.ranks() > 1 && group.rank() < 2 {
-            entries[1 - group.rank()] = halo;
-        }
+        let beside = |other: usize| if other.abs_diff(group.rank()) == 1 { halo } else { 0 };
+        let entries: Vec<usize> = (0..group.ranks()).map(beside).collect();
         let plan = ExchangePlan { send: entries.clone(), receive: entries };
         peers.prepare_exchange::<f64>(&cuda, &plan)?;
         let (mut sums, length) = (cuda.zeros::<f64>(2)?, plan.send.iter().sum());
@@ -473,7 +471,11 @@ mod run {
                 Some(name) => (1, name.to_string()),
                 None => (ranks, name),
             };
-            if ranks > 1 && !["several-", "bfs:", "certified:"].iter().any(|word| name.starts_with(word)) {
+            let (beside, name) = match name.strip_prefix("several-") {
+                Some(name) => (false, name.to_string()),
+                None => (ranks > 1, name),
+            };
+            if beside && !["bfs:", "certified:"].iter().any(|word| name.starts_with(word)) {
                 let _ = Command::new(&own).env(WORK, format!("alone:{name}")).status();
             }
             let command = |_| {

@@ -3,10 +3,9 @@
 // Each part has the bits of all vertices that were seen before (`seen`), and gives the bits of those that it reaches
 // (`reached`, zero before). These become those of all parts between the kernels; what of them is new is settled.
 //
-// part_queue   this part's frontier becomes a queue of parts of rows,
-// part_push    whose edges are followed; or
-// part_pull    from this part's vertices that were not seen, each to the first neighbour that was
-// part_settle  the new ones are seen from here on; this part's get their level and are the frontier (`last`, a bit each)
+// part_queue   this part's frontier becomes a queue of parts of rows, part_push    whose edges are followed; or
+// part_pull    from this part's vertices that were not seen, each to the first neighbour that was part_settle  the new
+// ones are seen from here on; this part's get their level and are the frontier (`last`, a bit each)
 //
 // With symmetric patterns both ways reach the same vertices. `offsets` are those of the part's own rows, `first` is a
 // multiple of 32, and `tail` is the number of the queue's entries, zero before part_queue. `figures`, zero before,

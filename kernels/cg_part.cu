@@ -5,10 +5,10 @@
 // cg_part_direction   r.r, r.z of all parts;  x += alpha p;  beta = r.z / rho;  p = z + beta p       5 vectors
 //
 // The sums of all parts lie in memory, where a launch between has added them up; or they are taken from the windows of
-// GPUs (peers.cuh). Then no launch stands between: the last block of one kernel stores this rank's sums into the windows
-// of all, and every block of the next one waits for the words of all ranks when it starts, and adds them in the order of
-// ranks. The way between the GPUs is gone while that kernel is started. What other ranks need of p goes to their windows
-// from the blocks that have computed it, while the product of the own rows and columns starts.
+// GPUs (peers.cuh). Then no launch stands between: the last block of one kernel stores this rank's sums into the
+// windows of all, and every block of the next one waits for the words of all ranks when it starts, and adds them in the
+// order of ranks. The way between the GPUs is gone while that kernel is started. What other ranks need of p goes to
+// their windows from the blocks that have computed it, while the product of the own rows and columns starts.
 //
 // Constants: SCALAR, DIAGONAL, those of krylov.cu and of peers.cuh.
 #include "cg_vectors.cuh"
@@ -41,8 +41,8 @@ template <int COUNT> DEVICE void sums_of_all(u64 rank, u64 ranks, const u64* win
     __syncthreads();
 }
 
-// d is null but for a diagonal inverse; `general`: r.z is summed later, and r.r is left in `sums`. p.q is taken from the
-// windows where `pq` is null. `sums` takes this part's where there are no windows.
+// d is null but for a diagonal inverse; `general`: r.z is summed later, and r.r is left in `sums`. p.q is taken from
+// the windows where `pq` is null. `sums` takes this part's where there are no windows.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cg_part_residual(const D* d, const T* pq, const T* q, T* r, T* sums, R* state, u64 n, u64 general, Sums* partials, u32* finished,
                      u64 rank, u64 ranks, const u64* windows, u64* rounds) {

@@ -1,5 +1,5 @@
-// The vector half of a conjugate gradient iteration, element by element: r -= alpha q with r.r and r.z, and x += alpha p
-// with p = z + beta p. Shared by the steps for whole vectors and for those of one of several parts.
+// The vector half of a conjugate gradient iteration, element by element: r -= alpha q with r.r and r.z, and x += alpha
+// p with p = z + beta p. Shared by the steps for whole vectors and for those of one of several parts.
 //
 // Constants: those of krylov.cu.
 #pragma once
@@ -7,8 +7,8 @@
 #include "cg_step.cuh"
 #include "lanes16.cuh"
 
-// r -= alpha q, with what this block has of r.r and r.z. `step(alpha)` says the step and whether there is one; all threads
-// call it once, when their first loads are on their way.
+// r -= alpha q, with what this block has of r.r and r.z. `step(alpha)` says the step and whether there is one; all
+// threads call it once, when their first loads are on their way.
 template <bool WEIGHTED, typename F> DEVICE bool descend(u64 n, const D* d, const T* q, T* r, Sums& total, F step) {
     const u64 tile = u64(SUM_THREADS) * SUM_UNROLL * VEC;
     const bool aligned = aligned16(q) && aligned16(r) && (!WEIGHTED || aligned16(d));

@@ -40,10 +40,10 @@ template <typename G> struct Row {
 };
 
 // Calls `of_row(i, row, tile)` for every row, a thread a row; `before(tile)` and `behind(tile)` with all threads of a
-// block, where the tile is near. The entries of neighbouring rows lie side by side: they are brought to shared memory first, and
-// what `far` has at their columns too, so that lanes read neighbouring addresses and a thread does not wait for one
-// entry after the other. `values` and `far` may be null. A block takes as many rows at a time as there is room for by their mean; where they are longer
-// than that, a thread reads its row where it lies.
+// block, where the tile is near. The entries of neighbouring rows lie side by side: they are brought to shared memory
+// first, and what `far` has at their columns too, so that lanes read neighbouring addresses and a thread does not wait
+// for one entry after the other. `values` and `far` may be null. A block takes as many rows at a time as there is room
+// for by their mean; where they are longer than that, a thread reads its row where it lies.
 template <u32 PLACES = ROOM, typename O, typename G, typename A, typename F, typename B>
 DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* values, const G* far, A before, F of_row,
                      B behind) {
@@ -163,8 +163,8 @@ DEVICE void each_damped(u64 i, const Row<G>& row, T diagonal, const u32* neighbo
     if (before) each(true, row.length, diagonal);
 }
 
-// Calls `write(is_diagonal, place, value)` for the entries of row i of I - omega D^-1 F in their order, which are as many
-// as its strong neighbours and one; `place` is that in A's row, of the diagonal its length.
+// Calls `write(is_diagonal, place, value)` for the entries of row i of I - omega D^-1 F in their order, which are as
+// many as its strong neighbours and one; `place` is that in A's row, of the diagonal its length.
 template <typename G, typename F>
 DEVICE void damped_row(u64 i, const Row<G>& row, const u32* others, u32 strong, R omega, F write) {
     u32 next = 0;
@@ -257,8 +257,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     each_row(n, starts, neighbours, static_cast<const T*>(nullptr), group, Nothing(), of_row, Nothing());
 }
 
-// (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of its group g. Products of an entry are
-// added one by one in the order of A's row.
+// (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of its group g. Products of an entry
+// are added one by one in the order of A's row.
 extern "C" __global__ void __launch_bounds__(THREADS)
     smoothed_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
                      R omega, const u32* group, const R* vector, const R* norms, const J* places, u32* indices,

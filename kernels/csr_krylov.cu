@@ -136,8 +136,8 @@ DEVICE f32 magnitude(f32 a) { return fabsf(a); }
 DEVICE f64 magnitude(f64 a) { return fabs(a); }
 DEVICE f32 magnitude(c32 a) { return hypotf(a.re, a.im); }
 DEVICE f64 magnitude(c64 a) { return hypot(a.re, a.im); }
-// Numbers that are not negative are ordered as their bits are. What is as large already is seen first: warps of a matrix
-// with few values would wait for each other at one address.
+// Numbers that are not negative are ordered as their bits are. What is as large already is seen first: warps of a
+// matrix with few values would wait for each other at one address.
 template <typename U> DEVICE void raise_bits(U* to, U value) {
     if (value > *static_cast<volatile U*>(to)) atomicMax(to, value);
 }

@@ -3,8 +3,8 @@
 //     v_count       = (w_1 - V h_1) / s_1                      rounded to what the basis is stored as
 //     v_(count + 1) = (w_2 - V h_2 - r v_count) / s_2
 //
-// bytes: the basis and w_1, w_2 once in, the two vectors and a wide copy of the second out. A thread has ITEMS rows, and
-// AT_ONCE vectors of them on their way.
+// bytes: the basis and w_1, w_2 once in, the two vectors and a wide copy of the second out. A thread has ITEMS rows,
+// and AT_ONCE vectors of them on their way.
 //
 // Sums: in an order that depends on the shape of the launch alone, the same bits in every run.
 //

@@ -16,8 +16,8 @@ typedef STORED V;
 typedef OFFSET I;
 #define HALO 8
 
-// `entries` and `halo_room`: the most that a block has. Dynamic shared memory: (rows_a_block + halo_room + (CLUSTER > 1 ?
-// rows_a_block : 0)) sizeof(T) + entries sizeof(V) + 4 halo_room + 2 entries, each term rounded up to 16 bytes.
+// `entries` and `halo_room`: the most that a block has. Dynamic shared memory: (rows_a_block + halo_room + (CLUSTER > 1
+// ? rows_a_block : 0)) sizeof(T) + entries sizeof(V) + 4 halo_room + 2 entries, each term rounded up to 16 bytes.
 struct OnChip {
     u32 rows_a_block, first, last, halo_count;
     T *here, *published_here, *published;

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Gathers what a machine with a GPU, but without Rust, needs to run the device's tests and benchmarks: stripped release
-# binaries of the command, of the tests that use a device and of their benchmarks, packed, the source of the program that
-# times CUB, and small matrices, in bundle/ (64 MiB at most). There: bundle/run.sh [tests|bench|all], or
+# binaries of the command, of the tests that use a device and of their benchmarks, packed, the source of the program
+# that times CUB, and small matrices, in bundle/ (64 MiB at most). There: bundle/run.sh [tests|bench|all], or
 # bundle/run.sh sanitize [TOOL ...] for every kernel under compute-sanitizer (scripts/sanitize.sh).
 #
 #     scripts/bundle.sh [FOLDER]          the matrices of RESIDUA_MATRICES are added where they fit
 #
-# TESTS and BENCHES in the environment replace the lists below; MATRICES=0 leaves the matrices out; PROFILE=dev takes the
-# development profile, which builds in a third of the time: the device does the work that is measured.
+# TESTS and BENCHES in the environment replace the lists below; MATRICES=0 leaves the matrices out; PROFILE=dev takes
+# the development profile, which builds in a third of the time: the device does the work that is measured.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundle=${1:-bundle}
@@ -63,7 +63,8 @@ fi
 
 cat > "$bundle/run.sh" <<'RUN'
 #!/usr/bin/env bash
-# Runs the bundled tests, or benchmarks, or both; or every kernel under compute-sanitizer. A device that is missing is a failure, unless RESIDUA_NEED_DEVICE=0.
+# Runs the bundled tests, or benchmarks, or both; or every kernel under compute-sanitizer. A device that is missing is a
+# failure, unless RESIDUA_NEED_DEVICE=0.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:-all}

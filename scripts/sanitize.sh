@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every kernel under compute-sanitizer (memcheck, initcheck, racecheck, synccheck), on a machine with a GPU: the groups of
-# the test `every_kernel`, several at a time, each in a process of its own. What a group came to is printed as it ends; the
-# end says which kernels no run of a tool has seen. Fails where a tool reports anything, where a result is wrong, and where a
-# kernel was not seen. Not beside the test `gpu`, which takes nearly all of the device's memory.
+# Every kernel under compute-sanitizer (memcheck, initcheck, racecheck, synccheck), on a machine with a GPU: the groups
+# of the test `every_kernel`, several at a time, each in a process of its own. What a group came to is printed as it
+# ends; the end says which kernels no run of a tool has seen. Fails where a tool reports anything, where a result is
+# wrong, and where a kernel was not seen. Not beside the test `gpu`, which takes nearly all of the device's memory.
 #
 #     scripts/sanitize.sh [TOOL ...]
 #
@@ -29,8 +29,9 @@ run() { # groups, and a command before the test's
     shift
     RESIDUA_GROUPS=$groups "$@" "$TEST" --exact every_kernel_is_launched_and_right --nocapture
 }
-# What a group is run with under a tool, a line each. Racecheck finishes no launch in clusters of 16, and few in which blocks of
-# a large chip meet: there it sees no clusters; clusters of four on a chip made small, of small graphs; and clusters of eight.
+# What a group is run with under a tool, a line each. Racecheck finishes no launch in clusters of 16, and few in which
+# blocks of a large chip meet: there it sees no clusters; clusters of four on a chip made small, of small graphs; and
+# clusters of eight.
 forms() { # tool, group
     case $1.$2 in
     # A smaller chip, where blocks have more to do in a level, and no clusters.

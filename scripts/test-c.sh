@@ -69,8 +69,8 @@ if command -v valgrind >/dev/null; then
 else
     echo "the memory check of the example is skipped: there is no valgrind"
 fi
-# What is installed is found by pkg-config, wherever the folder stands. This comes last: `make` gives the shared library in
-# the folder of builds a soname, under which no file lies there.
+# What is installed is found by pkg-config, wherever the folder stands. This comes last: `make` gives the shared library
+# in the folder of builds a soname, under which no file lies there.
 if command -v pkg-config >/dev/null && command -v make >/dev/null; then
     make --silent PROFILE=dev DESTDIR="$made/stage" PREFIX=/opt/residua install
     mv "$made/stage/opt/residua" "$made/moved"

@@ -138,8 +138,8 @@ impl Work {
         self.run_looking(true, setup)
     }
 
-    /// Runs a solve, in which factorisations and setups look for the end that is asked for; iterations have an observer.
-    /// A solver whose setup was ended on the way can be used again.
+    /// Runs a solve, in which factorisations and setups look for the end that is asked for; iterations have an
+    /// observer. A solver whose setup was ended on the way can be used again.
     ///
     /// # Errors
     /// As [`Work::set_up`].

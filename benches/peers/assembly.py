@@ -3,6 +3,7 @@
 Usage: python benches/peers/assembly.py [triplets] [rows]
 Each place of a random square pattern is given twice on average, in random order. Best of three, seconds.
 """
+
 import sys
 import time
 
@@ -36,8 +37,10 @@ def main():
         return csr
 
     seconds, csr = best(assemble)
-    print(f"scipy {scipy.__version__}: {triplets} triplets, {n} rows, {csr.nnz} nonzeros: "
-          f"{seconds:.3f} s, {triplets / seconds / 1e6:.1f} M triplets/s")
+    print(
+        f"scipy {scipy.__version__}: {triplets} triplets, {n} rows, {csr.nnz} nonzeros: "
+        f"{seconds:.3f} s, {triplets / seconds / 1e6:.1f} M triplets/s"
+    )
 
 
 main()

@@ -1,5 +1,6 @@
 """The cases of benches/solvers.rs with PETSc's CG, rows spread over the ranks:
 mpirun -n 2 python3 benches/peers/cg_petsc.py [CASE...]   (Debian: python3-petsc4py)"""
+
 import sys
 import time
 
@@ -31,8 +32,9 @@ def laplacian(size):
     order = np.argsort(np.where(valid, columns, n), axis=1)
     columns, values, valid = (np.take_along_axis(m, order, 1) for m in (columns, values, valid))
     offsets = np.concatenate([[0], np.cumsum(valid.sum(1))]).astype(PETSc.IntType)
-    a = PETSc.Mat().createAIJ(((len(rows), n), (len(rows), n)),
-                              csr=(offsets, columns[valid].astype(PETSc.IntType), values[valid]))
+    a = PETSc.Mat().createAIJ(
+        ((len(rows), n), (len(rows), n)), csr=(offsets, columns[valid].astype(PETSc.IntType), values[valid])
+    )
     a.assemble()
     return a
 
@@ -62,5 +64,7 @@ for case in sys.argv[1:] or ["128x128x128", "512x512", "64x64x64", "100x100"]:
         a.mult(x, r)
         r.aypx(-1.0, b)
         count = ksp.getIterationNumber()
-        PETSc.Sys.Print(f"{case:12} {'petsc ' + preconditioner:14} {count:5} iterations  {best * 1e3:9.3f} ms"
-                        f"  {best / count * 1e6:9.2f} us/iteration  residual {r.norm() / b.norm():.1e}")
+        PETSc.Sys.Print(
+            f"{case:12} {'petsc ' + preconditioner:14} {count:5} iterations  {best * 1e3:9.3f} ms"
+            f"  {best / count * 1e6:9.2f} us/iteration  residual {r.norm() / b.norm():.1e}"
+        )

@@ -1,4 +1,5 @@
 """The cases of benches/solvers.rs with SciPy's cg: python3 benches/peers/cg_scipy.py [CASE...]"""
+
 import sys
 import time
 
@@ -17,7 +18,7 @@ def laplacian(size):
     for axis, n in enumerate(size):
         term = second_difference(n)
         before = int(np.prod(size[:axis], dtype=int))
-        after = int(np.prod(size[axis + 1:], dtype=int))
+        after = int(np.prod(size[axis + 1 :], dtype=int))
         a = a + sp.kron(sp.identity(after), sp.kron(term, sp.identity(before)))
     return sp.csr_matrix(a)
 
@@ -41,5 +42,8 @@ if __name__ == "__main__":
             spent += seconds
             best = min(best, seconds)
         residual = np.linalg.norm(b - a @ x) / np.linalg.norm(b)
-        print(f"{case:12} {'scipy':14} {count:5} iterations  {best * 1e3:9.3f} ms  {best / count * 1e6:9.2f} us/iteration"
-              f"  residual {residual:.1e}", flush=True)
+        print(
+            f"{case:12} {'scipy':14} {count:5} iterations  {best * 1e3:9.3f} ms  {best / count * 1e6:9.2f} us/iteration"
+            f"  residual {residual:.1e}",
+            flush=True,
+        )

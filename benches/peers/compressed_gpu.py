@@ -6,6 +6,7 @@ Needs CuPy. Meshes are made and compressed on the GPU: columns as 16 bits above 
 in windows of 256. Every product is compared with cuSPARSE's. Times as in products_gpu.py; shares of a copying kernel's bandwidth are
 on the format's own bytes with both vectors.
 """
+
 import sys
 
 import cupy as cp
@@ -18,7 +19,7 @@ from products_kernels import early
 from products_matrices import Matrix
 
 
-# ---- matrices --------------------------------------------------------------------------------------------------------
+# ---- matrices
 class Csr:
     def __init__(self, rows, indptr, indices, values):
         self.rows, self.indptr, self.indices, self.values, self.nnz = rows, indptr, indices, values, int(indices.size)
@@ -28,7 +29,7 @@ def places(shape, offsets):
     """Columns and existence of a stencil's entries, in ascending order."""
     n = int(np.prod(shape))
     index = cp.arange(n, dtype="i4")
-    strides = [int(np.prod(shape[d + 1:])) for d in range(len(shape))]
+    strides = [int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
     offsets = sorted(offsets, key=lambda o: sum(a * s for a, s in zip(o, strides)))
     columns, mask = cp.empty((n, len(offsets)), "i4"), cp.ones((n, len(offsets)), bool)
     for k, o in enumerate(offsets):
@@ -67,8 +68,9 @@ def mesh(shape, share, dtype):
     return Csr(n, indptr, j.astype("u4"), cp.random.random(j.size, dtype="f8").astype(dtype) + 1)
 
 
-# ---- the format ------------------------------------------------------------------------------------------------------
-BUILD = cp.RawModule(code=r"""
+# ---- the format
+BUILD = cp.RawModule(
+    code=r"""
 typedef unsigned u32;
 typedef long long i64;
 #define NONE (1ll << 40)
@@ -106,7 +108,9 @@ template <typename V> __device__ void put(u32 rows, const u32* order, const u32*
 }
 extern "C" __global__ void put8(u32 rows, const u32* r, const u32* o, const u32* j, const double* v, const u32* e, const u32* w, const u32* b, u32* words, double* values) { put(rows, r, o, j, v, e, w, b, words, values); }
 extern "C" __global__ void put4(u32 rows, const u32* r, const u32* o, const u32* j, const float* v, const u32* e, const u32* w, const u32* b, u32* words, float* values) { put(rows, r, o, j, v, e, w, b, words, values); }
-""", options=("-std=c++17",))
+""",
+    options=("-std=c++17",),
+)
 
 
 def scan(v):
@@ -119,14 +123,31 @@ class Wide:
     def __init__(self, a):
         self.a, n, t = a, a.rows, a.values.dtype
         L = (a.indptr[1:] - a.indptr[:-1]).astype("i8")
-        order = cp.argsort((cp.arange(n, dtype="i8") // 256 << 40) + ((1 << 16) - L << 20) + cp.arange(n, dtype="i8") % 256).astype("u4")
+        order = cp.argsort(
+            (cp.arange(n, dtype="i8") // 256 << 40) + ((1 << 16) - L << 20) + cp.arange(n, dtype="i8") % 256
+        ).astype("u4")
         sections, grid = ceil(n, 32), (ceil(n, 256),)
         w, self.bases, self.order = cp.zeros(sections, "u4"), cp.zeros(4 * sections, "u4"), (order % 256).astype("u1")
         BUILD.get_function("sizes")(grid, (256,), (U32(n), order, a.indptr, a.indices, w, self.bases))
         far, w = w >> 31, w & 0x7FFFFFFF
         self.entries, self.offsets = scan(w * 32), scan((w + 3) // 4 * 64 * (1 + far))
         self.words, self.values = cp.zeros(int(self.offsets[-1]), "u4"), cp.zeros(int(self.entries[-1]), t)
-        BUILD.get_function(f"put{t.itemsize}")(grid, (256,), (U32(n), order, a.indptr, a.indices, a.values, self.entries, self.offsets, self.bases, self.words, self.values))
+        BUILD.get_function(f"put{t.itemsize}")(
+            grid,
+            (256,),
+            (
+                U32(n),
+                order,
+                a.indptr,
+                a.indices,
+                a.values,
+                self.entries,
+                self.offsets,
+                self.bases,
+                self.words,
+                self.values,
+            ),
+        )
         parts = self.words, self.values, self.entries, self.offsets, self.bases, self.order
         self.bytes, self.far = sum(p.nbytes for p in parts) + 2 * n * t.itemsize, float(far.mean())
 
@@ -134,10 +155,36 @@ class Wide:
         a, t = self.a, "f64" if x.dtype.itemsize == 8 else "f32"
         # Short rows of f32 have two sections a warp (src/backend/cuda/tuning/compressed.rs).
         threads = 128 if t == "f32" and self.words.size <= 6 * a.rows else 256
-        constants = dict(VALUE=t, COLUMNS="COMPRESSED_WIDE", VALUES="COMPRESSED_STORED", THREADS=threads, UNROLL=16, MIN_BLOCKS=2048 // threads, DOT_UNROLL=12, DOT_BLOCKS=8)
+        constants = dict(
+            VALUE=t,
+            COLUMNS="COMPRESSED_WIDE",
+            VALUES="COMPRESSED_STORED",
+            THREADS=threads,
+            UNROLL=16,
+            MIN_BLOCKS=2048 // threads,
+            DOT_UNROLL=12,
+            DOT_BLOCKS=8,
+        )
         f = kernel("compressed.cu", "compressed", SCALAR=t, STORED=t, OFFSET="u32", **constants)
         one, zero = x.dtype.type(1), x.dtype.type(0)
-        arguments = U(a.rows), self.order, ptr(None), ptr(None), ptr(None), self.offsets, self.bases, self.words, ptr(None), self.entries, self.values, U32(0), one, x, zero, y
+        arguments = (
+            U(a.rows),
+            self.order,
+            ptr(None),
+            ptr(None),
+            ptr(None),
+            self.offsets,
+            self.bases,
+            self.words,
+            ptr(None),
+            self.entries,
+            self.values,
+            U32(0),
+            one,
+            x,
+            zero,
+            y,
+        )
         return early(f, ceil(a.rows, 256), threads, arguments)
 
 
@@ -154,16 +201,24 @@ def case(name, a, t, stream, copy):
     error = float((cp.abs(y - want) / (cp.abs(want) + 1)).max())
     if not error < (1e-12 if t == "f64" else 1e-4):
         print(f"WRONG by {error}")
-    print(f"{name} {t}, {a.nnz} nonzeros, {s.far:.2f} of columns in 32 bits: {us:.1f} us, {s.bytes / us * 1e-3 / copy:.2f} of copy, {min(theirs.values()) / us:.2f} times", *(f"{k} {m:.1f}" for k, m in theirs.items()), flush=True)
+    print(
+        f"{name} {t}, {a.nnz} nonzeros, {s.far:.2f} of columns in 32 bits: {us:.1f} us, {s.bytes / us * 1e-3 / copy:.2f} of copy, {min(theirs.values()) / us:.2f} times",
+        *(f"{k} {m:.1f}" for k, m in theirs.items()),
+        flush=True,
+    )
 
 
 def main():
     stream = cp.cuda.Stream(non_blocking=True)
     copy = copy_speed(stream)
     print(f"copy {copy:.0f} GB/s")
-    for name in sys.argv[1:] or [f"{m}/{t}" for m in ("2d-4096", "3d-192", "2d-2048", "3d-128") for t in ("f64", "f32")]:
+    for name in sys.argv[1:] or [
+        f"{m}/{t}" for m in ("2d-4096", "3d-192", "2d-2048", "3d-128") for t in ("f64", "f32")
+    ]:
         (shape, side), t = name.split("/")[0].split("-"), name.split("/")[1]
-        case(name, mesh((int(side),) * int(shape[0]), 0.5 if shape == "2d" else 0.4, np.dtype(TYPE[t])), t, stream, copy)
+        case(
+            name, mesh((int(side),) * int(shape[0]), 0.5 if shape == "2d" else 0.4, np.dtype(TYPE[t])), t, stream, copy
+        )
         cp.get_default_memory_pool().free_all_blocks()
 
 

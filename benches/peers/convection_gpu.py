@@ -9,6 +9,7 @@ with a random x, a true relative residual of 1e-8. Each way solves twice: first 
 up, and once more from a new solver. CuPy's incomplete LU is cuSPARSE's, without fill (`fill_factor=1`), and what it
 does not solve in so many iterations as take a minute is told by its residual.
 """
+
 import sys
 import time
 

@@ -56,7 +56,9 @@ def main():
             up = time.perf_counter() - start
             start = time.perf_counter()
             there.to("cpu")
-            print(f"torch {torch.__version__}, pageable: 1 GiB to the device {8 * len(data) / up / 1e9:.1f} GB/s; back {8 * len(data) / (time.perf_counter() - start) / 1e9:.1f} GB/s")
+            print(
+                f"torch {torch.__version__}, pageable: 1 GiB to the device {8 * len(data) / up / 1e9:.1f} GB/s; back {8 * len(data) / (time.perf_counter() - start) / 1e9:.1f} GB/s"
+            )
     except ImportError:
         pass
 

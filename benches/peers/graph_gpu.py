@@ -5,6 +5,7 @@ Usage: python benches/peers/graph_gpu.py check|bfs|tune|check_rcm|rcm|scipy [NAM
 Edges a second as Graph500 counts them: undirected edges of the source's component (duplicates and loops removed) over
 the time of the search, harmonic mean over sources.
 """
+
 import ctypes, hashlib, sys, time
 
 import numpy as np
@@ -16,12 +17,16 @@ CM = dict(OFFSET="u32", THREADS=512, ALONE=256, STAGE=64, CLUSTER=16, HELD=8, NA
 UNREACHED = 0xFFFFFFFF
 
 
-# ---- graphs ----------------------------------------------------------------------------------------------------------
+# ---- graphs
 class Graph:
     """Undirected, in CSR, without duplicates and loops."""
 
     def __init__(self, n, u, v):
-        keys = cp.unique(cp.concatenate([u.astype(cp.uint64) << U(32) | v.astype(cp.uint64), v.astype(cp.uint64) << U(32) | u.astype(cp.uint64)]))
+        keys = cp.unique(
+            cp.concatenate(
+                [u.astype(cp.uint64) << U(32) | v.astype(cp.uint64), v.astype(cp.uint64) << U(32) | u.astype(cp.uint64)]
+            )
+        )
         rows, columns = (keys >> U(32)).astype(cp.uint32), keys.astype(cp.uint32)
         del keys
         keep = rows != columns
@@ -88,7 +93,11 @@ def star(n):
 def cliques(k):
     """Two of them and a bridge, and a vertex alone."""
     i = cp.arange(k * k, dtype=cp.uint32)
-    return Graph(2 * k + 1, cp.concatenate([i // k, k + i // k, cp.array([k - 1], cp.uint32)]), cp.concatenate([i % k, k + i % k, cp.array([k], cp.uint32)]))
+    return Graph(
+        2 * k + 1,
+        cp.concatenate([i // k, k + i // k, cp.array([k - 1], cp.uint32)]),
+        cp.concatenate([i % k, k + i % k, cp.array([k], cp.uint32)]),
+    )
 
 
 def small_random(n, edges, seed):
@@ -96,11 +105,15 @@ def small_random(n, edges, seed):
     return Graph(n, rng.integers(0, n, edges, dtype=cp.uint32), rng.integers(0, n, edges, dtype=cp.uint32))
 
 
-# ---- clusters of blocks ----------------------------------------------------------------------------------------------
+# ---- clusters of blocks
 class LaunchConfig(ctypes.Structure):
     """CUlaunchConfig with one attribute."""
 
-    _fields_ = [(k, ctypes.c_uint) for k in "gx gy gz bx by bz shared".split()] + [("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+    _fields_ = [(k, ctypes.c_uint) for k in "gx gy gz bx by bz shared".split()] + [
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("count", ctypes.c_uint),
+    ]
 
 
 def clusters_at_a_time(f, threads, size):
@@ -111,7 +124,9 @@ def clusters_at_a_time(f, threads, size):
     config = LaunchConfig(size, 1, 1, threads, 1, 1, 0, None, ctypes.addressof(attribute), 1)
     cuda, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
     if size > 8:
-        cuda.cuFuncSetAttribute(ctypes.c_void_p(f.kernel.ptr), 14, 1)  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        cuda.cuFuncSetAttribute(
+            ctypes.c_void_p(f.kernel.ptr), 14, 1
+        )  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
     code = cuda.cuOccupancyMaxActiveClusters(ctypes.byref(count), ctypes.c_void_p(f.kernel.ptr), ctypes.byref(config))
     assert code == 0, code
     return count.value
@@ -130,8 +145,28 @@ class Bfs:
         sources = cp.asarray(sources, cp.uint32)
         self.state.fill(0)
         size = self.c["CLUSTER"]
-        blocks = int(self.c.get("BLOCKS", min(SM() // size * size, clusters_at_a_time(self.kernel, self.c["THREADS"], size) * size)))
-        launch_cooperative(self.kernel, blocks, self.c["THREADS"], (U32(g.n), U(g.m), ptr(g.offsets), ptr(g.indices), ptr(sources), U32(len(sources)), ptr(self.levels), ptr(self.seen), ptr(self.queue), ptr(self.state)))
+        blocks = int(
+            self.c.get(
+                "BLOCKS", min(SM() // size * size, clusters_at_a_time(self.kernel, self.c["THREADS"], size) * size)
+            )
+        )
+        launch_cooperative(
+            self.kernel,
+            blocks,
+            self.c["THREADS"],
+            (
+                U32(g.n),
+                U(g.m),
+                ptr(g.offsets),
+                ptr(g.indices),
+                ptr(sources),
+                U32(len(sources)),
+                ptr(self.levels),
+                ptr(self.seen),
+                ptr(self.queue),
+                ptr(self.state),
+            ),
+        )
         return self.levels
 
     def count(self):
@@ -167,12 +202,35 @@ def timed(f, n=1):
 
 
 def small():
-    return {"path": path(600), "star": star(3000), "cliques": cliques(40), "grid": grid(40, 60), "rmat": rmat(9, 8), "dense": small_random(2000, 60_000, 3), "sparse": small_random(3000, 2500, 4)}
+    return {
+        "path": path(600),
+        "star": star(3000),
+        "cliques": cliques(40),
+        "grid": grid(40, 60),
+        "rmat": rmat(9, 8),
+        "dense": small_random(2000, 60_000, 3),
+        "sparse": small_random(3000, 2500, 4),
+    }
 
 
 def check_bfs(**c):
-    graphs = small() if c.pop("SMALL", 0) else {"one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)), "path": path(100_000), "star": star(100_000), "cliques": cliques(300), "grid": grid(300, 400), "sparse": small_random(50_000, 40_000, 1),
-              "random": small_random(30_000, 200_000, 2), "dense": small_random(20_000, 3_000_000, 3), "rmat": rmat(16, 16), "road": road(200), "shuffled": grid(60, 50, 70, shuffle=True)}
+    graphs = (
+        small()
+        if c.pop("SMALL", 0)
+        else {
+            "one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)),
+            "path": path(100_000),
+            "star": star(100_000),
+            "cliques": cliques(300),
+            "grid": grid(300, 400),
+            "sparse": small_random(50_000, 40_000, 1),
+            "random": small_random(30_000, 200_000, 2),
+            "dense": small_random(20_000, 3_000_000, 3),
+            "rmat": rmat(16, 16),
+            "road": road(200),
+            "shuffled": grid(60, 50, 70, shuffle=True),
+        }
+    )
     for name, g in graphs.items():
         f, good = Bfs(g, **c), []
         for sources in ([0], [g.n - 1], [g.n // 2], sorted({0, g.n // 3, g.n - 1}), list(range(0, g.n, 7))):
@@ -184,7 +242,14 @@ def check_bfs(**c):
 
 
 def bench_bfs(variants, only=""):
-    for name, build, sources in (("R-MAT 2^21 x 64", lambda: rmat(21, 64), 16), ("uniform 2^21 x 64", lambda: uniform(21, 64), 16), ("5-point 5000^2", lambda: grid(5000, 5000), 3), ("road-like", lambda: road(2000), 3), ("path 10^6", lambda: path(1_000_000), 1), ("star 10^6", lambda: star(1_000_000), 2)):
+    for name, build, sources in (
+        ("R-MAT 2^21 x 64", lambda: rmat(21, 64), 16),
+        ("uniform 2^21 x 64", lambda: uniform(21, 64), 16),
+        ("5-point 5000^2", lambda: grid(5000, 5000), 3),
+        ("road-like", lambda: road(2000), 3),
+        ("path 10^6", lambda: path(1_000_000), 1),
+        ("star 10^6", lambda: star(1_000_000), 2),
+    ):
         if only not in name:
             continue
         g = build()
@@ -200,7 +265,10 @@ def bench_bfs(variants, only=""):
                 seconds = min(timed(lambda: f([s])) for _ in range(2))
                 edges = int(g.degrees[l != UNREACHED].sum(dtype=cp.int64)) / 2
                 rates.append(edges / seconds), times.append(seconds), counts.append(f.count())
-            print(f"{name:18} n {g.n} m {g.m} levels {counts[0]:6} mean {np.mean(times) * 1e3:9.3f} ms {1e-9 * len(rates) / sum(1 / r for r in rates):8.1f} G edges/s {np.mean([t / k for t, k in zip(times, counts)]) * 1e6:7.2f} us a level  {c}", flush=True)
+            print(
+                f"{name:18} n {g.n} m {g.m} levels {counts[0]:6} mean {np.mean(times) * 1e3:9.3f} ms {1e-9 * len(rates) / sum(1 / r for r in rates):8.1f} G edges/s {np.mean([t / k for t, k in zip(times, counts)]) * 1e6:7.2f} us a level  {c}",
+                flush=True,
+            )
         del g, f
 
 
@@ -215,7 +283,9 @@ class CuthillMckee:
         self.memory = cp.zeros(teams * (16 + self.tiles), cp.uint64)
         self.states = self.memory[: 16 * teams].reshape(teams, 16)
         self.vertices = cp.empty(g.n, cp.uint64)
-        self.blocks = min(SM(), clusters_at_a_time(self.kernel, self.c["THREADS"], self.c["CLUSTER"]) * self.c["CLUSTER"])
+        self.blocks = min(
+            SM(), clusters_at_a_time(self.kernel, self.c["THREADS"], self.c["CLUSTER"]) * self.c["CLUSTER"]
+        )
 
     def __call__(self, roots, limit=2**64 - 1):
         """`roots`: a list of roots for each team. Returns (order, height, width, bandwidth, end) of each."""
@@ -227,10 +297,28 @@ class CuthillMckee:
         threads = self.c["THREADS"]
         self.describe((4 * SM(),), (256,), (U(g.n), ptr(g.offsets), ptr(g.degrees), ptr(self.vertices)))
         while True:
-            launch_cooperative(self.kernel, self.blocks, threads, (U32(g.n), ptr(g.indices), ptr(self.vertices), U32(self.teams), ptr(self.marks), ptr(self.order), ptr(self.rows), ptr(self.memory), U(self.tiles)))
+            launch_cooperative(
+                self.kernel,
+                self.blocks,
+                threads,
+                (
+                    U32(g.n),
+                    ptr(g.indices),
+                    ptr(self.vertices),
+                    U32(self.teams),
+                    ptr(self.marks),
+                    ptr(self.order),
+                    ptr(self.rows),
+                    ptr(self.memory),
+                    U(self.tiles),
+                ),
+            )
             states = self.states.get()
             if (states[:, 10] != 3).all():
-                return [(self.order[t, : int(s[5])], int(s[6]), int(s[7]), int(s[8]), int(s[11]) & 0xFFFFFFFF) for t, s in enumerate(states)]
+                return [
+                    (self.order[t, : int(s[5])], int(s[6]), int(s[7]), int(s[8]), int(s[11]) & 0xFFFFFFFF)
+                    for t, s in enumerate(states)
+                ]
             for t, s in enumerate(states):
                 if s[10] == 3:
                     level = self.order[t, int(s[4]) : int(s[5])]
@@ -259,8 +347,23 @@ def twin_cuthill_mckee(g, root):
 
 
 def check_rcm(**c):
-    graphs = small() if c.pop("SMALL", 0) else {"one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)), "path": path(5000), "star": star(30_000), "cliques": cliques(300), "grid": grid(200, 150), "shuffled": grid(40, 30, 50, shuffle=True), "sparse": small_random(20_000, 16_000, 1),
-              "random": small_random(30_000, 200_000, 2), "rmat": rmat(14, 16), "road": road(60), "wide": grid(8, 70, 70, 3, shuffle=True)}
+    graphs = (
+        small()
+        if c.pop("SMALL", 0)
+        else {
+            "one": Graph(1, cp.zeros(1, cp.uint32), cp.zeros(1, cp.uint32)),
+            "path": path(5000),
+            "star": star(30_000),
+            "cliques": cliques(300),
+            "grid": grid(200, 150),
+            "shuffled": grid(40, 30, 50, shuffle=True),
+            "sparse": small_random(20_000, 16_000, 1),
+            "random": small_random(30_000, 200_000, 2),
+            "rmat": rmat(14, 16),
+            "road": road(60),
+            "wide": grid(8, 70, 70, 3, shuffle=True),
+        }
+    )
     for name, g in graphs.items():
         for teams in (1, 3):
             f, good, sorts = CuthillMckee(g, teams, **c), [], 0
@@ -269,17 +372,31 @@ def check_rcm(**c):
                 sorts += f.sorts
                 twin = twin_cuthill_mckee(g, root)
                 good += [r[0].tolist() == twin[0] and r[1:] == twin[1:] for r in results]
-            print(f"rcm {name:9} n {g.n} m {g.m} teams {teams} levels sorted by the caller {sorts}", "ok" if all(good) else f"WRONG {good}", flush=True)
+            print(
+                f"rcm {name:9} n {g.n} m {g.m} teams {teams} levels sorted by the caller {sorts}",
+                "ok" if all(good) else f"WRONG {good}",
+                flush=True,
+            )
 
 
 def bench_rcm(variants):
     import scipy.sparse as sp
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    for name, build in (("5-point 1000^2", lambda: grid(1000, 1000)), ("5-point 1000^2 shuffled", lambda: grid(1000, 1000, shuffle=True)), ("7-point 100^3 shuffled", lambda: grid(100, 100, 100, shuffle=True)), ("7-point 200^3 shuffled", lambda: grid(200, 200, 200, shuffle=True)), ("5-point 3000^2", lambda: grid(3000, 3000)), ("uniform 2^20 x 8", lambda: uniform(20, 8))):
+    for name, build in (
+        ("5-point 1000^2", lambda: grid(1000, 1000)),
+        ("5-point 1000^2 shuffled", lambda: grid(1000, 1000, shuffle=True)),
+        ("7-point 100^3 shuffled", lambda: grid(100, 100, 100, shuffle=True)),
+        ("7-point 200^3 shuffled", lambda: grid(200, 200, 200, shuffle=True)),
+        ("5-point 3000^2", lambda: grid(3000, 3000)),
+        ("uniform 2^20 x 8", lambda: uniform(20, 8)),
+    ):
         g = build()
         cp.get_default_memory_pool().free_all_blocks()
-        a = sp.csr_matrix((np.ones(g.m, np.int8), g.indices.get().astype(np.int32), g.offsets.get().astype(np.int32)), shape=(g.n, g.n))
+        a = sp.csr_matrix(
+            (np.ones(g.m, np.int8), g.indices.get().astype(np.int32), g.offsets.get().astype(np.int32)),
+            shape=(g.n, g.n),
+        )
         start = time.perf_counter()
         reverse_cuthill_mckee(a, symmetric_mode=True)
         scipy = time.perf_counter() - start
@@ -290,7 +407,10 @@ def bench_rcm(variants):
                 end = f([[root]] * teams)[0][4]
                 result = f([[end]] * teams)[0]
                 seconds = min(timed(lambda: f([[end]] * teams)) for _ in range(2))
-                print(f"{name:24} n {g.n} SciPy {scipy * 1e3:8.1f} ms  {teams} traversals {seconds * 1e3:8.3f} ms, {scipy / seconds:6.1f} times, height {result[1]} width {result[2]} bandwidth {result[3]} {seconds / (result[1] + 1) * 1e6:6.2f} us a level, sorted {f.sorts} order {hashlib.md5(result[0].get()).hexdigest()[:8]} {c}", flush=True)
+                print(
+                    f"{name:24} n {g.n} SciPy {scipy * 1e3:8.1f} ms  {teams} traversals {seconds * 1e3:8.3f} ms, {scipy / seconds:6.1f} times, height {result[1]} width {result[2]} bandwidth {result[3]} {seconds / (result[1] + 1) * 1e6:6.2f} us a level, sorted {f.sorts} order {hashlib.md5(result[0].get()).hexdigest()[:8]} {c}",
+                    flush=True,
+                )
                 del f
         del g
 
@@ -300,7 +420,14 @@ def bench_scipy(only=""):
     import scipy.sparse as sp
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    for name, sizes in (("5-point 1000^2", (1000, 1000)), ("5-point 2000^2", (2000, 2000)), ("5-point 3000^2", (3000, 3000)), ("5-point 5000^2", (5000, 5000)), ("7-point 100^3", (100,) * 3), ("7-point 200^3", (200,) * 3)):
+    for name, sizes in (
+        ("5-point 1000^2", (1000, 1000)),
+        ("5-point 2000^2", (2000, 2000)),
+        ("5-point 3000^2", (3000, 3000)),
+        ("5-point 5000^2", (5000, 5000)),
+        ("7-point 100^3", (100,) * 3),
+        ("7-point 200^3", (200,) * 3),
+    ):
         for shuffle in (False, True):
             if not f"{name}{', shuffled' if shuffle else ''}".startswith(only):
                 continue
@@ -314,7 +441,10 @@ def bench_scipy(only=""):
                 times.append(time.perf_counter() - start)
             place = np.empty(g.n, np.int64)
             place[p] = np.arange(g.n)
-            print(f"{name}{', shuffled' if shuffle else ''}: SciPy {min(times) * 1e3:.1f} ms, bandwidth {np.abs(place[u] - place[v]).max()}", flush=True)
+            print(
+                f"{name}{', shuffled' if shuffle else ''}: SciPy {min(times) * 1e3:.1f} ms, bandwidth {np.abs(place[u] - place[v]).max()}",
+                flush=True,
+            )
 
 
 def main():
@@ -324,7 +454,13 @@ def main():
     if sys.argv[1] == "bfs":
         bench_bfs([constants])
     if sys.argv[1] == "tune":
-        bench_bfs([{}] + [dict(BY_ITSELF=b) for b in (8, 16, 64)] + [dict(CHUNK=c) for c in (128, 512)] + [dict(CLUSTER=1), dict(THREADS=512)], "2^21")
+        bench_bfs(
+            [{}]
+            + [dict(BY_ITSELF=b) for b in (8, 16, 64)]
+            + [dict(CHUNK=c) for c in (128, 512)]
+            + [dict(CLUSTER=1), dict(THREADS=512)],
+            "2^21",
+        )
     if sys.argv[1] == "check_rcm":
         check_rcm(**constants)
     if sys.argv[1] == "scipy":

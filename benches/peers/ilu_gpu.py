@@ -75,8 +75,20 @@ def triangle(a, lower, x, y):
     """(analysis, solve) of one triangle by SpSV."""
     n = a.shape[0]
     matrix, dense_x, dense_y, descr, size = P(), P(), P(), P(), ctypes.c_size_t()
-    call("cusparseCreateCsr", ctypes.byref(matrix), ctypes.c_int64(n), ctypes.c_int64(n), ctypes.c_int64(a.nnz),
-         address(a.indptr), address(a.indices), address(a.data), I32, I32, BASE0, F64)
+    call(
+        "cusparseCreateCsr",
+        ctypes.byref(matrix),
+        ctypes.c_int64(n),
+        ctypes.c_int64(n),
+        ctypes.c_int64(a.nnz),
+        address(a.indptr),
+        address(a.indices),
+        address(a.data),
+        I32,
+        I32,
+        BASE0,
+        F64,
+    )
     for attribute, value in ((0, 0 if lower else 1), (1, 1 if lower else 0)):  # fill mode, diagonal type
         word = ctypes.c_int(value)
         call("cusparseSpMatSetAttribute", matrix, attribute, ctypes.byref(word), ctypes.c_size_t(4))
@@ -93,6 +105,7 @@ def triangle(a, lower, x, y):
 
 def grid(sizes, diffusion=None):
     """5 or 7 points; with a diffusion also a wind of speed 1 along each axis, upwind: the pattern is what counts."""
+
     def line(k):
         return sp.diags([-np.ones(k - 1), 2 * np.ones(k), -np.ones(k - 1)], [-1, 0, 1], format="csr")
 
@@ -134,8 +147,11 @@ for name in sys.argv[1:]:
     n = a.shape[0]
     x, y = cp.random.rand(n), cp.zeros(n)
     lower, upper = triangle(a, True, x, y), triangle(a, False, x, y)
-    print(f"{name}: csrilu02 {factor:.2f} ms, SpSV analysis {lower[0]:.2f} + {upper[0]:.2f}, "
-          f"solve {lower[1]:.3f} + {upper[1]:.3f} = {lower[1] + upper[1]:.3f}", flush=True)
+    print(
+        f"{name}: csrilu02 {factor:.2f} ms, SpSV analysis {lower[0]:.2f} + {upper[0]:.2f}, "
+        f"solve {lower[1]:.3f} + {upper[1]:.3f} = {lower[1] + upper[1]:.3f}",
+        flush=True,
+    )
     a.data[:] = values
     if len(name.split(":")) > 1 and n <= 300_000:
         true = cp.random.rand(n) - 0.5
@@ -148,4 +164,6 @@ for name in sys.argv[1:]:
         cp.cuda.Device().synchronize()
         end = time.perf_counter()
         left = float(cp.linalg.norm(b - a @ got) / cp.linalg.norm(b))
-        print(f"{name}: CuPy spilu {1e3 * (done - start):.1f} ms, gmres {1e3 * (end - done):.1f}, info {info}, {left:.1e}")
+        print(
+            f"{name}: CuPy spilu {1e3 * (done - start):.1f} ms, gmres {1e3 * (end - done):.1f}, info {info}, {left:.1e}"
+        )

@@ -1,11 +1,13 @@
 """Times and sweeps of the kernels, beside CUB on the same arrays (libraries built from kernels_cub.cu)."""
+
 import ctypes, itertools, os
 
 import numpy as np
 
 from kernels_gpu import *
 
-# ---- timing ------------------------------------------------------------------------------------------------------------
+
+# ---- timing
 def median_ms(launch, before=None, reps=15, inner=1):
     """Median milliseconds of `launch`, replayed from a captured graph; `before` runs outside of the timed stretch."""
     cp.cuda.Device().synchronize()
@@ -46,7 +48,12 @@ class Cub:
         temp = cp.empty(max(size.value, 1), np.uint8)
 
         def launch():
-            error = f(ctypes.c_void_p(temp.data.ptr), ctypes.byref(size), *raw, ctypes.c_void_p(cp.cuda.get_current_stream().ptr))
+            error = f(
+                ctypes.c_void_p(temp.data.ptr),
+                ctypes.byref(size),
+                *raw,
+                ctypes.c_void_p(cp.cuda.get_current_stream().ptr),
+            )
             assert error == 0, f"{name}: CUDA error {error}"
 
         launch.keep = (temp, args)
@@ -108,7 +115,13 @@ def bench_scan():
         k = inner_for(n)
         x = cp.random.randint(0, 100, n).astype(NP(inp))
         out, launch = scan(inp, inp, inp, x)
-        report(f"exclusive scan {inp}", n, median_ms(launch, inner=k), cub_time(f"cub_scan_{inp}", x, out, C64(n), inner=k), 2 * SIZE[inp] * n)
+        report(
+            f"exclusive scan {inp}",
+            n,
+            median_ms(launch, inner=k),
+            cub_time(f"cub_scan_{inp}", x, out, C64(n), inner=k),
+            2 * SIZE[inp] * n,
+        )
     x = cp.random.standard_normal(1 << 28)
     out, launch = scan("f64", "f64", "f64", x)
     report("exclusive scan f64", x.size, median_ms(launch), None, 16 * x.size)
@@ -120,11 +133,23 @@ def bench_compact():
         x = cp.cumsum(cp.random.randint(0, 4, n, dtype=np.int32) == 0, dtype=np.uint32)
         (out, _, kept), launch = compact("UNIQUE", "u32", n, x)
         ms = median_ms(launch, inner=k)
-        report("unique u32, runs of 4", n, ms, cub_time("cub_unique_u32", x, out, kept, C64(n), inner=k), 4 * n + 4 * int(kept[0]))
+        report(
+            "unique u32, runs of 4",
+            n,
+            ms,
+            cub_time("cub_unique_u32", x, out, kept, C64(n), inner=k),
+            4 * n + 4 * int(kept[0]),
+        )
         flags = cp.random.randint(0, 2, n, dtype=np.int32).astype(np.uint8)
         (out, _, kept), launch = compact("FLAGGED", "u32", n, x, flags)
         ms = median_ms(launch, inner=k)
-        report("compact u32+u8, half kept", n, ms, cub_time("cub_flagged_u32", x, flags, out, kept, C64(n), inner=k), 5 * n + 4 * int(kept[0]))
+        report(
+            "compact u32+u8, half kept",
+            n,
+            ms,
+            cub_time("cub_flagged_u32", x, flags, out, kept, C64(n), inner=k),
+            5 * n + 4 * int(kept[0]),
+        )
         (out, rest, kept), launch = compact("PARTITION", "u32", n, x, flags)
         report("partition u32+u8", n, median_ms(launch, inner=k), None, 9 * n)
         (out, rest, kept), launch = compact("POSITIONS", "u32", n, None, flags)
@@ -143,11 +168,21 @@ def bench_reduce_by_key():
         keys, values = rbk_input(n, run)
         (ko, so, runs), launch = reduce_by_key("u64", "f64", keys, values)
         ms = median_ms(launch, inner=k)
-        report(f"reduce by key u64+f64, runs of {run}", n, ms, cub_time("cub_reduce_by_key", keys, values, ko, so, runs, C64(n), inner=k), 16 * n + 16 * int(runs[0]))
+        report(
+            f"reduce by key u64+f64, runs of {run}",
+            n,
+            ms,
+            cub_time("cub_reduce_by_key", keys, values, ko, so, runs, C64(n), inner=k),
+            16 * n + 16 * int(runs[0]),
+        )
 
 
 def sort_bench(key, n, pairs, bits, with_cub=True, name=None, reps=9, **constants):
-    raw = cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(33) ^ cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(5) ^ cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64)
+    raw = (
+        cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(33)
+        ^ cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(5)
+        ^ cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64)
+    )
     original = (raw & np.uint64((1 << bits) - 1)).astype(NP(key))
     del raw
     keys, values = original.copy(), cp.arange(n, dtype=np.uint32) if pairs else None
@@ -157,8 +192,15 @@ def sort_bench(key, n, pairs, bits, with_cub=True, name=None, reps=9, **constant
     if k == 1:
         ours = median_ms(s.launch, restore, reps)
     else:
-        both = lambda: (cp.cuda.runtime.memcpyAsync(keys.data.ptr, original.data.ptr, keys.nbytes, 3, cp.cuda.get_current_stream().ptr), s.launch())
-        copy = lambda: cp.cuda.runtime.memcpyAsync(keys.data.ptr, original.data.ptr, keys.nbytes, 3, cp.cuda.get_current_stream().ptr)
+        both = lambda: (
+            cp.cuda.runtime.memcpyAsync(
+                keys.data.ptr, original.data.ptr, keys.nbytes, 3, cp.cuda.get_current_stream().ptr
+            ),
+            s.launch(),
+        )
+        copy = lambda: cp.cuda.runtime.memcpyAsync(
+            keys.data.ptr, original.data.ptr, keys.nbytes, 3, cp.cuda.get_current_stream().ptr
+        )
         ours = median_ms(both, None, reps, k) - median_ms(copy, None, reps, k)
     peer = None
     if with_cub and cub:
@@ -169,8 +211,20 @@ def sort_bench(key, n, pairs, bits, with_cub=True, name=None, reps=9, **constant
     return ours
 
 
-SORTS = [("u32", 1 << 28, False, 32), ("u32", 1 << 28, True, 32), ("u64", 1 << 27, False, 64), ("u64", 1 << 27, True, 64), ("u64", 1 << 27, True, 46), ("u64", 1 << 27, True, 40),
-         ("u32", 1 << 20, False, 32), ("u32", 1 << 20, True, 32), ("u64", 1 << 20, True, 64), ("u64", 1 << 20, True, 40), ("u32", 1 << 16, True, 32), ("u64", 1 << 16, True, 40)]
+SORTS = [
+    ("u32", 1 << 28, False, 32),
+    ("u32", 1 << 28, True, 32),
+    ("u64", 1 << 27, False, 64),
+    ("u64", 1 << 27, True, 64),
+    ("u64", 1 << 27, True, 46),
+    ("u64", 1 << 27, True, 40),
+    ("u32", 1 << 20, False, 32),
+    ("u32", 1 << 20, True, 32),
+    ("u64", 1 << 20, True, 64),
+    ("u64", 1 << 20, True, 40),
+    ("u32", 1 << 16, True, 32),
+    ("u64", 1 << 16, True, 40),
+]
 
 
 def bench_sort():
@@ -194,16 +248,26 @@ def bench_histogram():
 
 def bench_merge():
     for n in (1 << 27, 1 << 20):
-        original = cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(33) ^ cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64)
+        original = cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(
+            33
+        ) ^ cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64)
         keys, values = original.copy(), cp.arange(n, dtype=np.uint32)
         s = merge_sort("u64", keys, values)
         ms = median_ms(s.launch, lambda: cp.copyto(keys, original), reps=7)
         ko, vo = cp.empty_like(keys), cp.empty_like(values)
-        report("merge sort u64+u32, random", n, ms, cub_time("cub_merge_sort", original, ko, values, vo, C64(n), reps=7))
+        report(
+            "merge sort u64+u32, random", n, ms, cub_time("cub_merge_sort", original, ko, values, vo, C64(n), reps=7)
+        )
         half = n // 2
         a, b = cp.sort(original[:half]), cp.sort(original[half:])
         (out, out_v), launch = merge("u64", a, b, values[:half], values[half:])
-        report("merge u64+u32, two halves", n, median_ms(launch, reps=7), cub_time("cub_merge_pairs", a, values[:half], C64(half), b, values[half:], C64(half), out, out_v, reps=7), 24 * n)
+        report(
+            "merge u64+u32, two halves",
+            n,
+            median_ms(launch, reps=7),
+            cub_time("cub_merge_pairs", a, values[:half], C64(half), b, values[half:], C64(half), out, out_v, reps=7),
+            24 * n,
+        )
         del original, keys, values, s, ko, vo, a, b, out, out_v
         cp.get_default_memory_pool().free_all_blocks()
 
@@ -212,10 +276,22 @@ def bench_segmented():
     n = 1 << 27
     x = cp.random.standard_normal(n)
     for mean in (4, 27, 1000):
-        offsets = cp.concatenate([cp.zeros(1, np.uint32), cp.sort(cp.random.randint(0, 1 << 27, n // mean, dtype=np.int32)).astype(np.uint32), cp.full(1, n, np.uint32)])
+        offsets = cp.concatenate(
+            [
+                cp.zeros(1, np.uint32),
+                cp.sort(cp.random.randint(0, 1 << 27, n // mean, dtype=np.int32)).astype(np.uint32),
+                cp.full(1, n, np.uint32),
+            ]
+        )
         out, launch = segmented("REDUCE", "f64", "u32", x, offsets)
         segments = offsets.size - 1
-        report(f"segmented sum f64, mean {mean}", n, median_ms(launch, reps=7), cub_time("cub_segmented_sum", x, out, C64(segments), offsets, reps=7), 8 * n + 12 * segments)
+        report(
+            f"segmented sum f64, mean {mean}",
+            n,
+            median_ms(launch, reps=7),
+            cub_time("cub_segmented_sum", x, out, C64(segments), offsets, reps=7),
+            8 * n + 12 * segments,
+        )
         out, launch = segmented("SCAN", "f64", "u32", x, offsets)
         report(f"segmented scan f64, mean {mean}", n, median_ms(launch, reps=7), None, 16 * n + 4 * segments)
 
@@ -230,7 +306,7 @@ def bench_gather():
         report(f"scatter f64, {name}", n, median_ms(launch, reps=7), None, 20 * n)
 
 
-# ---- sweeps ------------------------------------------------------------------------------------------------------------
+# ---- sweeps
 def sweep(title, configs, run):
     results = []
     for c in configs:
@@ -272,7 +348,11 @@ def tune_compact():
 def tune_reduce_by_key():
     for run in (1, 4):
         keys, values = rbk_input(1 << 27, run)
-        sweep(f"reduce_by_key runs of {run}", RBK_TUNE, lambda c: median_ms(reduce_by_key("u64", "f64", keys, values, **c)[1], reps=3))
+        sweep(
+            f"reduce_by_key runs of {run}",
+            RBK_TUNE,
+            lambda c: median_ms(reduce_by_key("u64", "f64", keys, values, **c)[1], reps=3),
+        )
 
 
 def sort_choices(triples, looks):
@@ -280,29 +360,76 @@ def sort_choices(triples, looks):
 
 
 SORT_TUNE = {
-    ("u32", 1 << 28, False, 32): sort_choices([(256, 32, 3), (256, 36, 3), (256, 40, 3), (256, 44, 3), (256, 48, 2), (384, 32, 2)], (1, 2)),
-    ("u32", 1 << 28, True, 32): sort_choices([(256, 20, 3), (256, 24, 3), (256, 28, 2), (384, 18, 2), (384, 20, 2), (384, 24, 2), (512, 16, 2)], (1, 2)),
-    ("u64", 1 << 27, False, 64): sort_choices([(256, 20, 3), (256, 22, 3), (256, 24, 3), (256, 24, 2), (384, 20, 2)], (1, 2)),
-    ("u64", 1 << 27, True, 46): sort_choices([(256, 16, 2), (256, 16, 3), (256, 20, 2), (384, 12, 2), (384, 15, 2), (384, 18, 2), (448, 12, 2), (512, 12, 2), (512, 14, 1), (640, 12, 1)], (1, 2)),
-    ("u32", 1 << 20, True, 32): sort_choices([(256, 14, 1), (256, 16, 1), (256, 18, 1), (384, 12, 1), (512, 8, 1)], (2, 4)),
+    ("u32", 1 << 28, False, 32): sort_choices(
+        [(256, 32, 3), (256, 36, 3), (256, 40, 3), (256, 44, 3), (256, 48, 2), (384, 32, 2)], (1, 2)
+    ),
+    ("u32", 1 << 28, True, 32): sort_choices(
+        [(256, 20, 3), (256, 24, 3), (256, 28, 2), (384, 18, 2), (384, 20, 2), (384, 24, 2), (512, 16, 2)], (1, 2)
+    ),
+    ("u64", 1 << 27, False, 64): sort_choices(
+        [(256, 20, 3), (256, 22, 3), (256, 24, 3), (256, 24, 2), (384, 20, 2)], (1, 2)
+    ),
+    ("u64", 1 << 27, True, 46): sort_choices(
+        [
+            (256, 16, 2),
+            (256, 16, 3),
+            (256, 20, 2),
+            (384, 12, 2),
+            (384, 15, 2),
+            (384, 18, 2),
+            (448, 12, 2),
+            (512, 12, 2),
+            (512, 14, 1),
+            (640, 12, 1),
+        ],
+        (1, 2),
+    ),
+    ("u32", 1 << 20, True, 32): sort_choices(
+        [(256, 14, 1), (256, 16, 1), (256, 18, 1), (384, 12, 1), (512, 8, 1)], (2, 4)
+    ),
     ("u64", 1 << 16, True, 40): sort_choices([(256, 2, 1), (256, 4, 1), (256, 6, 1)], (2, 4)),
 }
 
 
 def tune_sort():
     for case, configs in SORT_TUNE.items():
-        sweep(f"sort {case}", configs, lambda c: sort_bench(*case, with_cub=False, reps=3, name=" ".join(map(str, c.values())), **c))
+        sweep(
+            f"sort {case}",
+            configs,
+            lambda c: sort_bench(*case, with_cub=False, reps=3, name=" ".join(map(str, c.values())), **c),
+        )
         cp.get_default_memory_pool().free_all_blocks()
 
 
-MERGE_TUNE = [dict(THREADS=t, ITEMS=i, MIN_BLOCKS=m) for t, i, m in ((256, 16, 2), (256, 16, 3), (256, 16, 4), (512, 16, 1), (512, 15, 1), (256, 15, 3), (256, 15, 4), (256, 11, 5), (128, 16, 6), (128, 16, 8), (128, 32, 3))]
+MERGE_TUNE = [
+    dict(THREADS=t, ITEMS=i, MIN_BLOCKS=m)
+    for t, i, m in (
+        (256, 16, 2),
+        (256, 16, 3),
+        (256, 16, 4),
+        (512, 16, 1),
+        (512, 15, 1),
+        (256, 15, 3),
+        (256, 15, 4),
+        (256, 11, 5),
+        (128, 16, 6),
+        (128, 16, 8),
+        (128, 32, 3),
+    )
+]
 
 
 def tune_merge():
     n = 1 << 27
-    original = cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(33) ^ cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64)
+    original = cp.random.randint(0, 1 << 31, n, dtype=np.int32).astype(np.uint64) << np.uint64(33) ^ cp.random.randint(
+        0, 1 << 31, n, dtype=np.int32
+    ).astype(np.uint64)
     keys, values = original.copy(), cp.arange(n, dtype=np.uint32)
-    sweep("merge sort u64+u32", MERGE_TUNE, lambda c: median_ms(merge_sort("u64", keys, values, **c).launch, lambda: cp.copyto(keys, original), reps=3))
+    sweep(
+        "merge sort u64+u32",
+        MERGE_TUNE,
+        lambda c: median_ms(merge_sort("u64", keys, values, **c).launch, lambda: cp.copyto(keys, original), reps=3),
+    )
 
 
 SEGMENTED_TUNE = product_of(THREADS=(128, 256, 512), ITEMS=(5, 7, 9, 11, 13))
@@ -311,9 +438,19 @@ SEGMENTED_TUNE = product_of(THREADS=(128, 256, 512), ITEMS=(5, 7, 9, 11, 13))
 def tune_segmented():
     n = 1 << 27
     x = cp.random.standard_normal(n)
-    offsets = cp.concatenate([cp.zeros(1, np.uint32), cp.sort(cp.random.randint(0, 1 << 27, n // 27, dtype=np.int32)).astype(np.uint32), cp.full(1, n, np.uint32)])
+    offsets = cp.concatenate(
+        [
+            cp.zeros(1, np.uint32),
+            cp.sort(cp.random.randint(0, 1 << 27, n // 27, dtype=np.int32)).astype(np.uint32),
+            cp.full(1, n, np.uint32),
+        ]
+    )
     for mode in ("REDUCE", "SCAN"):
-        sweep(f"segmented {mode}", SEGMENTED_TUNE, lambda c: median_ms(segmented(mode, "f64", "u32", x, offsets, **c)[1], reps=3))
+        sweep(
+            f"segmented {mode}",
+            SEGMENTED_TUNE,
+            lambda c: median_ms(segmented(mode, "f64", "u32", x, offsets, **c)[1], reps=3),
+        )
 
 
 def tune_histogram():
@@ -332,5 +469,7 @@ def fitting(low, high, **choices):
 SCAN_TUNE = fitting(448, 1200, THREADS=(128, 256, 384, 512), ROWS=(3, 4, 5, 6, 7, 8), MIN_BLOCKS=(1, 2, 3, 4, 6, 8))
 REDUCE_TUNE = product_of(THREADS=(256, 512), UNROLL=(2, 4, 8))
 COMPACT_TUNE = fitting(448, 1500, THREADS=(128, 256, 384, 512), ROWS=(4, 8), MIN_BLOCKS=(1, 2, 3, 4, 6, 8))
-RBK_TUNE = fitting(384, 1024, THREADS=(96, 128, 160, 192, 256, 512), ROWS=(3, 4, 5, 6), MIN_BLOCKS=(1, 2, 3, 4, 5, 6, 7, 8))
+RBK_TUNE = fitting(
+    384, 1024, THREADS=(96, 128, 160, 192, 256, 512), ROWS=(3, 4, 5, 6), MIN_BLOCKS=(1, 2, 3, 4, 5, 6, 7, 8)
+)
 HISTOGRAM_TUNE = product_of(THREADS=(256, 512), ITEMS=(8, 16), CACHE=(2048, 8192))

@@ -1,10 +1,35 @@
 """Every kernel against NumPy (or CuPy, where arrays are large) on awkward sizes and inputs."""
+
 import numpy as np
 
 from kernels_gpu import *
 
-# ---- checks ------------------------------------------------------------------------------------------------------------
-SIZES = [0, 1, 2, 31, 32, 33, 255, 257, 1023, 2047, 2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193, 10007, 65536, 100003, 1000003, 4194301]
+# ---- checks
+SIZES = [
+    0,
+    1,
+    2,
+    31,
+    32,
+    33,
+    255,
+    257,
+    1023,
+    2047,
+    2048,
+    2049,
+    4095,
+    4096,
+    4097,
+    8191,
+    8192,
+    8193,
+    10007,
+    65536,
+    100003,
+    1000003,
+    4194301,
+]
 rng = np.random.default_rng(1)
 failures = 0
 checked = 0
@@ -30,7 +55,9 @@ def same_bits(a, b):
 
 
 def near(got, want, scale):
-    return abs(complex(got) - complex(want)) <= 1e-12 * scale + (1e-4 * scale if got.dtype in (np.float32, np.complex64) else 0)
+    return abs(complex(got) - complex(want)) <= 1e-12 * scale + (
+        1e-4 * scale if got.dtype in (np.float32, np.complex64) else 0
+    )
 
 
 def random_values(kind, n):
@@ -42,8 +69,21 @@ def random_values(kind, n):
     return rng.integers(0, 1 << min(16, 8 * t.itemsize - 1), n).astype(t)
 
 
-REDUCE_CASES = [("f64", "f64", "f64", "SUM"), ("f64", "f64", "f64", "DOT"), ("f32", "f64", "f32", "DOT"), ("c64", "c64", "c64", "DOT"), ("c32", "c64", "c64", "SUM"), ("c32", "c32", "c32", "DOT"),
-                ("c32", "f64", "f32", "NORM2"), ("f64", "f64", "f64", "NORM1"), ("f32", "f32", "f32", "NORMINF"), ("u32", "u64", "u64", "SUM"), ("u64", "u64", "u64", "MIN"), ("i32", "i32", "i32", "MAX"), ("f64", "f64", "f64", "MIN")]
+REDUCE_CASES = [
+    ("f64", "f64", "f64", "SUM"),
+    ("f64", "f64", "f64", "DOT"),
+    ("f32", "f64", "f32", "DOT"),
+    ("c64", "c64", "c64", "DOT"),
+    ("c32", "c64", "c64", "SUM"),
+    ("c32", "c32", "c32", "DOT"),
+    ("c32", "f64", "f32", "NORM2"),
+    ("f64", "f64", "f64", "NORM1"),
+    ("f32", "f32", "f32", "NORMINF"),
+    ("u32", "u64", "u64", "SUM"),
+    ("u64", "u64", "u64", "MIN"),
+    ("i32", "i32", "i32", "MAX"),
+    ("f64", "f64", "f64", "MIN"),
+]
 
 
 def check_reduce():
@@ -51,7 +91,10 @@ def check_reduce():
         for n in SIZES:
             for off in (0, 1):
                 x, y = (random_values(inp, n + off)[off:] for _ in "xy")
-                dx, dy = cp.asarray(np.concatenate([np.zeros(off, x.dtype), x]))[off:], cp.asarray(np.concatenate([np.zeros(off, y.dtype), y]))[off:]
+                dx, dy = (
+                    cp.asarray(np.concatenate([np.zeros(off, x.dtype), x]))[off:],
+                    cp.asarray(np.concatenate([np.zeros(off, y.dtype), y]))[off:],
+                )
                 got, launch = reduce(op, inp, acc, out, dx, dy if op == "DOT" else None)
                 poison(got)
                 launch()
@@ -59,18 +102,37 @@ def check_reduce():
                 launch()
                 wide = np.complex128 if NP(inp).kind == "c" else np.float64
                 X, Y = x.astype(wide), y.astype(wide)
-                want = {"SUM": X.sum(), "DOT": (X.conj() * Y).sum(), "NORM2": (abs(X) ** 2).sum(), "NORM1": abs(X).sum(), "NORMINF": abs(X).max(initial=0)}.get(op)
+                want = {
+                    "SUM": X.sum(),
+                    "DOT": (X.conj() * Y).sum(),
+                    "NORM2": (abs(X) ** 2).sum(),
+                    "NORM1": abs(X).sum(),
+                    "NORMINF": abs(X).max(initial=0),
+                }.get(op)
                 if op in ("MIN", "MAX"):
                     if n == 0:
                         continue
                     want = x.min() if op == "MIN" else x.max()
                     ok = first[0] == want
                 else:
-                    ok = near(first[0], want, float((abs(X) * (abs(Y) if op == "DOT" else 1)).sum()) + float((abs(X) ** 2).sum() if op == "NORM2" else 0) + 1e-300)
+                    ok = near(
+                        first[0],
+                        want,
+                        float((abs(X) * (abs(Y) if op == "DOT" else 1)).sum())
+                        + float((abs(X) ** 2).sum() if op == "NORM2" else 0)
+                        + 1e-300,
+                    )
                 expect(f"reduce {op} {inp} n={n} offset={off}: {first[0]} {want}", ok and same_bits(first, got))
 
 
-SCAN_CASES = [("u32", "u32", "u32"), ("u32", "u64", "u64"), ("u64", "u64", "u64"), ("f64", "f64", "f64"), ("f32", "f32", "f32"), ("i32", "i32", "i32")]
+SCAN_CASES = [
+    ("u32", "u32", "u32"),
+    ("u32", "u64", "u64"),
+    ("u64", "u64", "u64"),
+    ("f64", "f64", "f64"),
+    ("f32", "f32", "f32"),
+    ("i32", "i32", "i32"),
+]
 
 
 def check_scan():
@@ -91,7 +153,11 @@ def check_scan():
                 want = np.cumsum(x, dtype=NP(out) if NP(out).kind != "f" else np.float64)
                 if not inclusive:
                     want = np.concatenate([np.zeros(1, want.dtype), want])[:n]
-                ok = np.abs(first - want).max(initial=0) <= (1e-10 if out == "f64" else 2e-2) * max(1, n) ** 0.5 if NP(out).kind == "f" else same_bits(first, want)
+                ok = (
+                    np.abs(first - want).max(initial=0) <= (1e-10 if out == "f64" else 2e-2) * max(1, n) ** 0.5
+                    if NP(out).kind == "f"
+                    else same_bits(first, want)
+                )
                 expect(f"scan {inp}->{out} inclusive={inclusive} n={n}", ok and same_bits(first, got))
 
 
@@ -99,7 +165,11 @@ def check_compact():
     for inp in ("u32", "u64", "f64", "u8"):
         for n in SIZES:
             for density in (0.0, 0.03, 0.5, 1.0):
-                x = np.sort(rng.integers(0, max(1, int(n * density * 0.7) + 1), n)).astype(NP(inp)) if inp != "u8" else random_values(inp, n) & 1
+                x = (
+                    np.sort(rng.integers(0, max(1, int(n * density * 0.7) + 1), n)).astype(NP(inp))
+                    if inp != "u8"
+                    else random_values(inp, n) & 1
+                )
                 flags = (rng.random(n) < density).astype(np.uint8) * 3
                 off = n % 3 == 1
                 dx = cp.asarray(np.concatenate([x[:off], x]))[off:] if n else cp.asarray(x)
@@ -118,11 +188,23 @@ def check_compact():
                     else:
                         want = x[flags != 0]
                     k = int(kept[0])
-                    ok = k == want.size and same_bits(out[:k], want) and (mode != "PARTITION" or same_bits(rest[: n - k], x[flags == 0]))
+                    ok = (
+                        k == want.size
+                        and same_bits(out[:k], want)
+                        and (mode != "PARTITION" or same_bits(rest[: n - k], x[flags == 0]))
+                    )
                     expect(f"compact {mode} {inp} n={n} density={density}: {k} {want.size}", ok)
 
 
-RBK_CASES = [("u64", "f64"), ("u32", "f32"), ("u64", "c64"), ("u64", "c32"), ("u32", "u64"), ("f64", "f64"), ("u64", "u32")]
+RBK_CASES = [
+    ("u64", "f64"),
+    ("u32", "f32"),
+    ("u64", "c64"),
+    ("u64", "c32"),
+    ("u32", "u64"),
+    ("f64", "f64"),
+    ("u64", "u32"),
+]
 
 
 def check_reduce_by_key():
@@ -132,7 +214,9 @@ def check_reduce_by_key():
                 off = n % 3 == 1
                 keys = np.cumsum(rng.random(n) < 1 / mean).astype(NP(key))
                 values = random_values(value, n)
-                dk, dv = (cp.asarray(np.concatenate([a[:off], a]))[off:] if n else cp.asarray(a) for a in (keys, values))
+                dk, dv = (
+                    cp.asarray(np.concatenate([a[:off], a]))[off:] if n else cp.asarray(a) for a in (keys, values)
+                )
                 index = "u64" if mean == 4 else "u32"
                 (ko, so, runs), launch = reduce_by_key(key, value, dk, dv, index)
                 poison(ko, so, runs)
@@ -147,7 +231,11 @@ def check_reduce_by_key():
                     want = want.astype(values.dtype) if values.dtype.kind == "u" else want
                     scale = np.add.reduceat(np.abs(values).astype(np.float64), heads) if n else values
                     tol = {"f4": 1e-5, "c8": 1e-5}.get(values.dtype.str[1:], 1e-13)
-                    ok = same_bits(ko[:r], keys[heads]) and (bool(np.all(first == want)) if values.dtype.kind == "u" else bool(np.all(np.abs(first - want) <= tol * scale)))
+                    ok = same_bits(ko[:r], keys[heads]) and (
+                        bool(np.all(first == want))
+                        if values.dtype.kind == "u"
+                        else bool(np.all(np.abs(first - want) <= tol * scale))
+                    )
                     poison(ko, so)
                     launch()
                     ok = ok and same_bits(first, so[:r])
@@ -157,7 +245,9 @@ def check_reduce_by_key():
 def key_cases(key, n):
     t = NP(key)
     u = np.dtype(f"u{t.itemsize}")
-    raw = rng.integers(0, 1 << 63, n, dtype=np.uint64).astype(np.uint64) * np.uint64(2) + rng.integers(0, 2, n).astype(np.uint64)
+    raw = rng.integers(0, 1 << 63, n, dtype=np.uint64).astype(np.uint64) * np.uint64(2) + rng.integers(0, 2, n).astype(
+        np.uint64
+    )
     random = raw.astype(u).view(t)  # for floats: NaNs of both signs, subnormals, infinities
     yield "random bits", random
     yield "all equal", np.repeat(random[:1], n)
@@ -166,7 +256,10 @@ def key_cases(key, n):
     few = rng.integers(0, 3, n)
     yield "few, constant digits", (few * 257).astype(t)
     if t.kind == "f":
-        yield "zeros, infinities, NaN", np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1, -1], dtype=t)[rng.integers(0, 8, n)]
+        yield (
+            "zeros, infinities, NaN",
+            np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1, -1], dtype=t)[rng.integers(0, 8, n)],
+        )
 
 
 def ordered(keys):
@@ -194,7 +287,19 @@ def sort_case(key, value_bytes, keys, bits, small, what, **constants):
     expect(f"sort {key} values={value_bytes} {what} n={n} bits={bits} small={small}", ok)
 
 
-SORT_CASES = [("u32", 0), ("u32", 4), ("u64", 0), ("u64", 4), ("u64", 8), ("i32", 4), ("f32", 0), ("f64", 8), ("u64", 16), ("u16", 2), ("u8", 1)]
+SORT_CASES = [
+    ("u32", 0),
+    ("u32", 4),
+    ("u64", 0),
+    ("u64", 4),
+    ("u64", 8),
+    ("i32", 4),
+    ("f32", 0),
+    ("f64", 8),
+    ("u64", 16),
+    ("u16", 2),
+    ("u8", 1),
+]
 
 
 def check_sort():
@@ -244,7 +349,10 @@ def check_merge():
                 s = merge_sort(key, cp.asarray(keys), cp.asarray(values) if value_bytes else None)
                 poison(*s.result)
                 s.launch()
-                expect(f"merge sort {key} values={value_bytes} {what} n={n}", same_bits(s.result[0], keys[order]) and (not value_bytes or same_bits(s.result[1], values[order])))
+                expect(
+                    f"merge sort {key} values={value_bytes} {what} n={n}",
+                    same_bits(s.result[0], keys[order]) and (not value_bytes or same_bits(s.result[1], values[order])),
+                )
                 for share in (0, 0.3, 1):
                     na = int(n * share)
                     parts = []
@@ -254,7 +362,10 @@ def check_merge():
                     (out, out_v), launch = merge(key, parts[0], parts[2], parts[1], parts[3])
                     poison(out, out_v)
                     launch()
-                    expect(f"merge {key} values={value_bytes} {what} n={n} a={na}", same_bits(out, keys[order]) and (not value_bytes or same_bits(out_v, values[order])))
+                    expect(
+                        f"merge {key} values={value_bytes} {what} n={n} a={na}",
+                        same_bits(out, keys[order]) and (not value_bytes or same_bits(out_v, values[order])),
+                    )
 
 
 def check_merge_order():
@@ -265,7 +376,10 @@ def check_merge_order():
         order = np.argsort(keys % np.uint64(1000), kind="stable")
         s = merge_sort("u64", cp.asarray(keys), cp.asarray(values), **{"LESS(a,b)": "((a)%1000<(b)%1000)"})
         s.launch()
-        expect(f"merge sort by a given order n={n}", same_bits(s.result[0], keys[order]) and same_bits(s.result[1], values[order]))
+        expect(
+            f"merge sort by a given order n={n}",
+            same_bits(s.result[0], keys[order]) and same_bits(s.result[1], values[order]),
+        )
 
 
 SEGMENTED_CASES = [("f64", "u32"), ("f64", "u64"), ("f32", "u32"), ("c64", "u32"), ("u32", "u32"), ("u64", "u64")]
@@ -276,7 +390,11 @@ def check_segmented():
         for n in SIZES:
             for segments in (1, 2, 43, n // 7 + 1, 3 * n + 5):
                 x = random_values(value, n)
-                cuts = np.sort(rng.integers(0, n + 1, segments - 1)) if segments != 43 else np.sort((n * rng.random(42) ** 8).astype(np.int64))
+                cuts = (
+                    np.sort(rng.integers(0, n + 1, segments - 1))
+                    if segments != 43
+                    else np.sort((n * rng.random(42) ** 8).astype(np.int64))
+                )
                 offsets = np.concatenate([[0], cuts, [n]]).astype(NP(index))
                 dx, do = cp.asarray(x), cp.asarray(offsets)
                 wide = x.astype({"f": np.float64, "c": np.complex128, "u": x.dtype}[x.dtype.kind])
@@ -299,7 +417,9 @@ def check_segmented():
                     if x.dtype.kind == "u":
                         ok = bool(np.all(first == want))
                     else:
-                        ok = bool(np.all(np.abs(first - want) <= (1e-5 if x.dtype.itemsize == 4 else 1e-12) * (size[-1] + 1)))
+                        ok = bool(
+                            np.all(np.abs(first - want) <= (1e-5 if x.dtype.itemsize == 4 else 1e-12) * (size[-1] + 1))
+                        )
                     expect(f"segmented {mode} {value} {index} n={n} segments={segments}", ok and same_bits(first, got))
 
 
@@ -308,7 +428,11 @@ def check_gather():
         for index in ("u32", "u64"):
             for n in SIZES:
                 m = n // 2 + 3
-                x = rng.integers(0, 255, m * size).astype(np.uint8).view(f"V{size}" if size == 16 else f"u{size}") if size != 16 else random_values("c64", m)
+                x = (
+                    rng.integers(0, 255, m * size).astype(np.uint8).view(f"V{size}" if size == 16 else f"u{size}")
+                    if size != 16
+                    else random_values("c64", m)
+                )
                 at = rng.integers(0, m, n).astype(NP(index))
                 (out, misses), launch = gather(cp.asarray(x), cp.asarray(at))
                 poison(out)
@@ -345,7 +469,13 @@ def check_large():
     (ko, so, runs), launch = reduce_by_key("u32", "u32", keys, ones)
     launch()
     r = int(runs[0])
-    expect("large reduce_by_key", r == ceil(n, 4) and bool((ko[:r] == cp.arange(r, dtype=np.uint32)).all()) and bool((so[: r - 1] == 4).all()) and int(so[r - 1]) == 3)
+    expect(
+        "large reduce_by_key",
+        r == ceil(n, 4)
+        and bool((ko[:r] == cp.arange(r, dtype=np.uint32)).all())
+        and bool((so[: r - 1] == 4).all())
+        and int(so[r - 1]) == 3,
+    )
     del keys, ones, ko, so
     want = cp.sort(x)
     s = sort("u32", x.copy())

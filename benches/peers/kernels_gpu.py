@@ -1,4 +1,5 @@
 """The kernels of kernels/ from Python: compiling them with NVRTC, choosing constants, launching with CuPy."""
+
 import collections, concurrent.futures, ctypes, glob, hashlib, multiprocessing, os, site, tempfile
 
 import numpy as np
@@ -13,9 +14,11 @@ KERNELS = os.environ.get("KERNELS", os.path.join(HERE, "..", "..", "kernels"))
 CACHE = os.path.join(tempfile.gettempdir(), "kernels_cupy")
 
 
-# ---- compiling -------------------------------------------------------------------------------------------------------
+# ---- compiling
 def nvrtc():
-    places = [os.environ.get("NVRTC_FOLDER", ""), "/usr/local/cuda/lib64"] + [os.path.join(s, "nvidia", d, "lib") for s in site.getsitepackages() for d in ("cu13", "cuda_nvrtc")]
+    places = [os.environ.get("NVRTC_FOLDER", ""), "/usr/local/cuda/lib64"] + [
+        os.path.join(s, "nvidia", d, "lib") for s in site.getsitepackages() for d in ("cu13", "cuda_nvrtc")
+    ]
     for place in places:
         for path in sorted(glob.glob(os.path.join(place, "libnvrtc.so*"))):
             return ctypes.CDLL(path)
@@ -24,7 +27,11 @@ def nvrtc():
 
 def cached(job):
     """Sources, and where the cubin of (file, (define, ...), arch) is or will be."""
-    sources = {f: open(os.path.join(KERNELS, f), "rb").read() for f in sorted(os.listdir(KERNELS)) if f.endswith((".cu", ".cuh"))}
+    sources = {
+        f: open(os.path.join(KERNELS, f), "rb").read()
+        for f in sorted(os.listdir(KERNELS))
+        if f.endswith((".cu", ".cuh"))
+    }
     return sources, os.path.join(CACHE, hashlib.sha256(repr((sources, job)).encode()).hexdigest()[:24] + ".cubin")
 
 
@@ -37,8 +44,20 @@ def compile_one(job):
     lib, program = nvrtc(), ctypes.c_void_p()
     headers = [f for f in sources if f.endswith(".cuh")]
     strings = lambda items: (ctypes.c_char_p * len(items))(*items)
-    lib.nvrtcCreateProgram(ctypes.byref(program), sources[name], name.encode(), len(headers), strings([sources[h] for h in headers]), strings([h.encode() for h in headers]))
-    options = [b"--std=c++17", b"-lineinfo", b"--device-as-default-execution-space", f"--gpu-architecture=sm_{arch}".encode()] + [b"-D" + d.encode() for d in defines]
+    lib.nvrtcCreateProgram(
+        ctypes.byref(program),
+        sources[name],
+        name.encode(),
+        len(headers),
+        strings([sources[h] for h in headers]),
+        strings([h.encode() for h in headers]),
+    )
+    options = [
+        b"--std=c++17",
+        b"-lineinfo",
+        b"--device-as-default-execution-space",
+        f"--gpu-architecture=sm_{arch}".encode(),
+    ] + [b"-D" + d.encode() for d in defines]
     failed, size = lib.nvrtcCompileProgram(program, len(options), strings(options)), ctypes.c_size_t()
     if failed:
         lib.nvrtcGetProgramLogSize(program, ctypes.byref(size))
@@ -104,7 +123,20 @@ def resident(f, tiles, threads, shared=0):
 
 SIZE = dict(u8=1, u16=2, u32=4, u64=8, i8=1, i16=2, i32=4, i64=8, f32=4, f64=8, c32=8, c64=16)
 F = {"f32": np.float32, "f64": np.float64}  # NumPy's types
-TYPE = dict(u8="u1", u16="u2", u32="u4", u64="u8", i8="i1", i16="i2", i32="i4", i64="i8", f32="f4", f64="f8", c32="c8", c64="c16")
+TYPE = dict(
+    u8="u1",
+    u16="u2",
+    u32="u4",
+    u64="u8",
+    i8="i1",
+    i16="i2",
+    i32="i4",
+    i64="i8",
+    f32="f4",
+    f64="f8",
+    c32="c8",
+    c64="c16",
+)
 NP = lambda name: np.dtype(TYPE[name])
 U = np.uint64
 U32 = np.uint32
@@ -129,7 +161,7 @@ def lookback_workspace(words):
     return workspace
 
 
-# ---- policies: the constants, by kernel and by size of types and arrays ------------------------------------------------
+# ---- policies: the constants, by kernel and by size of types and arrays
 def reduce_constants(op, inp, acc, out, **c):
     return dict(IN=inp, ACC=acc, OUT=out, OP=op, THREADS=256, UNROLL=4) | c
 
@@ -143,11 +175,26 @@ def scan_constants(inp, out, acc, inclusive=0, n=1 << 30, **c):
 
 
 def compact_constants(mode, inp, index="u32", **c):
-    return dict(MODE=mode, IN=inp, INDEX=index, THREADS=256, ROWS=8, MIN_BLOCKS=3 if mode == "UNIQUE" or SIZE[inp] > 4 else 4) | c
+    return (
+        dict(
+            MODE=mode,
+            IN=inp,
+            INDEX=index,
+            THREADS=256,
+            ROWS=8,
+            MIN_BLOCKS=3 if mode == "UNIQUE" or SIZE[inp] > 4 else 4,
+        )
+        | c
+    )
 
 
 def reduce_by_key_constants(key, value, index="u32", **c):
-    return dict(KEY=key, VALUE=value, INDEX=index, OP="op_sum", THREADS=192, ROWS=5, MIN_BLOCKS=3 if SIZE[value] < 16 else 1) | c
+    return (
+        dict(
+            KEY=key, VALUE=value, INDEX=index, OP="op_sum", THREADS=192, ROWS=5, MIN_BLOCKS=3 if SIZE[value] < 16 else 1
+        )
+        | c
+    )
 
 
 def sort_constants(key, value_bytes, n, small=False, **c):
@@ -158,11 +205,23 @@ def sort_constants(key, value_bytes, n, small=False, **c):
     elif n < 1 << 23:
         tuning = dict(THREADS=256, ITEMS=16, MIN_BLOCKS=1, LOOK_AT_ONCE=4)
     elif SIZE[key] == 8:
-        tuning = dict(THREADS=512, ITEMS=12, MIN_BLOCKS=2, LOOK_AT_ONCE=1) if value_bytes else dict(THREADS=256, ITEMS=22, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
+        tuning = (
+            dict(THREADS=512, ITEMS=12, MIN_BLOCKS=2, LOOK_AT_ONCE=1)
+            if value_bytes
+            else dict(THREADS=256, ITEMS=22, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
+        )
     else:
-        tuning = dict(THREADS=512, ITEMS=16, MIN_BLOCKS=2, LOOK_AT_ONCE=1) if value_bytes else dict(THREADS=256, ITEMS=36, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
+        tuning = (
+            dict(THREADS=512, ITEMS=16, MIN_BLOCKS=2, LOOK_AT_ONCE=1)
+            if value_bytes
+            else dict(THREADS=256, ITEMS=36, MIN_BLOCKS=3, LOOK_AT_ONCE=2)
+        )
     look = "u32" if n < 1 << 30 else "u64"
-    return dict(KEY=key, VALUE_BYTES=value_bytes, LOOK=look, HISTOGRAM_THREADS=256, HISTOGRAM_ITEMS=16, MATCH_HARDWARE=0) | tuning | c
+    return (
+        dict(KEY=key, VALUE_BYTES=value_bytes, LOOK=look, HISTOGRAM_THREADS=256, HISTOGRAM_ITEMS=16, MATCH_HARDWARE=0)
+        | tuning
+        | c
+    )
 
 
 def merge_constants(key, value_bytes, **c):
@@ -181,7 +240,7 @@ def histogram_constants(**c):
     return dict(COUNT="u32", THREADS=256, ITEMS=8, CACHE=8192, WINDOW=4096) | c
 
 
-# ---- the operations ----------------------------------------------------------------------------------------------------
+# ---- the operations
 def reduce(op, inp, acc, out_type, x, y=None, grid=None, **constants):
     c = reduce_constants(op, inp, acc, out_type, **constants)
     f = kernel("reduce.cu", "reduce", **c)
@@ -217,7 +276,9 @@ def compact(mode, inp, n, x=None, flags=None, index="u32", **constants):
     out, rest, kept = cp.empty(n, NP(item)), cp.empty(n if mode == "PARTITION" else 0, NP(item)), cp.empty(1, np.uint64)
     block = c["THREADS"]
     grid = resident(f, tiles, block, shared)
-    return (out, rest, kept), lambda: f((grid,), (block,), (ptr(x), ptr(flags), ptr(out), ptr(rest), U(n), ptr(kept), ptr(ws)), shared_mem=shared)
+    return (out, rest, kept), lambda: f(
+        (grid,), (block,), (ptr(x), ptr(flags), ptr(out), ptr(rest), U(n), ptr(kept), ptr(ws)), shared_mem=shared
+    )
 
 
 def reduce_by_key(key, value, keys, values, index="u32", **constants):
@@ -231,7 +292,12 @@ def reduce_by_key(key, value, keys, values, index="u32", **constants):
     out = cp.empty(n, NP(key)), cp.empty(n, NP(value)), cp.empty(1, np.uint64)
     block = c["THREADS"]
     grid = resident(f, tiles, block, shared)
-    return out, lambda: f((grid,), (block,), (ptr(keys), ptr(values), ptr(out[0]), ptr(out[1]), U(n), ptr(out[2]), ptr(ws)), shared_mem=shared)
+    return out, lambda: f(
+        (grid,),
+        (block,),
+        (ptr(keys), ptr(values), ptr(out[0]), ptr(out[1]), U(n), ptr(out[2]), ptr(ws)),
+        shared_mem=shared,
+    )
 
 
 Sort = collections.namedtuple("Sort", "result launch")
@@ -250,13 +316,24 @@ def sort(key, keys, values=None, bits=None, small=False, **constants):
     other_k, other_v = cp.empty_like(keys), None if values is None else cp.empty_like(values)
     if small:
         f = kernel("sort.cu", "sort_small", shared, **c)
-        return Sort((other_k, other_v), lambda: f((1,), (t,), (ptr(keys), ptr(other_k), ptr(values), ptr(other_v), U(n), U32(first_bit), U32(bit_count)), shared_mem=shared))
+        return Sort(
+            (other_k, other_v),
+            lambda: f(
+                (1,),
+                (t,),
+                (ptr(keys), ptr(other_k), ptr(values), ptr(other_v), U(n), U32(first_bit), U32(bit_count)),
+                shared_mem=shared,
+            ),
+        )
     passes, tiles = ceil(bit_count, 8), ceil(n, tile)
     look_words = ceil(passes * tiles * 256 * SIZE[c["LOOK"]], 8)
     if sort_ws is None or sort_ws.size < 2064 + look_words:
         sort_ws = cp.zeros(2064 + look_words, np.uint64)
     ws = sort_ws
-    h, p, e = (kernel("sort.cu", f, shared if f == "sort_pass" else 0, **c) for f in ("sort_histogram", "sort_pass", "sort_finish"))
+    h, p, e = (
+        kernel("sort.cu", f, shared if f == "sort_pass" else 0, **c)
+        for f in ("sort_histogram", "sort_pass", "sort_finish")
+    )
     ht = c["HISTOGRAM_THREADS"]
     hist_grid = max(1, min(ceil(n, ht * c["HISTOGRAM_ITEMS"]), 4 * SM()))
     finish_grid = max(1, min(ceil(n, ht * 4), 4 * SM()))
@@ -266,7 +343,12 @@ def sort(key, keys, values=None, bits=None, small=False, **constants):
         h((hist_grid,), (ht,), (ptr(keys), U(n), U32(first_bit), U32(bit_count), U32(passes), ptr(ws), U(look_words)))
         for i in range(passes):
             if tiles:
-                p((tiles,), (t,), both + (U(n), U32(first_bit), U32(bit_count), U32(passes), U32(i), ptr(ws)), shared_mem=shared)
+                p(
+                    (tiles,),
+                    (t,),
+                    both + (U(n), U32(first_bit), U32(bit_count), U32(passes), U32(i), ptr(ws)),
+                    shared_mem=shared,
+                )
         e((finish_grid,), (ht,), both + (U(n), U32(passes), ptr(ws)))
 
     return Sort((other_k, other_v) if passes % 2 else (keys, values), launch)
@@ -276,7 +358,12 @@ def histogram(x, bins, way, counts=None, **constants):
     """`way`: shared, cached, or sorted (groups by the upper bits first, with the radix sort's pass)."""
     c = histogram_constants(**constants)
     shared = {"shared": bins * 4, "cached": c["CACHE"] * 8, "sorted": c["WINDOW"] * 4}[way]
-    f = kernel("histogram.cu", {"shared": "histogram", "cached": "histogram_cached", "sorted": "histogram_by_tiles"}[way], shared, **c)
+    f = kernel(
+        "histogram.cu",
+        {"shared": "histogram", "cached": "histogram_cached", "sorted": "histogram_by_tiles"}[way],
+        shared,
+        **c,
+    )
     n, t = x.size, c["THREADS"]
     counts = cp.zeros(bins, NP(c["COUNT"])) if counts is None else counts
     grid = resident(f, ceil(n, t * c["ITEMS"]), t, shared)
@@ -304,7 +391,10 @@ def merge_sort(key, keys, values=None, **constants):
     c = merge_constants(key, value_bytes, **constants)
     shared, tile = merge_shared(c)
     t, tiles = c["THREADS"], ceil(n, tile)
-    first, cut, merge = (kernel("merge.cu", f, 0 if f == "merge_partition" else shared, **c) for f in ("merge_sort_tiles", "merge_partition", "merge_tiles"))
+    first, cut, merge = (
+        kernel("merge.cu", f, 0 if f == "merge_partition" else shared, **c)
+        for f in ("merge_sort_tiles", "merge_partition", "merge_tiles")
+    )
     other_k, other_v = cp.empty_like(keys), None if values is None else cp.empty_like(values)
     ranks = cp.empty(tiles + 1, np.uint64)
     widths = [tile << i for i in range(max(0, (tiles - 1).bit_length()))]
@@ -319,7 +409,12 @@ def merge_sort(key, keys, values=None, **constants):
         for w in widths:
             k2, v2 = (other_k, other_v) if k is keys else (keys, values)
             cut((ceil(tiles, 256),), (256,), (ptr(k), U(0), U(n), U(0), U(w), ptr(ranks)))
-            merge((tiles,), (t,), (ptr(k), U(0), ptr(k2), ptr(v), U(0), ptr(v2), U(n), U(0), U(w), ptr(ranks)), shared_mem=shared)
+            merge(
+                (tiles,),
+                (t,),
+                (ptr(k), U(0), ptr(k2), ptr(v), U(0), ptr(v2), U(n), U(0), U(w), ptr(ranks)),
+                shared_mem=shared,
+            )
             k, v = k2, v2
 
     return Sort((other_k, other_v), launch)
@@ -331,12 +426,21 @@ def merge(key, a, b, av=None, bv=None, **constants):
     shared, tile = merge_shared(c)
     tiles = ceil(n, tile)
     cut, f = kernel("merge.cu", "merge_partition", **c), kernel("merge.cu", "merge_tiles", shared, **c)
-    out, out_v, ranks = cp.empty(n, a.dtype), cp.empty(n, av.dtype) if value_bytes else None, cp.empty(tiles + 1, np.uint64)
+    out, out_v, ranks = (
+        cp.empty(n, a.dtype),
+        cp.empty(n, av.dtype) if value_bytes else None,
+        cp.empty(tiles + 1, np.uint64),
+    )
 
     def launch():
         if tiles:
             cut((ceil(tiles, 256),), (256,), (ptr(a), ptr(b), U(n), U(a.size), U(0), ptr(ranks)))
-            f((tiles,), (c["THREADS"],), (ptr(a), ptr(b), ptr(out), ptr(av), ptr(bv), ptr(out_v), U(n), U(a.size), U(0), ptr(ranks)), shared_mem=shared)
+            f(
+                (tiles,),
+                (c["THREADS"],),
+                (ptr(a), ptr(b), ptr(out), ptr(av), ptr(bv), ptr(out_v), U(n), U(a.size), U(0), ptr(ranks)),
+                shared_mem=shared,
+            )
 
     return (out, out_v), launch
 
@@ -355,7 +459,12 @@ def segmented(mode, value, index, x, offsets, **constants):
     def launch():
         if tiles:
             cut((ceil(tiles + 1, 256),), (256,), (ptr(offsets), U(segments), U(n), ptr(starts)))
-            f((tiles,), (t,), (ptr(x), ptr(offsets), ptr(out), U(segments), U(n), ptr(starts), ptr(ws)), shared_mem=shared)
+            f(
+                (tiles,),
+                (t,),
+                (ptr(x), ptr(offsets), ptr(out), U(segments), U(n), ptr(starts), ptr(ws)),
+                shared_mem=shared,
+            )
 
     return out, launch
 
@@ -365,5 +474,9 @@ def gather(x, index, scatter_to=None):
     n = index.size
     f = kernel("gather.cu", "gather" if scatter_to is None else "scatter", **c)
     out, misses = cp.empty(n, x.dtype) if scatter_to is None else scatter_to, cp.zeros(1, np.uint32)
-    args = (ptr(x), U(x.size), ptr(index), ptr(out), U(n), ptr(misses)) if scatter_to is None else (ptr(x), U(n), ptr(index), ptr(out), U(out.size), ptr(misses))
+    args = (
+        (ptr(x), U(x.size), ptr(index), ptr(out), U(n), ptr(misses))
+        if scatter_to is None
+        else (ptr(x), U(n), ptr(index), ptr(out), U(out.size), ptr(misses))
+    )
     return (out, misses), lambda: f((max(1, ceil(n, 1024)),), (256,), args)

@@ -58,9 +58,7 @@ def copy_bandwidth(threads, seconds):
     bounds = np.linspace(0, n, threads + 1).astype(int)
 
     def body():
-        parts = [
-            threading.Thread(target=np.copyto, args=(b[i:j], a[i:j])) for i, j in zip(bounds[:-1], bounds[1:])
-        ]
+        parts = [threading.Thread(target=np.copyto, args=(b[i:j], a[i:j])) for i, j in zip(bounds[:-1], bounds[1:])]
         [t.start() for t in parts]
         [t.join() for t in parts]
 
@@ -92,8 +90,14 @@ class Mkl:
         self.mv = self.lib.mkl_sparse_d_mv if real else self.lib.mkl_sparse_s_mv
         self.scalar = ctypes.c_double if real else ctypes.c_float
         status = create(
-            ctypes.byref(self.handle), 0, ctypes.c_int(a.shape[0]), ctypes.c_int(a.shape[1]),
-            pointer(starts), ctypes.c_void_p(starts.ctypes.data + 4), pointer(a.indices), pointer(a.data),
+            ctypes.byref(self.handle),
+            0,
+            ctypes.c_int(a.shape[0]),
+            ctypes.c_int(a.shape[1]),
+            pointer(starts),
+            ctypes.c_void_p(starts.ctypes.data + 4),
+            pointer(a.indices),
+            pointer(a.data),
         )
         assert status == 0, f"create: {status}"
         if optimize:
@@ -104,8 +108,13 @@ class Mkl:
 
     def __call__(self, x, y):
         status = self.mv(
-            10, self.scalar(1.0), self.handle, self.description,
-            x.ctypes.data_as(ctypes.c_void_p), self.scalar(0.0), y.ctypes.data_as(ctypes.c_void_p),
+            10,
+            self.scalar(1.0),
+            self.handle,
+            self.description,
+            x.ctypes.data_as(ctypes.c_void_p),
+            self.scalar(0.0),
+            y.ctypes.data_as(ctypes.c_void_p),
         )
         assert status == 0, f"mv: {status}"
 

@@ -5,6 +5,7 @@
 What `residua bench MATRIX.mtx --device cuda` measures, by cuSPARSE: medians of replays of captured graphs, vectors of
 ones. Needs CuPy and SciPy.
 """
+
 import ctypes, sys
 
 import numpy as np
@@ -17,7 +18,12 @@ class Cusparse:
     F = {"f32": 0, "f64": 1}
 
     def __init__(self):
-        for name in ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", "/usr/local/cuda/lib64/libcusparse.so"):
+        for name in (
+            "libcusparse.so.12",
+            "libcusparse.so.13",
+            "libcusparse.so",
+            "/usr/local/cuda/lib64/libcusparse.so",
+        ):
             try:
                 self.lib = ctypes.CDLL(name)
                 break
@@ -36,7 +42,11 @@ class Cusparse:
 
     def vec(self, x, t):
         d = ctypes.c_void_p()
-        self.ok(self.lib.cusparseCreateDnVec(ctypes.byref(d), ctypes.c_int64(x.size), ctypes.c_void_p(x.data.ptr), self.F[t]))
+        self.ok(
+            self.lib.cusparseCreateDnVec(
+                ctypes.byref(d), ctypes.c_int64(x.size), ctypes.c_void_p(x.data.ptr), self.F[t]
+            )
+        )
         return d
 
     def scalars(self, t):
@@ -46,7 +56,21 @@ class Cusparse:
     def csr(self, a, t):
         d, p = ctypes.c_void_p(), lambda v: ctypes.c_void_p(v.data.ptr)
         n = ctypes.c_int64
-        self.ok(self.lib.cusparseCreateCsr(ctypes.byref(d), n(a.rows), n(a.columns), n(a.nnz), p(a.offsets), p(a.indices), p(a.values[t]), 2, 2, 0, self.F[t]))
+        self.ok(
+            self.lib.cusparseCreateCsr(
+                ctypes.byref(d),
+                n(a.rows),
+                n(a.columns),
+                n(a.nnz),
+                p(a.offsets),
+                p(a.indices),
+                p(a.values[t]),
+                2,
+                2,
+                0,
+                self.F[t],
+            )
+        )
         return d
 
     def products(self, a, t, x, y):
@@ -54,9 +78,25 @@ class Cusparse:
         p, n = lambda v: ctypes.c_void_p(v.data.ptr), ctypes.c_int64
         for name, algorithm in (("csr1", 2), ("csr2", 3)):
             yield name, self.product(self.csr(a, t), algorithm, t, x, y)
-        rows = cp.searchsorted(a.offsets.astype(np.int64), cp.arange(a.nnz, dtype=np.int64), side="right").astype(np.int32) - 1
+        rows = (
+            cp.searchsorted(a.offsets.astype(np.int64), cp.arange(a.nnz, dtype=np.int64), side="right").astype(np.int32)
+            - 1
+        )
         d = ctypes.c_void_p()
-        self.ok(self.lib.cusparseCreateCoo(ctypes.byref(d), n(a.rows), n(a.columns), n(a.nnz), p(rows), p(a.indices), p(a.values[t]), 2, 0, self.F[t]))
+        self.ok(
+            self.lib.cusparseCreateCoo(
+                ctypes.byref(d),
+                n(a.rows),
+                n(a.columns),
+                n(a.nnz),
+                p(rows),
+                p(a.indices),
+                p(a.values[t]),
+                2,
+                0,
+                self.F[t],
+            )
+        )
         yield "coo1", self.product(d, 1, t, x, y, keep=rows)
         del rows
         cp.get_default_memory_pool().free_all_blocks()
@@ -66,7 +106,23 @@ class Cusparse:
             d = ctypes.c_void_p()
             offsets, columns = offsets.astype(np.int32), columns.view(np.int32)
             pad_columns(a, offsets, columns, 32)
-            self.ok(self.lib.cusparseCreateSlicedEll(ctypes.byref(d), n(a.rows), n(a.columns), n(a.nnz), n(values.size), n(32), p(offsets), p(columns), p(values), 2, 2, 0, self.F[t]))
+            self.ok(
+                self.lib.cusparseCreateSlicedEll(
+                    ctypes.byref(d),
+                    n(a.rows),
+                    n(a.columns),
+                    n(a.nnz),
+                    n(values.size),
+                    n(32),
+                    p(offsets),
+                    p(columns),
+                    p(values),
+                    2,
+                    2,
+                    0,
+                    self.F[t],
+                )
+            )
             yield "sell32", self.product(d, 5, t, x, y, keep=(offsets, columns, values))
 
     def product(self, d, algorithm, t, x, y, keep=None):
@@ -92,8 +148,16 @@ class Cusparse:
         for order_name, order in (("rows", 2), ("columns", 1)):
             lx, ly = (columns, columns) if order == 2 else (a.columns, a.rows)
             dx, dy = ctypes.c_void_p(), ctypes.c_void_p()
-            self.ok(self.lib.cusparseCreateDnMat(ctypes.byref(dx), n(a.columns), n(columns), n(lx), ctypes.c_void_p(x.data.ptr), self.F[t], order))
-            self.ok(self.lib.cusparseCreateDnMat(ctypes.byref(dy), n(a.rows), n(columns), n(ly), ctypes.c_void_p(y.data.ptr), self.F[t], order))
+            self.ok(
+                self.lib.cusparseCreateDnMat(
+                    ctypes.byref(dx), n(a.columns), n(columns), n(lx), ctypes.c_void_p(x.data.ptr), self.F[t], order
+                )
+            )
+            self.ok(
+                self.lib.cusparseCreateDnMat(
+                    ctypes.byref(dy), n(a.rows), n(columns), n(ly), ctypes.c_void_p(y.data.ptr), self.F[t], order
+                )
+            )
             for name, algorithm in (("1", 4), ("2", 6), ("3", 12)):
                 d = self.csr(a, t)
                 args, size = (self.handle, 0, 0, one, d, dx, zero, dy, self.F[t], algorithm), ctypes.c_size_t()

@@ -8,6 +8,7 @@
 Needs CuPy. Matrices are made on the GPU. Each time is the median of replays of a captured graph (of 20 products where one takes
 under 50 us), so that neither side pays for Python; shares are of the copy bandwidth measured first.
 """
+
 import argparse, os, subprocess, sys, time, traceback
 
 import numpy as np
@@ -15,15 +16,28 @@ import numpy as np
 from kernels_gpu import F, SIZE, compile_all, cp
 from products_cusparse import Cusparse
 from products_kernels import (
-    BALANCED, coo, csr_balanced, csr_binned, csr_block, csr_stream, csr_vector, dia, ell, sell, sorted_order, to_dia,
+    BALANCED,
+    coo,
+    csr_balanced,
+    csr_binned,
+    csr_block,
+    csr_stream,
+    csr_vector,
+    dia,
+    ell,
+    sell,
+    sorted_order,
+    to_dia,
 )
 from products_matrices import CASES, ragged
 
 TYPES = ["f64", "f32"]
 
 
-# ---- checking ----------------------------------------------------------------------------------------------------------------
-REFERENCE = cp.RawKernel(r"""
+# ---- checking
+REFERENCE = (
+    cp.RawKernel(
+        r"""
 extern "C" __global__ void reference(long long rows, const unsigned* offsets, const unsigned* columns, const double* values, const double* x,
                                      double* out, double* size) {
     for (long long r = blockIdx.x * (long long)blockDim.x + threadIdx.x; r < rows; r += gridDim.x * (long long)blockDim.x) {
@@ -38,7 +52,12 @@ extern "C" __global__ void reference(long long rows, const unsigned* offsets, co
         out[r] = s + low;
         size[r] = total;
     }
-}""", "reference") if cp else None
+}""",
+        "reference",
+    )
+    if cp
+    else None
+)
 failures = 0
 
 
@@ -46,7 +65,9 @@ def expect(name, a, t, x, y, got, alpha, beta):
     global failures
     want, size = cp.empty(a.rows), cp.empty(a.rows)
     if a.rows:
-        REFERENCE((1024,), (64,), (np.int64(a.rows), a.offsets, a.indices, a.values64, x.astype(np.float64), want, size))
+        REFERENCE(
+            (1024,), (64,), (np.int64(a.rows), a.offsets, a.indices, a.values64, x.astype(np.float64), want, size)
+        )
     want = alpha * want + (beta * y.astype(np.float64) if beta else 0)
     size = abs(alpha) * size + (abs(beta * y.astype(np.float64)) if beta else 0)
     bound = 4 * (a.lengths.astype(np.float64) + 4) * np.finfo(F[t]).eps * size
@@ -54,29 +75,53 @@ def expect(name, a, t, x, y, got, alpha, beta):
     if a.rows and bool(bad.any()):
         failures += 1
         r = int(bad.argmax())
-        print(f"FAILED {name} on {a.name} {t}: {int(bad.sum())} rows, first {r} of length {int(a.lengths[r])}: {float(got[r])} for {float(want[r])}", flush=True)
+        print(
+            f"FAILED {name} on {a.name} {t}: {int(bad.sum())} rows, first {r} of length {int(a.lengths[r])}: {float(got[r])} for {float(want[r])}",
+            flush=True,
+        )
 
 
 def variants(a, t, v):
     """Every kernel as (name, make(x, y, alpha, beta))."""
     for lanes in (1, 2, 8, 32):
         for capacity in (64, None):
-            yield f"stream lanes={lanes} capacity={capacity}", lambda x, y, al, be, l=lanes, c=capacity: csr_stream(a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64)
+            yield (
+                f"stream lanes={lanes} capacity={capacity}",
+                lambda x, y, al, be, l=lanes, c=capacity: csr_stream(
+                    a, t, v, x, y, al, be, lanes=l, capacity=c, threads=64
+                ),
+            )
     for threads, items, ahead in ((32, 2, 1), (128, 8, 0)):
-        yield f"balanced {threads} {items}", lambda x, y, al, be, i=items, th=threads, h=ahead: csr_balanced(a, t, v, x, y, al, be, ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h)
+        yield (
+            f"balanced {threads} {items}",
+            lambda x, y, al, be, i=items, th=threads, h=ahead: csr_balanced(
+                a, t, v, x, y, al, be, ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h
+            ),
+        )
     for threads, each in ((64, 2), (128, 8)):
-        yield f"binned {threads} {each}", lambda x, y, al, be, e=each, th=threads: csr_binned(a, t, v, x, y, al, be, EACH=e, THREADS=th)
+        yield (
+            f"binned {threads} {each}",
+            lambda x, y, al, be, e=each, th=threads: csr_binned(a, t, v, x, y, al, be, EACH=e, THREADS=th),
+        )
     yield "coo", lambda x, y, al, be: coo(a, t, v, x, y, al, be, threads=64, items=3)
     for eager in (0, 1):
         yield f"ell eager={eager}", lambda x, y, al, be, e=eager: ell(a, t, v, x, y, al, be, eager=e)
     for rows in (1, 2):
-        yield f"dia rows={rows}", lambda x, y, al, be, n=rows: dia(a, t, v, x, y, al, be, ROWS=n, WIDE=2 - n, THREADS=128)
+        yield (
+            f"dia rows={rows}",
+            lambda x, y, al, be, n=rows: dia(a, t, v, x, y, al, be, ROWS=n, WIDE=2 - n, THREADS=128),
+        )
     for lanes in (1, 4, 32):
         yield f"vector {lanes}", lambda x, y, al, be, l=lanes: csr_vector(a, t, v, x, y, al, be, lanes=l)
     for height, runtime, window in ((32, False, 1), (16, False, 1), (7, True, 21), (32, False, 256)):
         order = sorted_order(a, window) if window > 1 else None
         for rows in (1,) if runtime else (1, 2):
-            yield f"sell-{height}-{window} rows={rows}", lambda x, y, al, be, h=height, r=runtime, o=order, n=rows: sell(a, t, v, x, y, al, be, height=h, runtime=r, order=o, threads=64, ROWS=n, WIDE=n - 1)
+            yield (
+                f"sell-{height}-{window} rows={rows}",
+                lambda x, y, al, be, h=height, r=runtime, o=order, n=rows: sell(
+                    a, t, v, x, y, al, be, height=h, runtime=r, order=o, threads=64, ROWS=n, WIDE=n - 1
+                ),
+            )
 
 
 def check():
@@ -101,15 +146,32 @@ def check():
                                 print(f"NOT THE SAME BITS: {name} on {a.name}")
             for vectors in (1, 3, 8, 32):
                 if a.rows and a.nnz:
-                    xs, ys = (rng.random(a.columns * vectors) - 0.5).astype(F[t]), cp.full(a.rows * vectors, np.nan, F[t])
+                    xs, ys = (
+                        (rng.random(a.columns * vectors) - 0.5).astype(F[t]),
+                        cp.full(a.rows * vectors, np.nan, F[t]),
+                    )
                     for tiles, steps in ((False, None), (True, 64), (True, 1024)):
                         ys[:] = np.nan
                         csr_block(a, t, v, xs, ys, vectors, alpha=2, tiles=tiles, steps=steps)()
                         for j in range(vectors):
-                            expect(f"block {j} of {vectors} tiles={tiles} steps={steps}", a, t, cp.ascontiguousarray(xs[j::vectors]), None, ys[j::vectors], 2, 0)
+                            expect(
+                                f"block {j} of {vectors} tiles={tiles} steps={steps}",
+                                a,
+                                t,
+                                cp.ascontiguousarray(xs[j::vectors]),
+                                None,
+                                ys[j::vectors],
+                                2,
+                                0,
+                            )
             if a.rows == a.columns and a.rows:
                 dot, y = cp.zeros(1, F[t]), cp.empty(a.rows, F[t])
-                for name, run in (("stream dot", csr_stream(a, t, v, x, y, dot=dot)), ("sell dot", sell(a, t, v, x, y, dot=dot)), ("dia dot", dia(a, t, v, x, y, dot=dot)), ("stream dot small", csr_stream(a, t, v, x, y, dot=dot, threads=64))):
+                for name, run in (
+                    ("stream dot", csr_stream(a, t, v, x, y, dot=dot)),
+                    ("sell dot", sell(a, t, v, x, y, dot=dot)),
+                    ("dia dot", dia(a, t, v, x, y, dot=dot)),
+                    ("stream dot small", csr_stream(a, t, v, x, y, dot=dot, threads=64)),
+                ):
                     if run is None:
                         continue
                     dot[:] = np.nan
@@ -117,13 +179,16 @@ def check():
                     for _ in range(2):
                         run()
                         expect(name, a, t, x, y, y, 1, 0)
-                        want, scale = float((x.astype(np.float64) * y.astype(np.float64)).sum()), float(abs(x.astype(np.float64) * y.astype(np.float64)).sum())
+                        want, scale = (
+                            float((x.astype(np.float64) * y.astype(np.float64)).sum()),
+                            float(abs(x.astype(np.float64) * y.astype(np.float64)).sum()),
+                        )
                         if not abs(float(dot[0]) - want) <= 100 * np.finfo(F[t]).eps * scale:
                             print(f"FAILED {name} on {a.name} {t}: dot {float(dot[0])} for {want}")
     print("check:", "all well" if not failures else f"{failures} failures", flush=True)
 
 
-# ---- timing --------------------------------------------------------------------------------------------------------------------
+# ---- timing
 def timed(run, stream, seconds=0.03):
     """Median milliseconds of a product, from replays of a captured graph."""
     # What was made before lies in another stream.
@@ -153,10 +218,17 @@ def timed(run, stream, seconds=0.03):
         return float(np.median(times))
 
 
-COPY = cp.RawKernel(r"""
+COPY = (
+    cp.RawKernel(
+        r"""
 extern "C" __global__ void copy(const double4* x, double4* y, long long n) {
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += gridDim.x * (long long)blockDim.x) y[i] = x[i];
-}""", "copy") if cp else None
+}""",
+        "copy",
+    )
+    if cp
+    else None
+)
 
 
 def copy_speed(stream):
@@ -217,11 +289,18 @@ def bench_one(name, t):
     for peer_name, run in peer.products(a, t, x, y):
         theirs[peer_name] = timed(run, stream)
     best_csr, best = min(theirs["csr1"], theirs["csr2"]), min(theirs.values())
-    print(f"{a.name} {t} nnz {a.nnz} copy {copy:.0f} GB/s floor {floor:.4f} |", *(f"{k} {m:.4f}" for k, m in theirs.items()), flush=True)
+    print(
+        f"{a.name} {t} nnz {a.nnz} copy {copy:.0f} GB/s floor {floor:.4f} |",
+        *(f"{k} {m:.4f}" for k, m in theirs.items()),
+        flush=True,
+    )
     for our_name, run in ours(a, t, t, x, y):
         if run is not None:
             ms = timed(run, stream)
-            print(f"    {our_name} {ms:.4f} ({best_csr / ms:.2f} csr, {best / ms:.2f} best, {floor / ms:.2f} copy)", flush=True)
+            print(
+                f"    {our_name} {ms:.4f} ({best_csr / ms:.2f} csr, {best / ms:.2f} best, {floor / ms:.2f} copy)",
+                flush=True,
+            )
             del run
 
 
@@ -250,10 +329,18 @@ def blocks_one(name, t, vectors):
     for peer_name, run in peer.block_products(a, t, x, y, vectors):
         theirs[peer_name] = timed(run, stream)
     best = min(theirs.values())
-    steps = [("", {})] + ([(f"steps={n}", dict(steps=n, tiles=True)) for n in (512, 1024, 2048)] if name == "rmat" else [])
+    steps = [("", {})] + (
+        [(f"steps={n}", dict(steps=n, tiles=True)) for n in (512, 1024, 2048)] if name == "rmat" else []
+    )
     for label, c in steps:
         ms = timed(csr_block(a, t, t, x, y, vectors, **c), stream)
-        print(f"{a.name} {t} {vectors} vectors: block {label} {ms:.4f} ({best / ms:.2f}) |" if not label else f"    {label} {ms:.4f} ({best / ms:.2f})", *(f"{k} {m:.4f}" for k, m in theirs.items() if not label), flush=True)
+        print(
+            f"{a.name} {t} {vectors} vectors: block {label} {ms:.4f} ({best / ms:.2f}) |"
+            if not label
+            else f"    {label} {ms:.4f} ({best / ms:.2f})",
+            *(f"{k} {m:.4f}" for k, m in theirs.items() if not label),
+            flush=True,
+        )
 
 
 def tune(names):
@@ -271,7 +358,11 @@ def tune(names):
                 except Exception as e:
                     print(label, e)
             for kind in ("stream", "balanced", "vector", "sell"):
-                print(f"{a.name} {t} {kind}: " + "; ".join(f"{l} {m:.4f}" for m, l in sorted(r for r in results if r[1].startswith(kind))[:5]), flush=True)
+                print(
+                    f"{a.name} {t} {kind}: "
+                    + "; ".join(f"{l} {m:.4f}" for m, l in sorted(r for r in results if r[1].startswith(kind))[:5]),
+                    flush=True,
+                )
         del a, x, y
         cp.get_default_memory_pool().free_all_blocks()
 
@@ -280,7 +371,12 @@ def sweep(a, t, x, y):
     mean = a.nnz / a.rows
     for threads, lanes, unroll in STREAM_TUNE:
         if 3 <= mean / lanes <= 28:
-            yield f"stream t={threads} l={lanes} u={unroll}", lambda threads=threads, lanes=lanes, unroll=unroll: csr_stream(a, t, t, x, y, threads=threads, lanes=lanes, unroll=unroll)
+            yield (
+                f"stream t={threads} l={lanes} u={unroll}",
+                lambda threads=threads, lanes=lanes, unroll=unroll: csr_stream(
+                    a, t, t, x, y, threads=threads, lanes=lanes, unroll=unroll
+                ),
+            )
     for c in BALANCED_TUNE:
         yield "balanced " + " ".join(f"{k}={n}" for k, n in c.items()), lambda c=c: csr_balanced(a, t, t, x, y, **c)
     if mean > 14:
@@ -291,8 +387,32 @@ def sweep(a, t, x, y):
             yield f"sell-{height} t={threads} u={unroll}", lambda run=run: run
 
 
-BALANCED_TUNE = [dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h) for h in (0, 1) for t, i, u, s, b in ((256, 4, 4, 512, 6), (256, 4, 4, 64, 6), (256, 3, 3, 64, 6), (512, 2, 2, 512, 3), (128, 4, 4, 64, 12), (128, 4, 4, 256, 12), (128, 8, 4, 256, 12), (64, 8, 4, 128, 24))]
-STREAM_TUNE = [(128, 1, 4), (128, 1, 9), (128, 1, 8), (256, 1, 4), (256, 1, 8), (128, 2, 4), (128, 2, 8), (256, 2, 8), (128, 4, 4), (256, 4, 4)]
+BALANCED_TUNE = [
+    dict(THREADS=t, ITEMS=i, UNROLL=u, SLACK=s, MIN_BLOCKS=b, AHEAD=h)
+    for h in (0, 1)
+    for t, i, u, s, b in (
+        (256, 4, 4, 512, 6),
+        (256, 4, 4, 64, 6),
+        (256, 3, 3, 64, 6),
+        (512, 2, 2, 512, 3),
+        (128, 4, 4, 64, 12),
+        (128, 4, 4, 256, 12),
+        (128, 8, 4, 256, 12),
+        (64, 8, 4, 128, 24),
+    )
+]
+STREAM_TUNE = [
+    (128, 1, 4),
+    (128, 1, 9),
+    (128, 1, 8),
+    (256, 1, 4),
+    (256, 1, 8),
+    (128, 2, 4),
+    (128, 2, 8),
+    (256, 2, 8),
+    (128, 4, 4),
+    (256, 4, 4),
+]
 SELL_TUNE = [(h, th, u) for h in (16, 32) for th in (64, 128) for u in (7, 9)]
 
 
@@ -304,20 +424,53 @@ def precompile(command):
         if not check and t != v:
             continue
         stream = [(64, l, u) for l in (1, 2, 8, 32) for u in (4, 8, 9)] if check else STREAM_TUNE
-        jobs += [("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4))) for th, l, u in stream]
-        balanced = [BALANCED[0] | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h) for th, i, h in ((32, 2, 1), (128, 8, 0))] if check else BALANCED + BALANCED_TUNE
+        jobs += [
+            ("csr_stream.cu", s | dict(LANES=l, UNROLL=u, THREADS=th, IN_BULK=int(u == 9 and SIZE[v] == 4)))
+            for th, l, u in stream
+        ]
+        balanced = (
+            [
+                BALANCED[0] | dict(ITEMS=i, THREADS=th, SLACK=i * th // 4, MIN_BLOCKS=1, AHEAD=h)
+                for th, i, h in ((32, 2, 1), (128, 8, 0))
+            ]
+            if check
+            else BALANCED + BALANCED_TUNE
+        )
         jobs += [("csr_balanced.cu", s | c) for c in balanced]
-        jobs += [("csr_binned.cu", dict(SCALAR=t, STORED=v, EACH=e, THREADS=th, MIN_BLOCKS=10 if t == "f32" else 1)) for e, th in ([(2, 64)] if check else []) + [(8, 128)]]
-        jobs += [("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4, AHEAD=h)) for l in (1, 4, 8, 32) for h in (0, 1)]
-        jobs += [("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])]
-        jobs += [("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, HALF=0, UNROLL=7, BLOCKS=0, TILES=1, THREADS=th)) for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))]
+        jobs += [
+            ("csr_binned.cu", dict(SCALAR=t, STORED=v, EACH=e, THREADS=th, MIN_BLOCKS=10 if t == "f32" else 1))
+            for e, th in ([(2, 64)] if check else []) + [(8, 128)]
+        ]
+        jobs += [
+            ("csr_vector.cu", s | dict(LANES=l, THREADS=256, UNROLL=4, AHEAD=h)) for l in (1, 4, 8, 32) for h in (0, 1)
+        ]
+        jobs += [
+            ("coo.cu", dict(SCALAR=t, STORED=v, THREADS=th, ITEMS=i)) for th, i in ([(64, 3)] if check else [(256, 7)])
+        ]
+        jobs += [
+            ("dia.cu", dict(SCALAR=t, STORED=v, ROWS=r, WIDE=w, HALF=0, UNROLL=7, BLOCKS=0, TILES=1, THREADS=th))
+            for r, w, th in ((1, 0, 256), (1, 1, 128), (2, 0, 128))
+        ]
         jobs += [("ell.cu", dict(SCALAR=t, STORED=v, THREADS=256, UNROLL=8, EAGER=e)) for e in (0, 1)]
         many = {"f64": [(1, 1), (4, 1), (4, 2), (16, 2)], "f32": [(1, 1), (4, 1), (2, 4), (8, 4)]}[t] if check else []
-        many = {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t] if command == "blocks" else many
+        many = (
+            {"f64": [(1, 2), (2, 2), (4, 2), (8, 2), (16, 2)], "f32": [(2, 1), (1, 4), (2, 4), (4, 4), (8, 4)]}[t]
+            if command == "blocks"
+            else many
+        )
         jobs += [("csr_block.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=128)) for l, w in many]
-        jobs += [("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st)) for l, w in many for st in ([64, 1024] if check else [512, 1024, 2048])]
+        jobs += [
+            ("csr_block_tiles.cu", s | dict(LANES=l, WIDTH=w, UNROLL=4, THREADS=256, STEPS=st))
+            for l, w in many
+            for st in ([64, 1024] if check else [512, 1024, 2048])
+        ]
         sells = [(h, 64, 7) for h in (0, 16, 32)] if check else SELL_TUNE
-        jobs += [("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, AHEAD=int((r, w) == (1, 0)), UNROLL=u, THREADS=th)) for h, th, u in sells for r, w in ((1, 0), (1, 1), (2, 0), (2, 1)) if h or (r, w) == (1, 0)]
+        jobs += [
+            ("sell.cu", s | dict(HEIGHT=h, ROWS=r, WIDE=w, AHEAD=int((r, w) == (1, 0)), UNROLL=u, THREADS=th))
+            for h, th, u in sells
+            for r, w in ((1, 0), (1, 1), (2, 0), (2, 1))
+            if h or (r, w) == (1, 0)
+        ]
     return compile_all(jobs)
 
 
@@ -331,7 +484,9 @@ def main():
     began = time.time()
     # Cases run in forked processes, so this one must not touch the device.
     ask = "import cupy; print(cupy.cuda.Device().compute_capability)"
-    os.environ.setdefault("ARCH", subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout.strip())
+    os.environ.setdefault(
+        "ARCH", subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout.strip()
+    )
     precompile(args.command)
     print(f"compiled in {time.time() - began:.1f} s", flush=True)
     try:

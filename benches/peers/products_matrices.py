@@ -1,4 +1,5 @@
 """Matrices of the products' checks and timings, made on the GPU."""
+
 import numpy as np
 
 from kernels_gpu import SIZE, cp
@@ -81,7 +82,13 @@ def with_lengths(name, columns, lengths, seed):
     rng = np.random.default_rng(seed)
     pieces = [np.sort(rng.choice(columns, l, replace=False)) if l < 2000 else np.arange(l) for l in lengths]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Matrix(name, len(lengths), columns, cp.asarray(offsets), cp.asarray(np.concatenate(pieces + [np.zeros(0, np.int64)]).astype(np.int64)))
+    return Matrix(
+        name,
+        len(lengths),
+        columns,
+        cp.asarray(offsets),
+        cp.asarray(np.concatenate(pieces + [np.zeros(0, np.int64)]).astype(np.int64)),
+    )
 
 
 def by_diagonals(name, rows, columns, distances):
@@ -95,7 +102,9 @@ def arrow(n):
     """Diagonal, first column and first row full."""
     i = cp.arange(1, n, dtype=np.int64)
     cols = cp.concatenate([cp.arange(n, dtype=np.int64), cp.stack([0 * i, i], axis=1).ravel()])
-    return Matrix(f"arrow{n}", n, n, cp.concatenate([cp.zeros(1, np.int64), n + 2 * cp.arange(n, dtype=np.int64)]), cols)
+    return Matrix(
+        f"arrow{n}", n, n, cp.concatenate([cp.zeros(1, np.int64), n + 2 * cp.arange(n, dtype=np.int64)]), cols
+    )
 
 
 def one_long(n, long):
@@ -138,7 +147,12 @@ def ragged():
     yield with_lengths("one row", 800, [300], 4)
     yield with_lengths("one column", 1, [1, 0, 1, 1] * 50, 5)
     yield with_lengths("one giant row", 700, giant, 6)
-    yield with_lengths("rows of several tiles", 40_000, [3] * 900 + [30_000] + [5] * 77 + [9_000, 40_000] + [2] * 3001 + [20_000, 0, 0], 7)
+    yield with_lengths(
+        "rows of several tiles",
+        40_000,
+        [3] * 900 + [30_000] + [5] * 77 + [9_000, 40_000] + [2] * 3001 + [20_000, 0, 0],
+        7,
+    )
     yield with_lengths("power law", 2500, [2000 // (i + 1) for i in range(2500)][::-1], 8)
     yield by_diagonals("597 x 43 by diagonals", 597, 43, [-590, -300, -41, -2, 0, 1, 42])
     yield by_diagonals("43 x 597 by diagonals", 43, 597, [-42, -1, 0, 7, 300, 580, 596])

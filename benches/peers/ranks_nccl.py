@@ -1,6 +1,6 @@
-# Conjugate gradients on several GPUs as they are usually put together: rows by ranks, NCCL for sums and halos, cuSPARSE for
-# the product, cuBLAS for inner products, through PyTorch; an iteration each, captured in a graph, and launched one by one.
-# And NCCL alone: two sums of a double and a halo of 256^2 doubles each way.
+# Conjugate gradients on several GPUs as they are usually put together: rows by ranks, NCCL for sums and halos, cuSPARSE
+# for the product, cuBLAS for inner products, through PyTorch; an iteration each, captured in a graph, and launched one
+# by one. And NCCL alone: two sums of a double and a halo of 256^2 doubles each way.
 #
 #     python3 benches/peers/ranks_nccl.py [RANKS] [CASE...]        a case: 256x256x256 (7 points) or 4096x4096 (5 points)
 import os
@@ -163,8 +163,10 @@ def run(rank, ranks, cases):
         true = b - part.a @ part.p
         square = torch.dot(true, true)
         dist.all_reduce(square)
-        say(f"{case:12} {ranks} GPUs {in_graph} us an iteration captured, {1e6 * by_one:.1f} one by one; residual after 50 "
-            f"{carried:.6e}, b - A x {float(square.sqrt()):.6e}")
+        say(
+            f"{case:12} {ranks} GPUs {in_graph} us an iteration captured, {1e6 * by_one:.1f} one by one; residual after 50 "
+            f"{carried:.6e}, b - A x {float(square.sqrt()):.6e}"
+        )
         del part, b, true
         torch.cuda.empty_cache()
     dist.destroy_process_group()

@@ -8,6 +8,7 @@ Usage: python benches/peers/rcm.py meshes FOLDER      writes the large meshes (a
 Both are told that the pattern is symmetric (symmetric_mode=True, Adjacency::from_symmetric). Both: best of seven runs (three above 2^21 nonzeros, one where SciPy takes longer than a second), file
 reading not counted.
 """
+
 import csv
 import io
 import os
@@ -34,9 +35,7 @@ def delaunay(points, dimensions):
     from scipy.spatial import Delaunay
 
     cells = Delaunay(np.random.default_rng(1).random((points, dimensions))).simplices
-    pairs = np.concatenate(
-        [cells[:, [i, j]] for i in range(dimensions + 1) for j in range(dimensions + 1)]
-    )
+    pairs = np.concatenate([cells[:, [i, j]] for i in range(dimensions + 1) for j in range(dimensions + 1)])
     a = sp.csr_matrix((np.ones(len(pairs)), pairs.T), shape=(points, points))
     a.data[:] = 1.0
     return a
@@ -124,9 +123,11 @@ def main():
             f"| {name} | {row['rows']} | {row['nonzeros']} | {row['bandwidth_before']} | {bandwidth} | {after} "
             f"| {ratio:.3f} | {seconds * 1e3:.3f} | {rcm * 1e3:.3f} | {seconds / rcm:.2f} |"
         )
-    print(f"\n{len(paths)} matrices, {better} with a lower bandwidth than SciPy's; worst ratio {worst:.3f}; "
-          f"above 1.05: {', '.join(wide) or 'none'}; slower than SciPy: {', '.join(slow) or 'none'}; "
-          f"total {total[0] * 1e3:.1f} ms and {total[1] * 1e3:.1f} ms")
+    print(
+        f"\n{len(paths)} matrices, {better} with a lower bandwidth than SciPy's; worst ratio {worst:.3f}; "
+        f"above 1.05: {', '.join(wide) or 'none'}; slower than SciPy: {', '.join(slow) or 'none'}; "
+        f"total {total[0] * 1e3:.1f} ms and {total[1] * 1e3:.1f} ms"
+    )
 
 
 if __name__ == "__main__":

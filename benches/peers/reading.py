@@ -5,6 +5,7 @@
 
 Each run is a process of its own; runs alternate; the median of five is printed, with the extremes, and the most memory.
 """
+
 import json
 import re
 import statistics
@@ -33,11 +34,18 @@ def ours(binary, path):
     text = subprocess.run([binary, path], check=True, capture_output=True, text=True).stdout
     seconds = {name: float(value) for name, value in re.findall(r"^(read|assemble|total) +([0-9.]+) s$", text, re.M)}
     peak = int(re.search(r"(\d+) after assembly", text).group(1))
-    return dict(read=seconds["read"], total=seconds["total"], peak=peak, nonzeros=int(re.search(r"(\d+) nonzeros", text).group(1)))
+    return dict(
+        read=seconds["read"],
+        total=seconds["total"],
+        peak=peak,
+        nonzeros=int(re.search(r"(\d+) nonzeros", text).group(1)),
+    )
 
 
 def peer(path):
-    return json.loads(subprocess.run([sys.executable, "-c", PEER, path], check=True, capture_output=True, text=True).stdout)
+    return json.loads(
+        subprocess.run([sys.executable, "-c", PEER, path], check=True, capture_output=True, text=True).stdout
+    )
 
 
 def spread(runs, key):
@@ -46,7 +54,9 @@ def spread(runs, key):
 
 
 binary, *paths = sys.argv[1:]
-print("| file | MB | nonzeros | SciPy read, total s | residua read, total s | ratio of totals | peak / CSR: SciPy, residua |")
+print(
+    "| file | MB | nonzeros | SciPy read, total s | residua read, total s | ratio of totals | peak / CSR: SciPy, residua |"
+)
 print("|---|---|---|---|---|---|---|")
 for path in paths:
     a, b = [], []
@@ -57,6 +67,9 @@ for path in paths:
     csr = 12 * b[0]["nonzeros"] + 4 * (b[0]["rows"] + 1)
     ratio = statistics.median(r["total"] for r in b) / statistics.median(r["total"] for r in a)
     megabytes = subprocess.run(["stat", "-L", "-c", "%s", path], check=True, capture_output=True, text=True).stdout
-    print(f"| {path.rsplit('/', 1)[-1]} | {int(megabytes) / 1e6:.0f} | {a[0]['nonzeros']} "
-          f"| {spread(b, 'read')}, {spread(b, 'total')} | {spread(a, 'read')}, {spread(a, 'total')} | {ratio:.2f} "
-          f"| {max(r['peak'] - r['before'] for r in b) / csr:.2f}, {max(r['peak'] for r in a) / csr:.2f} |", flush=True)
+    print(
+        f"| {path.rsplit('/', 1)[-1]} | {int(megabytes) / 1e6:.0f} | {a[0]['nonzeros']} "
+        f"| {spread(b, 'read')}, {spread(b, 'total')} | {spread(a, 'read')}, {spread(a, 'total')} | {ratio:.2f} "
+        f"| {max(r['peak'] - r['before'] for r in b) / csr:.2f}, {max(r['peak'] for r in a) / csr:.2f} |",
+        flush=True,
+    )

@@ -6,6 +6,7 @@ Cases: grid7, grid27, mesh (Delaunay, 10^6 points in random order), rmat, and ra
 smoothed aggregation. Medians of five, device memory from the pools of both libraries, all of the product: lengths of
 rows, columns, values. The triple product is (R (A P)) on both sides. Needs CuPy and SciPy.
 """
+
 import subprocess, sys, tempfile, time, os
 
 import cupy, cupyx.scipy.sparse as csp
@@ -115,12 +116,18 @@ def main(bench, cases):
                 product, what = (lambda: dr @ (da @ dp)), "triple:" + ",".join(files)
             try:
                 entries, peer = timed(product)
-                print(f"{case:10} {a.shape[0]} rows, {a.nnz} entries; cuSPARSE {peer:8.2f} ms, {entries} entries", flush=True)
+                print(
+                    f"{case:10} {a.shape[0]} rows, {a.nnz} entries; cuSPARSE {peer:8.2f} ms, {entries} entries",
+                    flush=True,
+                )
             except Exception as e:  # memory, above all
                 print(f"{case:10} cuSPARSE: {type(e).__name__} {str(e)[:90]}", flush=True)
             da = dp = dr = product = None
             cupy.get_default_memory_pool().free_all_blocks()
-            print(subprocess.run([bench, what], capture_output=True, text=True).stdout.strip().splitlines()[-1], flush=True)
+            print(
+                subprocess.run([bench, what], capture_output=True, text=True).stdout.strip().splitlines()[-1],
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

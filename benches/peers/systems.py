@@ -8,6 +8,7 @@ processor time, the residual ||b - A x|| / ||b|| computed anew, and the most mem
 PETSc are those of the system (libumfpack, petsc4py); where one is missing its rows say so. The matrices are made by
 `residua generate`.
 """
+
 import argparse, ctypes, ctypes.util, json, resource, subprocess, sys, time
 import numpy as np
 import scipy.io, scipy.sparse as sp, scipy.sparse.linalg as sla

@@ -24,7 +24,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$needed $clients" ]; then
 fi
 cargo fmt --check
 .venv/bin/ruff check --quiet --config pyproject.toml . ../site
-.venv/bin/ruff format --check --quiet --config pyproject.toml . ../site
+.venv/bin/ruff format --check --quiet --config pyproject.toml . ../site ../benches/peers
 cargo clippy --locked --quiet -- -D warnings
 VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --locked --quiet
 .venv/bin/python -m pytest -q "$@" tests

@@ -342,8 +342,8 @@ impl Engine {
         by_type!(b, solved(x, self, observer.as_ref(), several))
     }
 
-    /// As `solve` with vectors on a GPU: addresses and lengths, of values of the solver's type. Where `stream` is named,
-    /// the solve comes behind what it has so far, and what it gets from then on waits for x.
+    /// As `solve` with vectors on a GPU: addresses and lengths, of values of the solver's type. Where `stream` is
+    /// named, the solve comes behind what it has so far, and what it gets from then on waits for x.
     #[pyo3(signature = (ordinal, b, x, several = false, stream = None))]
     fn solve_device(
         &self,

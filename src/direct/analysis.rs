@@ -73,8 +73,8 @@ const BY_COLUMNS: Price =
     Price { any: 2e-4, row: 1.7e-7, entry: 1.5e-7, entry_of_factor: 4.3e-8, multiplication: 5e-10 };
 const BY_BLOCKS: Price =
     Price { any: 1e-4, row: 5e-7, entry: 1.5e-7, entry_of_factor: 2.5e-8, multiplication: 1.2e-10 };
-/// Fitted to 26 real matrices whose blocks they are, and to 14 complex symmetric systems, six of them real (release build,
-/// 2026-11-26).
+/// Fitted to 26 real matrices whose blocks they are, and to 14 complex symmetric systems, six of them real (release
+/// build, 2026-11-26).
 const DIAGONAL_BLOCKS: Price =
     Price { any: 3.5e-4, row: 6.7e-7, entry: 8.8e-8, entry_of_factor: 4.1e-8, multiplication: 1.2e-10 };
 const SYMMETRIC_FRONTS: Price =

@@ -8,8 +8,8 @@
 //!
 //! With a matching's entries on its diagonal, the blocks of M are the strongly connected components of its graph (Duff
 //! and Reid, An implementation of Tarjan's algorithm for the block triangularization of a matrix, ACM Trans. Math.
-//! Softw. 4, 1978). Circuits and chemical plants have many: Davis and Palamadai Natarajan, Algorithm 907: KLU, ibid. 37,
-//! 2010.
+//! Softw. 4, 1978). Circuits and chemical plants have many: Davis and Palamadai Natarajan, Algorithm 907: KLU, ibid.
+//! 37, 2010.
 
 use super::elimination::Elimination;
 use super::factor::{as_reason, columns_of_transpose};

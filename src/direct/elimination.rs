@@ -40,8 +40,8 @@ pub(super) fn minimum_degree<T: Factorable>(
 }
 
 impl Elimination {
-    /// The better of minimum degree and, where that has much to do, nested dissection, for a square matrix whose columns
-    /// are the rows of `columns`.
+    /// The better of minimum degree and, where that has much to do, nested dissection, for a square matrix whose
+    /// columns are the rows of `columns`.
     pub(super) fn new<T: Factorable>(columns: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
         let degree = match minimum_degree(columns, options)? {
             Some(order) => {

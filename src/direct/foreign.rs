@@ -67,8 +67,8 @@ impl Owned {
     }
 }
 
-/// What a search for an order, or for a structure, comes to. The library cannot be interrupted, so a long one is left to
-/// itself where the caller asks for an end.
+/// What a search for an order, or for a structure, comes to. The library cannot be interrupted, so a long one is left
+/// to itself where the caller asks for an end.
 fn structural<R: Send + 'static>(
     a: Columns<'_>,
     search: impl FnOnce(Columns<'_>) -> R + Send + 'static,
@@ -209,8 +209,8 @@ impl<T> DenseQr<T> {
 }
 
 /// Entries of matrices that are factorised: `f64` and `Complex<f64>`. Single precision is converted
-/// ([`Scalar::Double`]), since its own factors would make up a tenth of this crate's compiled code, and double ones need
-/// fewer steps of refinement.
+/// ([`Scalar::Double`]), since its own factors would make up a tenth of this crate's compiled code, and double ones
+/// need fewer steps of refinement.
 pub trait Factorable: Scalar<Real = f64> {
     /// Cholesky (no regularisation) or LDL^H with pivots of magnitude at most `epsilon` replaced by `delta`.
     fn symmetric_factor(

@@ -57,8 +57,9 @@ impl<T: Scalar> Triangle<T> {
         self.indices[range.clone()].iter().map(|&i| i as usize).zip(self.values[range].iter().copied())
     }
 
-    /// x without `value` times a column. Its rows differ, so that four entries can be loaded before the first is stored.
-    /// Most multiplications of a factorisation are made here: in a function of its own the loop has all registers.
+    /// x without `value` times a column. Its rows differ, so that four entries can be loaded before the first is
+    /// stored. Most multiplications of a factorisation are made here: in a function of its own the loop has all
+    /// registers.
     #[inline(never)]
     fn take_away(&self, j: usize, value: T, x: &mut [T]) {
         let range = self.starts[j]..self.starts[j + 1];

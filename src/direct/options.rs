@@ -22,15 +22,15 @@ pub enum Kind {
     FrontalLdlt,
     /// P R A C Q = L U, column by column; for factors with few entries a row.
     Lu,
-    /// The same in dense fronts whose structure is known before: pivots are found within blocks on the diagonal that the
-    /// matching filled, and small ones replaced; for factors with many entries a row.
+    /// The same in dense fronts whose structure is known before: pivots are found within blocks on the diagonal that
+    /// the matching filled, and small ones replaced; for factors with many entries a row.
     FrontalLu,
     /// The same in dense blocks (supernodes) with any choice of pivots.
     SupernodalLu,
     /// L D L^H of A + s I with a small s, around which an iteration solves: A is Hermitian, and singular or almost.
     ShiftedLdlt,
-    /// L D L^H of the quasi-definite matrix of min ||b - A x||^2 + s^2 ||x||^2 with a small s, around which an iteration
-    /// solves: A is singular or almost. Where b is not in the range of A, x is a least-squares solution.
+    /// L D L^H of the quasi-definite matrix of min ||b - A x||^2 + s^2 ||x||^2 with a small s, around which an
+    /// iteration solves: A is singular or almost. Where b is not in the range of A, x is a least-squares solution.
     Regularised,
     /// A dense A P = Q R with column pivoting, for least squares and what is singular.
     DenseQr,

@@ -14,8 +14,8 @@ use crate::scalar::Real;
 use num_traits::Float;
 use std::time::Instant;
 
-/// Rows of a singular matrix up to which a dense factorisation is made sooner than one more LU and 360 iterations around
-/// it.
+/// Rows of a singular matrix up to which a dense factorisation is made sooner than one more LU and 360 iterations
+/// around it.
 const SOONER_DENSE: usize = 300;
 
 /// A residual of so many times the tolerance is not what a least-squares solution leaves.
@@ -200,8 +200,8 @@ impl<T: Factorable> Direct<T> {
         (seconds > left).then_some(Reason::TooLate { seconds, left })
     }
 
-    /// Whether a dense factorisation comes behind this kind of LU which is made sooner than another LU of a small singular
-    /// matrix and the iterations around it that lead nowhere.
+    /// Whether a dense factorisation comes behind this kind of LU which is made sooner than another LU of a small
+    /// singular matrix and the iterations around it that lead nowhere.
     fn is_for_dense(&self, kind: Kind) -> bool {
         let is_lu = matches!(kind, Kind::FrontalLu | Kind::Lu | Kind::SupernodalLu);
         let is_singular = |reason: &Reason| {

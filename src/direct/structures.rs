@@ -1,5 +1,5 @@
-//! What is known of a matrix before it is factorised: matched rows, orders of elimination and structures of factors, each
-//! found when it is first needed.
+//! What is known of a matrix before it is factorised: matched rows, orders of elimination and structures of factors,
+//! each found when it is first needed.
 
 use super::blocks::BlockPlan;
 use super::elimination::{Elimination, minimum_degree};
@@ -184,8 +184,8 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
     Ok((Prepared { scaling: scaling.to_powers_of_two(), rows }, matching.pairs(), unmatched))
 }
 
-/// Whether a matching and its scaling have nothing to do: diagonal entries are no less than half of the largest in their
-/// row and column, and of the same size up to a factor.
+/// Whether a matching and its scaling have nothing to do: diagonal entries are no less than half of the largest in
+/// their row and column, and of the same size up to a factor.
 fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
     let (mut diagonal, mut beside) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
     for row in 0..a.rows() {

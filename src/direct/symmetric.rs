@@ -1,8 +1,9 @@
 //! Scaling, order and structure of L D L^T in fronts, for a symmetric A, real or complex.
 //!
-//! Rows that the symmetric matching pairs are one vertex of the graph that is ordered, and get the same pattern, so that
-//! they are eliminated in the same front: whatever stands on the diagonal, a pivot of two rows is at hand there (Schenk
-//! and Gaertner, "On fast factorization pivoting methods for sparse symmetric indefinite systems", ETNA 23, 2006).
+//! Rows that the symmetric matching pairs are one vertex of the graph that is ordered, and get the same pattern, so
+//! that they are eliminated in the same front: whatever stands on the diagonal, a pivot of two rows is at hand there
+//! (Schenk and Gaertner, "On fast factorization pivoting methods for sparse symmetric indefinite systems", ETNA 23,
+//! 2006).
 
 use super::elimination::Elimination;
 use super::factor::{as_reason, times};

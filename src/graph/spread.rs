@@ -1,10 +1,11 @@
 //! Breadth-first search of a graph whose vertices are spread over several parts.
 //!
-//! Each part owns some of the vertices and has their neighbours. All parts have a bit for every vertex that was seen, so
-//! that a level costs one exchange, of n / 8 bytes from each part to each; what lies in between is the backend's
+//! Each part owns some of the vertices and has their neighbours. All parts have a bit for every vertex that was seen,
+//! so that a level costs one exchange, of n / 8 bytes from each part to each; what lies in between is the backend's
 //! ([`GraphSteps::bfs_reach`], [`GraphSteps::bfs_settle`]). A level goes along the edges of its frontier, or from the
-//! vertices that were not seen yet back to it, whichever reads less (Beamer, Asanovic and Patterson, "Direction-optimizing
-//! breadth-first search", SC 2012; the distribution by rows is that of Buluc and Madduri, SC 2011).
+//! vertices that were not seen yet back to it, whichever reads less (Beamer, Asanovic and Patterson,
+//! "Direction-optimizing breadth-first search", SC 2012; the distribution by rows is that of Buluc and Madduri, SC
+//! 2011).
 
 use crate::backend::{Backend, Communicator, GraphRows, GraphSteps, OffsetsRef, Space, UNREACHED, VectorOps};
 use crate::error::{Error, Result};
@@ -180,9 +181,9 @@ fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::
     Ok(bits)
 }
 
-/// Whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex, and each
-/// open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have `left`. It
-/// is the rule by which one GPU decides in a kernel (`pays` in `kernels/bfs.cu`).
+/// Whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex, and
+/// each open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have
+/// `left`. It is the rule by which one GPU decides in a kernel (`pays` in `kernels/bfs.cu`).
 fn pulls(vertices: usize, neighbours: usize, edges: usize, left: usize, open: usize) -> bool {
     let looks = open as f64 * neighbours as f64 / edges.max(1) as f64;
     2.0 * edges as f64 > vertices as f64 / 8.0 + looks.min(left as f64)

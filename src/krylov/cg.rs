@@ -72,8 +72,8 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     }
 }
 
-/// The recurrence of conjugate gradients in fused steps of the backend, on vectors that are whole or spread over several
-/// parts.
+/// The recurrence of conjugate gradients in fused steps of the backend, on vectors that are whole or spread over
+/// several parts.
 #[derive(Debug)]
 pub struct ConjugateGradients<T: Scalar, B: KrylovSteps> {
     pub(super) work: Work<T, B>,

@@ -93,8 +93,8 @@ impl<R: Real> Units<R> {
         self.norm_of(space, r, square)
     }
 
-    /// As [`Units::residual`], with ||x||, of which the backend tells in the same breath; none where that is zero or its
-    /// square beyond the range of the type. `squares` has two elements.
+    /// As [`Units::residual`], with ||x||, of which the backend tells in the same breath; none where that is zero or
+    /// its square beyond the range of the type. `squares` has two elements.
     pub(super) fn residual_and_length<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
         space: &Space<B, C>,

@@ -19,8 +19,8 @@ pub struct Transposed {
 }
 
 impl Transposed {
-    /// Looks at every entry and for its mirror image, in the memory of any backend: what [`Facts::of`] tells of a matrix
-    /// on the host, and nothing more.
+    /// Looks at every entry and for its mirror image, in the memory of any backend: what [`Facts::of`] tells of a
+    /// matrix on the host, and nothing more.
     ///
     /// # Errors
     /// Unless the matrix is square; on too little memory, or when the device fails.

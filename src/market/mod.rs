@@ -18,8 +18,8 @@
 //! entry, a value of 1 in a pattern, and gzip (several members too) under any name. What is refused although others
 //! accept it: values that are not finite, text after a complete entry, a place that is given in both triangles under a
 //! symmetric banner (unless it says the same in both: then it counts once, [`Header::repeated`]), a diagonal that
-//! contradicts the banner, and sizes out of proportion to the file ([`ReadOptions`]). Integers beyond 2^53 are rounded to
-//! the number type as reals are.
+//! contradicts the banner, and sizes out of proportion to the file ([`ReadOptions`]). Integers beyond 2^53 are rounded
+//! to the number type as reals are.
 
 mod dense;
 mod detect;

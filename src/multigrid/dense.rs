@@ -16,8 +16,8 @@ const PANEL: usize = 8;
 const ALONE: usize = 300;
 
 /// The inverse of a Hermitian positive semi-definite A, as a matrix in which every entry is stored: one product applies
-/// it on any backend. Pivots are swept one by one in their order, within the lower triangle (Goodnight, A tutorial on the
-/// SWEEP operator, The American Statistician 33, 1979), so that the inverse is exactly Hermitian. Where a pivot is
+/// it on any backend. Pivots are swept one by one in their order, within the lower triangle (Goodnight, A tutorial on
+/// the SWEEP operator, The American Statistician 33, 1979), so that the inverse is exactly Hermitian. Where a pivot is
 /// rounding error only, beside the diagonal entry that it comes from, the unknown depends on the ones before it and is
 /// left at zero.
 ///
@@ -129,8 +129,8 @@ fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
     Ok(values)
 }
 
-/// Sweeps the pivots of a panel within its columns. Returns their reciprocals, of those that are left out and of what is
-/// missing in the panel zero; `swept` has zeros there.
+/// Sweeps the pivots of a panel within its columns. Returns their reciprocals, of those that are left out and of what
+/// is missing in the panel zero; `swept` has zeros there.
 fn sweep_panel<T: Scalar>(
     panel: &Range<usize>,
     columns: &mut [T],

@@ -214,8 +214,9 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
     }
 }
 
-/// For each pair of axes, then for both diagonals of each plane: the sum over points of the weaker of their couplings as
-/// a part of the stronger, and how many points have any. A coupling that has the sign of the diagonal counts as none.
+/// For each pair of axes, then for both diagonals of each plane: the sum over points of the weaker of their couplings
+/// as a part of the stronger, and how many points have any. A coupling that has the sign of the diagonal counts as
+/// none.
 pub(super) type Ratios = [[f64; 6]; 2];
 
 /// Whether the couplings of points themselves are about as strong in the mean.

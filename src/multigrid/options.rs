@@ -37,8 +37,8 @@ pub struct MultigridOptions {
     /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
     /// that is not smoothed.
     pub most_entries: f64,
-    /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node and no
-    /// near-null vectors are given.
+    /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
+    /// and no near-null vectors are given.
     pub narrow: bool,
     /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing, and the two cycles of
     /// the first levels of grids, are weighted as Chebyshev's iteration. Else each step weighs one, which converges for

@@ -40,8 +40,8 @@ impl fmt::Display for OrderKind {
 }
 
 /// An order by nested dissection, and what a factor in it takes, where that is less than the given multiplications of
-/// another order. Dissection is tried where there is so much to do that the time for it can be gained back, and where it
-/// may bring the work below `most` multiplications; give infinity where any work is done.
+/// another order. Dissection is tried where there is so much to do that the time for it can be gained back, and where
+/// it may bring the work below `most` multiplications; give infinity where any work is done.
 ///
 /// # Errors
 /// As [`nested_dissection`](super::nested_dissection).

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 /// The communicator of vectors that are spread over the GPUs of several processes of one machine. Nothing of a sum or
 /// an exchange waits for a host, so that iterations are recorded as on one GPU. Handles are cheap to clone.
 ///
-/// Where the ranks are on one machine, sums and halos go through memory of the GPUs that the others write; else, or where
-/// the variable `RESIDUA_PEERS` says `nccl`, through NCCL. The bits are the same.
+/// Where the ranks are on one machine, sums and halos go through memory of the GPUs that the others write; else, or
+/// where the variable `RESIDUA_PEERS` says `nccl`, through NCCL. The bits are the same.
 ///
 /// All ranks make theirs together, and call the same functions in the same order. A rank that waits on its GPU for
 /// another one longer than a minute gives up, and its sums are not numbers from there on.

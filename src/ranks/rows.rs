@@ -201,8 +201,8 @@ impl<T: Scalar> Piece<T> {
 /// Entries that a task takes.
 const TASK: usize = 1 << 16;
 
-/// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which multigrid's
-/// boxes ask for.
+/// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which
+/// multigrid's boxes ask for.
 fn whole_planes<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Option<Vec<Range<usize>>>> {
     let (count, mut own) = (piece.rows.len(), Vec::new());
     for start in (0..count).step_by(count.div_ceil(2).max(1)) {

@@ -26,8 +26,8 @@ const OFTEN: Duration = Duration::from_millis(50);
 const MORE: f64 = 2.0;
 const DENSE: f64 = 0.4;
 
-/// Rounding in working precision leaves a residual that was computed in twice that as it is where it is at most this part
-/// of the tolerance.
+/// Rounding in working precision leaves a residual that was computed in twice that as it is where it is at most this
+/// part of the tolerance.
 const SEEN: f64 = 0.1;
 
 /// From so many unknowns on a factorisation on a device is taken without a forecast of that on the host, which takes

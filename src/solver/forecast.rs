@@ -27,8 +27,8 @@ const UNCACHED: f64 = 2.8;
 pub(super) const INCOMPLETE: (f64, f64) = (8e-6, 1.2);
 pub(super) const LEVELS: (f64, f64) = (6e-5, 2.0);
 
-/// Seconds of an iteration that moves so many bytes; on a CPU a preconditioner may take a time of its own beside it, and
-/// so many times that of its bytes.
+/// Seconds of an iteration that moves so many bytes; on a CPU a preconditioner may take a time of its own beside it,
+/// and so many times that of its bytes.
 pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, beside: (f64, f64)) -> f64 {
     if B::BYTES_TELL {
         return bytes / bandwidth;

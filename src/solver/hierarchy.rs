@@ -22,8 +22,8 @@ pub(super) struct Levels<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
-    /// For a Hermitian A whose values are of `T` or half as wide. Where the choice does not say how many unknowns a node
-    /// has, `near_null` or the pattern does.
+    /// For a Hermitian A whose values are of `T` or half as wide. Where the choice does not say how many unknowns a
+    /// node has, `near_null` or the pattern does.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -76,8 +76,8 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     }
 
     /// Of the rows that each part has, with columns numbered as in the whole: one hierarchy of all parts where each
-    /// node has one unknown, else one of each part's own rows and columns, and nothing is told of it. `own` is the block
-    /// of these. `grids_only`: nothing where parts do not have whole planes of a grid.
+    /// node has one unknown, else one of each part's own rows and columns, and nothing is told of it. `own` is the
+    /// block of these. `grids_only`: nothing where parts do not have whole planes of a grid.
     pub(super) fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
         (rows, own): (&Csr<T>, &Csr<T, B>),

@@ -163,8 +163,8 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
     }
 }
 
-/// Whether all rows add up to zero, up to rounding. Asked on the host alone: a device has no pass that tells, and there a
-/// caller says so.
+/// Whether all rows add up to zero, up to rounding. Asked on the host alone: a device has no pass that tells, and there
+/// a caller says so.
 pub(super) fn rows_add_up_to_zero<T: Scalar, B: SolverBackend>(a: &Csr<T, B>) -> bool {
     let any: &dyn Any = a;
     let Some(a) = any.downcast_ref::<Csr<T, Host>>() else { return false };

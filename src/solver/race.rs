@@ -11,28 +11,28 @@ use crate::report::seconds;
 /// How far iterations of a kind are trusted.
 #[derive(Debug)]
 struct Trust {
-    /// They take this part of what a factorisation usually takes before it is analysed: the analysis takes up to half of
-    /// that, and is in vain where they arrive.
+    /// They take this part of what a factorisation usually takes before it is analysed: the analysis takes up to half
+    /// of that, and is in vain where they arrive.
     before_analysis: f64,
     /// They take this part of what a factorisation is forecast to take, however little they promise.
     budget: f64,
     /// They go on where what is left of them is forecast to take less than this part of the factorisation: their
     /// forecast is the less certain one ...
     near: f64,
-    /// Where no factorisation can be had, they are not given up for something else while the slope promises an end in so
-    /// many more: methods that begin anew would have to take all of them again.
+    /// Where no factorisation can be had, they are not given up for something else while the slope promises an end in
+    /// so many more: methods that begin anew would have to take all of them again.
     promising: f64,
 }
 
-/// Conjugate gradients fall the faster the longer they go on, and most matrices that they are given suit them. What comes
-/// behind them is multigrid, which suits the same.
+/// Conjugate gradients fall the faster the longer they go on, and most matrices that they are given suit them. What
+/// comes behind them is multigrid, which suits the same.
 const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, promising: 0.0 };
 
 /// Of other matrices most do not suit GMRES or MINRES with the diagonal.
 const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 0.75, promising: 600.0 };
 
-/// What a factorisation is taken for before its analysis, beside the least that it takes: the median of 123 real matrices
-/// is 1.3.
+/// What a factorisation is taken for before its analysis, beside the least that it takes: the median of 123 real
+/// matrices is 1.3.
 const USUALLY: f64 = 1.4;
 
 /// Where a factorisation takes less than these seconds it comes at once: it gives x to working precision, and the

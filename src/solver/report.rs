@@ -89,8 +89,8 @@ pub struct Seconds {
     pub setup: f64,
     /// Taking new values over, the last time.
     pub update: f64,
-    /// This solve, from the call to its return; of several right-hand sides in one call, the part of one of them that is
-    /// not the way of vectors to and from it.
+    /// This solve, from the call to its return; of several right-hand sides in one call, the part of one of them that
+    /// is not the way of vectors to and from it.
     pub solve: f64,
     /// Its iterations alone.
     pub iterating: f64,

@@ -70,7 +70,8 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
     Ok(found)
 }
 
-/// As [`of`], of a matrix of which each part has its own rows: an entry in a column of another part's is compared there.
+/// As [`of`], of a matrix of which each part has its own rows: an entry in a column of another part's is compared
+/// there.
 ///
 /// # Errors
 /// As [`of`], and where another part has failed.

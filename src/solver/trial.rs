@@ -3,8 +3,8 @@
 use super::race::iterations_left;
 
 /// After so many iterations multigrid must have brought the residual to less than this part of what it began with; else
-/// it does not suit the matrix, and the next method goes on. Conjugate gradients' residual may stand for some iterations
-/// where coefficients differ much, and fall from there on.
+/// it does not suit the matrix, and the next method goes on. Conjugate gradients' residual may stand for some
+/// iterations where coefficients differ much, and fall from there on.
 const CONTRACTED: [(usize, f64); 2] = [(10, 1.0), (20, 0.5)];
 
 /// From so many iterations on incomplete factors are judged by the slope of the residual over the second half of them:

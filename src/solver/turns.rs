@@ -81,8 +81,8 @@ impl Course {
         if self.indefinite { !of_levels } else { !plan.indefinite }
     }
 
-    /// Which of the stages comes next, where that is a factorisation. Of two in turn it is the second one, which may take
-    /// more and does what the first would.
+    /// Which of the stages comes next, where that is a factorisation. Of two in turn it is the second one, which may
+    /// take more and does what the first would.
     fn next_factors<T: Scalar, B: SolverBackend>(&self, behind: &[Stage<T, B>]) -> Option<usize> {
         let suiting = (0..).zip(behind).filter(|(_, stage)| self.suits(&stage.plan));
         suiting.take_while(|(_, stage)| stage.plan.method == Method::Direct).map(|(number, _)| number).last()

@@ -94,8 +94,8 @@ impl<'a> Watch<'a> {
             self.first[place] = residual_norm;
         }
         let cancelled = self.canceller.is_cancelled();
-        // Without an observer and a limit nothing needs the time, and reading the clock takes a hundredth of an iteration
-        // of a small system.
+        // Without an observer and a limit nothing needs the time, and reading the clock takes a hundredth of an
+        // iteration of a small system.
         if self.observer.is_none() && self.limit.is_none() && !cancelled {
             return ControlFlow::Continue(());
         }

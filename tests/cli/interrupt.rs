@@ -30,7 +30,7 @@ fn interrupt(child: &Child) {
 #[test]
 fn ctrl_c_ends_an_order_or_a_factorisation_and_leaves_no_half_files() {
     let f = Folder::new();
-    f.ok("generate poisson3d --size 64 -o a.mtx");
+    f.ok("generate poisson3d --size 96 -o a.mtx");
     for wait in [100, 1500] {
         let mut command = f.command();
         command.args("solve a.mtx --device cpu --method direct -o x.mtx --json r.json".split(' '));

@@ -6,7 +6,8 @@ use num_complex::Complex;
 use residua::direct::{Direct, DirectOptions, Factorable, Kind, Reason};
 use residua::{Csr, Scalar};
 
-/// A matrix with diagonal blocks of these sizes, each a cycle with more entries in it, and two entries a row before them.
+/// A matrix with diagonal blocks of these sizes, each a cycle with more entries in it, and two entries a row before
+/// them.
 fn reducible<T: Scalar>(random: &mut Random, sizes: &[usize]) -> Csr<T> {
     let n: usize = sizes.iter().sum();
     let mut entries = Vec::new();

@@ -1,5 +1,5 @@
-//! One case for each way in which a solve can end: the outcome's name, and what the command says of it; and one for each
-//! reason for which a factorisation comes to nothing.
+//! One case for each way in which a solve can end: the outcome's name, and what the command says of it; and one for
+//! each reason for which a factorisation comes to nothing.
 
 use super::support::Folder;
 use residua::Csr;

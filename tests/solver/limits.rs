@@ -46,8 +46,8 @@ fn kinds_that_failed_are_not_tried_again() {
     assert!(report.normal_residual.is_some_and(|normal| normal < 1e-10), "{report:?}");
 }
 
-/// Ones above the diagonal: structurally singular, whose least-squares solution LU leaves as good a residual as, without
-/// showing that nothing is nearer.
+/// Ones above the diagonal: structurally singular, whose least-squares solution LU leaves as good a residual as,
+/// without showing that nothing is nearer.
 fn shift(n: usize) -> Csr<f64> {
     let starts = (0..=n).map(|row| row.min(n - 1)).collect();
     Csr::from_parts(n, n, starts, (1..n as u32).collect(), vec![1.0; n - 1]).unwrap()

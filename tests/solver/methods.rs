@@ -66,9 +66,9 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
     Ok(())
 }
 
-/// GMRES with the diagonal gives way to a factorisation soon, but not where the diagonal was named: a large matrix whose
-/// diagonal takes more iterations than the first turn has. On a device an incomplete factorisation would be next, which
-/// has as many levels as rows here.
+/// GMRES with the diagonal gives way to a factorisation soon, but not where the diagonal was named: a large matrix
+/// whose diagonal takes more iterations than the first turn has. On a device an incomplete factorisation would be next,
+/// which has as many levels as rows here.
 fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let n = 200_100;
     let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, -0.9), (i, 1.0)] });

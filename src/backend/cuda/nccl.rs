@@ -2,10 +2,11 @@
 //!
 //! The library is loaded when the first communicator is made: the one that the process has loaded already (PyTorch's,
 //! say), else the file that `RESIDUA_NCCL` names, else the one in a toolkit, among Python's packages or where the
-//! system's loader looks. Six of its functions do the work, all in the order of the backend's stream, so that they can be recorded.
+//! system's loader looks. Six of its functions do the work, all in the order of the backend's stream, so that they can
+//! be recorded.
 //!
-//! Sums are gathered from all ranks and added by a kernel in the order of ranks, so that they have the bits that windows
-//! give them.
+//! Sums are gathered from all ranks and added by a kernel in the order of ranks, so that they have the bits that
+//! windows give them.
 
 use super::find::{self, Wanted};
 use super::launch::kernels;
@@ -88,8 +89,8 @@ impl Table {
 
     fn open(file: &Path, flags: c_int) -> Result<Table, String> {
         let told = |error: libloading::Error| format!("{}: {error}", file.display());
-        // SAFETY: the file bears NCCL's name, or the user says that it is NCCL; its initialisers are those of any program
-        // that links it. The types are those of nccl.h.
+        // SAFETY: the file bears NCCL's name, or the user says that it is NCCL; its initialisers are those of any
+        // program that links it. The types are those of nccl.h.
         unsafe {
             let library = Library::open(Some(file), flags).map_err(told)?;
             Ok(Table {

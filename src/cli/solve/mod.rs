@@ -104,9 +104,9 @@ pub(crate) struct Arguments {
     /// takes precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Null space of A: constants (on each component of its graph), or a file of vectors. Of all solutions x is then the
-    /// shortest, and where A is symmetric the part of b that no x comes to is taken away and told [default: constants
-    /// are found where A is symmetric and its rows add up to zero]
+    /// Null space of A: constants (on each component of its graph), or a file of vectors. Of all solutions x is then
+    /// the shortest, and where A is symmetric the part of b that no x comes to is taken away and told [default:
+    /// constants are found where A is symmetric and its rows add up to zero]
     #[arg(long, value_name = "constants|FILE")]
     null_space: Option<PathBuf>,
     /// Write the report as JSON

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Pivots have one row or two, chosen among the front's own as Bunch and Kaufman do ("Some stable methods for
-//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is brought up to date when
-//! it is looked at, and those behind a block of pivots all at once, as in LAPACK's `sytrf`. Lower triangles alone are
-//! read; what stands above them has no meaning.
+//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is brought up to date
+//! when it is looked at, and those behind a block of pivots all at once, as in LAPACK's `sytrf`. Lower triangles alone
+//! are read; what stands above them has no meaning.
 
 use super::dense::{PLAIN, subtract_columns};
 use crate::direct::Factorable;

@@ -12,8 +12,8 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Up to so many columns a supernode is merged with its parent's where no more than this part of the entries of both
 /// together are zeros: few large blocks are faster than many small ones, but memory is not for nothing. (The rule is
-/// CHOLMOD's: Chen, Davis, Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008. Its numbers, which merge up to four
-/// columns always, make the factors of plane problems larger by a quarter, and slower by a tenth.)
+/// CHOLMOD's: Chen, Davis, Hager and Rajamanickam, ACM Trans. Math. Softw. 35, 2008. Its numbers, which merge up to
+/// four columns always, make the factors of plane problems larger by a quarter, and slower by a tenth.)
 const MERGED: [(u32, f64); 4] = [(8, 0.5), (16, 0.3), (48, 0.1), (u32::MAX, 0.05)];
 
 /// The structure of both factors.

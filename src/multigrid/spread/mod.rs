@@ -8,8 +8,8 @@
 //!
 //! Aggregates lie within parts, so that each part finds its own and the next level's rows belong to who owns the
 //! aggregate. Prolongations are smoothed across the borders of parts, and R A P is added up by the owners of its rows:
-//! so a level hardly differs from that of one part, and iterations hardly grow with the number of parts. Every matrix of
-//! a spread level is a [`Spread`] operator, and the cycle is that of one part.
+//! so a level hardly differs from that of one part, and iterations hardly grow with the number of parts. Every matrix
+//! of a spread level is a [`Spread`] operator, and the cycle is that of one part.
 //!
 //! | file | what it holds |
 //! |---|---|

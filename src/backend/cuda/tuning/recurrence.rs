@@ -19,7 +19,8 @@ const BASIS_SUM_THREADS: u32 = 512;
 /// Threads of a block that adds vectors of a basis, and blocks a multiprocessor.
 const BASIS_THREADS: u32 = 256;
 const BASIS_BLOCKS: u32 = 3;
-/// Threads of a block that updates w and multiplies the basis by it, and blocks that a multiprocessor has registers for.
+/// Threads of a block that updates w and multiplies the basis by it, and blocks that a multiprocessor has registers
+/// for.
 const PROJECT_THREADS: u32 = 128;
 const PROJECT_BLOCKS: u32 = 3;
 /// Bytes of a row of the basis that a thread holds at most.
