@@ -176,7 +176,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_a_solve():
     done = run(SOLVE.format(before="", after=""))
     assert done.stdout.startswith("late by"), done.stderr
-    assert float(done.stdout.split()[-1]) < 0.5
+    assert float(done.stdout.split()[-1]) < 2.0
 
 
 def test_ctrl_c_ends_a_solve_in_a_child_of_fork():
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_a_solve_in_a_child_of_fork():
         )
     )
     assert done.stdout.startswith("late by"), done.stderr
-    assert float(done.stdout.split()[-1]) < 0.5
+    assert float(done.stdout.split()[-1]) < 2.0
 
 
 def test_ctrl_c_ends_a_method_with_functions_of_python():
