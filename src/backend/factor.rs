@@ -38,7 +38,7 @@ pub struct Elimination {
 
 impl Elimination {
     /// Refuses what is no order of `n` unknowns, or parts that do not add up to it.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(test, feature = "cuda"))]
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         Error::check_dimension("length of the order of elimination", n, self.order.len())?;
         let mut seen = vec![false; n];
