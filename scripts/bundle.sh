@@ -44,7 +44,7 @@ done
     python3 -c "$pick" | while read -r folder name path; do strip -o "$work/bin/$folder/$name" "$path"; done
 tar -C "$work" -cf - bin | xz -T2 -6 > "$bundle/bin.tar.xz"
 cp -r matrices "$bundle/matrices"
-cp scripts/sanitize.sh "$bundle/"
+cp scripts/{sanitize,scale}.sh "$bundle/"
 mkdir "$bundle/cub"
 cp benches/peers/{cub_figures,kernels_cub}.cu "$bundle/cub"
 
