@@ -51,6 +51,10 @@ struct Buffers<T: Scalar, B: Backend> {
     halo: B::Vec<T>,
     /// Entries of the rows at the boundary.
     boundary: B::Vec<T>,
+    /// What the halo adds there, x there, and their inner product.
+    added: B::Vec<T>,
+    x: B::Vec<T>,
+    share: B::Vec<T>,
 }
 
 impl<T: Scalar, B: Backend, C> fmt::Debug for Spread<T, B, C> {
@@ -301,10 +305,14 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         let others = columns_of(&edge.a, &(0..edge.a.rows()), halo.len(), |column| {
             halo.binary_search(&column).ok().map(|place| place as u32)
         })?;
+        let inner = communicator.waits() && !communicator.is_fused();
         let buffers = Buffers {
             send: backend.zeros(asked.len())?,
             halo: backend.zeros(halo.len())?,
             boundary: backend.zeros(edge.rows.len())?,
+            added: backend.zeros(if inner { edge.rows.len() } else { 0 })?,
+            x: backend.zeros(if inner { edge.rows.len() } else { 0 })?,
+            share: backend.zeros(1)?,
         };
         let mut places: Vec<u32> = (0..asked.len() as u32).collect();
         places.sort_by_key(|&place| asked[place as usize]);
@@ -376,6 +384,32 @@ fn columns_of<T: Scalar>(
     Csr::from_parts(rows.len(), columns, offsets, indices, values)
 }
 
+impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
+    /// y = A x and this part's share of x.y in one pass over both: the own columns give theirs on the way, and what the
+    /// halo adds to y adds its product with x at the boundary.
+    fn apply_dot_of_boundary(
+        &self,
+        backend: &B,
+        x: &B::Slice<T>,
+        y: &mut B::Slice<T>,
+        xy: &mut B::Slice<T>,
+    ) -> Result<()> {
+        let mut buffers = lock(&self.buffers);
+        let Buffers { send, halo, boundary, added, x: near, share } = &mut *buffers;
+        backend.gather::<T, u32>(x, &self.asked, send)?;
+        self.communicator.begin_exchange(backend, &self.plan, send)?;
+        self.own.apply_dot(backend, x, y, xy)?;
+        backend.gather::<T, u32>(x, &self.boundary, near)?;
+        backend.gather::<T, u32>(y, &self.boundary, boundary)?;
+        self.communicator.exchange(backend, &self.plan, send, halo)?;
+        self.others.product_op(backend, Op::None, T::one(), halo, T::zero(), added)?;
+        backend.axpby(T::one(), added, T::one(), boundary)?;
+        backend.scatter::<T, u32>(boundary, &self.boundary, y)?;
+        backend.dot(near, added, share)?;
+        backend.axpby(T::one(), share, T::one(), B::part_mut(xy, 0..1))
+    }
+}
+
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> LinearOperator<T, B>
     for Spread<T, B, C>
 {
@@ -402,7 +436,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         y: &mut B::Slice<T>,
     ) -> Result<()> {
         let mut buffers = lock(&self.buffers);
-        let Buffers { send, halo, boundary } = &mut *buffers;
+        let Buffers { send, halo, boundary, .. } = &mut *buffers;
         if op.transposes() {
             backend.gather::<T, u32>(x, &self.boundary, boundary)?;
             self.others.product_op(backend, op, alpha, boundary, T::zero(), halo)?;
@@ -435,6 +469,9 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         xy: &mut B::Slice<T>,
     ) -> Result<()> {
         if !self.communicator.is_fused() {
+            if self.communicator.waits() {
+                return self.apply_dot_of_boundary(backend, x, y, xy);
+            }
             self.apply(backend, x, y)?;
             return backend.dot(x, y, xy);
         }

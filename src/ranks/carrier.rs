@@ -62,6 +62,13 @@ impl Carrier {
         }
     }
 
+    /// As [`Window::begin`]. Messages begin when they are waited for.
+    pub(super) fn begin(&mut self, send: &[&[u8]]) {
+        if let Carrier::Window(window) = self {
+            window.begin(send);
+        }
+    }
+
     /// As [`Window::exchange`].
     pub(super) fn exchange(&mut self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
         match self {

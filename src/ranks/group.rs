@@ -266,6 +266,20 @@ impl Group {
         self.0.control.fail(&carrier, rank, &cause);
     }
 
+    /// Sends elements to each rank and receives those of each, one rank's behind the other's.
+    pub(super) fn exchange_elements<E: Element>(
+        &self,
+        plan: &ExchangePlan,
+        send: &[E],
+        receive: &mut [E],
+    ) -> Result<()> {
+        plan.check(self.ranks(), send.len(), receive.len())?;
+        let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes).collect();
+        let mut receive: Vec<&mut [u8]> =
+            pieces_mut(receive, &plan.receive).into_iter().map(bytes_mut).collect();
+        self.move_bytes(&send, &mut receive)
+    }
+
     fn move_bytes(&self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
         lock(&self.0.carrier).exchange(send, receive)
     }
@@ -323,6 +337,13 @@ impl Communicator<Host> for Group {
         Ok(())
     }
 
+    fn begin_exchange<T: Scalar>(&self, _backend: &Host, plan: &ExchangePlan, send: &[T]) -> Result<()> {
+        plan.check(self.ranks(), send.len(), plan.receive.iter().sum())?;
+        let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes).collect();
+        lock(&self.0.carrier).begin(&send);
+        Ok(())
+    }
+
     fn exchange<T: Scalar>(
         &self,
         _backend: &Host,
@@ -330,11 +351,7 @@ impl Communicator<Host> for Group {
         send: &[T],
         halo: &mut [T],
     ) -> Result<()> {
-        plan.check(self.ranks(), send.len(), halo.len())?;
-        let send: Vec<&[u8]> = pieces(send, &plan.send).into_iter().map(bytes).collect();
-        let mut receive: Vec<&mut [u8]> =
-            pieces_mut(halo, &plan.receive).into_iter().map(bytes_mut).collect();
-        self.move_bytes(&send, &mut receive)
+        self.exchange_elements(plan, send, halo)
     }
 
     /// The wish travels with the sums, so that it costs nothing.

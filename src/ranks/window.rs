@@ -59,6 +59,8 @@ pub(super) struct Window {
     /// Chunks sent to each rank so far, and taken from each.
     sent: Vec<u64>,
     taken: Vec<u64>,
+    /// Bytes of an exchange that are on their way to each rank before it is waited for.
+    begun: Option<Vec<usize>>,
     fault: Arc<Fault>,
 }
 
@@ -111,7 +113,7 @@ impl Window {
             return Err(Error::InvalidArgument(format!("{}: no window of {ranks} ranks", path.display())));
         }
         let none = vec![0; ranks];
-        Ok(Self { map, rank, ranks, waiting, round: 0, sent: none.clone(), taken: none, fault })
+        Ok(Self { map, rank, ranks, waiting, round: 0, sent: none.clone(), taken: none, begun: None, fault })
     }
 
     /// `add(rank, first, words)` gets the words that each rank has brought, in the order of ranks, some at a time, and
@@ -153,32 +155,49 @@ impl Window {
         }
     }
 
+    /// Puts what there is room for of an exchange on its way, so that the others have it when they come to need it;
+    /// [`Window::exchange`] with the same bytes ends it.
+    pub(super) fn begin(&mut self, send: &[&[u8]]) {
+        let mut sent = vec![0; self.ranks];
+        for other in 0..self.ranks {
+            if other != self.rank {
+                self.push(other, send[other], &mut sent[other]);
+            }
+        }
+        self.begun = Some(sent);
+    }
+
+    /// Sends to a rank what there is room for, behind the first `sent` bytes. Returns whether that was anything.
+    fn push(&mut self, other: usize, bytes: &[u8], sent: &mut usize) -> bool {
+        let (channel, before) = (self.channel(self.rank, other), *sent);
+        while *sent < bytes.len() && self.sent[other] - self.at(channel + 64).load(Ordering::Acquire) < 2 {
+            let next = (bytes.len() - *sent).min(CHUNK);
+            let chunk = self.chunk(channel, self.sent[other]);
+            // SAFETY: the chunk lies in the map, has CHUNK bytes, and is this rank's until the count says that it was
+            // sent: the other rank has taken what was there two chunks ago.
+            unsafe { chunk.copy_from_nonoverlapping(bytes[*sent..].as_ptr(), next) };
+            self.sent[other] += 1;
+            self.at(channel).store(self.sent[other], Ordering::Release);
+            *sent += next;
+        }
+        *sent > before
+    }
+
     /// Sends the bytes for each rank and receives those of each.
     ///
     /// # Errors
     /// Where a rank has failed.
     pub(super) fn exchange(&mut self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
         receive[self.rank].copy_from_slice(send[self.rank]);
-        let (mut sent, mut received) = (vec![0; self.ranks], vec![0; self.ranks]);
+        let (mut sent, mut received) =
+            (self.begun.take().unwrap_or_else(|| vec![0; self.ranks]), vec![0; self.ranks]);
         (sent[self.rank], received[self.rank]) = (send[self.rank].len(), receive[self.rank].len());
         loop {
             let (mut moved, mut open) = (false, None);
             for other in 0..self.ranks {
-                while sent[other] < send[other].len() {
-                    let channel = self.channel(self.rank, other);
-                    if self.sent[other] - self.at(channel + 64).load(Ordering::Acquire) >= 2 {
-                        open = Some(other);
-                        break;
-                    }
-                    let next = (send[other].len() - sent[other]).min(CHUNK);
-                    let chunk = self.chunk(channel, self.sent[other]);
-                    // SAFETY: the chunk lies in the map, has CHUNK bytes, and is this rank's until the count says
-                    // that it was sent: the other rank has taken what was there two chunks ago.
-                    unsafe { chunk.copy_from_nonoverlapping(send[other][sent[other]..].as_ptr(), next) };
-                    self.sent[other] += 1;
-                    self.at(channel).store(self.sent[other], Ordering::Release);
-                    sent[other] += next;
-                    moved = true;
+                moved |= self.push(other, send[other], &mut sent[other]);
+                if sent[other] < send[other].len() {
+                    open = Some(other);
                 }
                 while received[other] < receive[other].len() {
                     let channel = self.channel(other, self.rank);
@@ -359,12 +378,16 @@ mod tests {
     fn bytes_arrive_whatever_their_number() {
         let good = together(3, |window| {
             let len = |from: usize, to: usize| (from + 2 * to) * 50_001;
-            for turn in 0..3_u8 {
+            for turn in 0..4_u8 {
                 let of = |from: usize, to: usize| vec![turn + (10 * from + to) as u8; len(from, to)];
                 let send: Vec<Vec<u8>> = (0..3).map(|to| of(window.rank, to)).collect();
                 let mut receive: Vec<Vec<u8>> = (0..3).map(|from| vec![0; len(from, window.rank)]).collect();
                 let send: Vec<&[u8]> = send.iter().map(|bytes| &bytes[..]).collect();
                 let mut places: Vec<&mut [u8]> = receive.iter_mut().map(|bytes| &mut bytes[..]).collect();
+                // Begun before or not, by some of them or by all.
+                if turn == 1 || (turn == 2 && window.rank == 1) {
+                    window.begin(&send);
+                }
                 window.exchange(&send, &mut places).unwrap();
                 assert!((0..3).all(|from| receive[from] == of(from, window.rank)));
             }

@@ -219,11 +219,13 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             } else {
                 Block::Rows(own.copied(space.backend())?)
             });
-            if !<B as PreconditionSteps>::BYTES_TELL || wishes.format != AUTO {
+            if wishes.format != AUTO {
                 return Ok(Box::new(own));
             }
-            let options =
-                ChoiceOptions::default().products(expected_products(a.rows(), 1, wishes.max_iterations));
+            // Processors of ranks share memory with each other, and a trial would find now this, now that.
+            let options = ChoiceOptions::default()
+                .products(expected_products(a.rows(), 1, wishes.max_iterations))
+                .measured(<B as PreconditionSteps>::BYTES_TELL);
             let (stored, report) = matrix::choose::<T, T, B>(space.backend(), own, &options)?.into_parts();
             format = Decision::new("format", stored.format(), report.to_string());
             Ok(stored)

@@ -53,11 +53,12 @@ pub struct ChoiceOptions {
     budget: usize,
     compression: bool,
     cache: bool,
+    measured: bool,
 }
 
 impl Default for ChoiceOptions {
     fn default() -> Self {
-        Self { products: 1000, budget: 16, compression: true, cache: true }
+        Self { products: 1000, budget: 16, compression: true, cache: true, measured: true }
     }
 }
 
@@ -82,6 +83,13 @@ impl ChoiceOptions {
     #[must_use]
     pub fn compression(mut self, allowed: bool) -> Self {
         self.compression = allowed;
+        self
+    }
+
+    /// Whether a trial decides, or the model alone, whose choice is the same in every run. Default true.
+    #[must_use]
+    pub fn measured(mut self, measured: bool) -> Self {
+        self.measured = measured;
         self
     }
 
@@ -174,7 +182,8 @@ where
     // may be saved at best: with fewer products than a trial costs, nothing is worth a look.
     let (look, starting) = model.look_and_start((a.nonzeros() + a.rows()) * (4 + size_of::<V>()));
     let each = |n: usize| trial::each(n, options.budget, starting);
-    let affordable = |n: usize| 2.0 * (look + n as f64 * model.conversion + ((n + 1) * each(n)) as f64);
+    let trial = |n: usize| if options.measured { ((n + 1) * each(n)) as f64 } else { 0.0 };
+    let affordable = |n: usize| 2.0 * (look + n as f64 * model.conversion + trial(n));
     let least = affordable(1);
     if (options.products as f64) < least {
         let products = options.products;
@@ -185,7 +194,7 @@ where
         key.add(part.as_bytes());
     }
     key.add(&[u8::from(options.compression)]);
-    let entry = Entry::new(key.0, options.cache);
+    let entry = Entry::new(key.0, options.cache && options.measured);
     if let Some(trials) = entry.load() {
         return recall(backend, a, trials, options);
     }
@@ -208,12 +217,44 @@ where
     let promised = options.products as f64 * saved;
     let count = (1..=candidates.len()).rev().find(|&n| promised > affordable(n));
     let Some(count) = count else { return keep(a, too_little(best, saved, &csr, options)) };
+    if !options.measured {
+        return by_model(backend, a, best, &csr);
+    }
     let proposals: Vec<_> = candidates[..count].iter().map(|f| (f.format, f.time / csr.time)).collect();
     let (matrix, trials) = trial::run(backend, a, &proposals, each(count), clock)?;
     entry.store(&trials);
     let tried: Vec<&str> = trials[1..].iter().map(|trial| trial.format).collect();
     let reason = format!("the model proposed {}", tried.join(" and "));
     let report = ChoiceReport::new(matrix.format(), Basis::Measured, reason, trials);
+    Ok(Choice { matrix, report })
+}
+
+/// The share of a product that the model has to promise where nothing is measured.
+const PROMISED: f64 = 0.1;
+
+/// The format that the model has for the fastest, where it is by far.
+fn by_model<T, V, B>(backend: &B, a: Csr<V, B>, best: &Forecast, csr: &Forecast) -> Result<Choice<T, B, V>>
+where
+    T: Scalar,
+    V: Scalar + Widen<T>,
+    B: Products + Conversions,
+{
+    let saved = 1.0 - best.time / csr.time;
+    if saved < PROMISED {
+        let reason = format!("by the model {} would save {:.0} % of a product", best.format, 100.0 * saved);
+        let report = ChoiceReport::new(csr.format, Basis::Model, reason, Vec::new());
+        return Ok(Choice { matrix: Box::new(a), report });
+    }
+    let (matrix, reason) = match build(backend, best.format, &a) {
+        Ok(matrix) => {
+            (Some(matrix), format!("by the model it saves {:.0} % of a product in csr", 100.0 * saved))
+        }
+        Err(error) if trial::is_refusal(&error) => (None, format!("{} refuses this matrix", best.format)),
+        Err(error) => return Err(error),
+    };
+    backend.synchronize()?;
+    let matrix = matrix.unwrap_or_else(|| Box::new(a));
+    let report = ChoiceReport::new(matrix.format(), Basis::Model, reason, Vec::new());
     Ok(Choice { matrix, report })
 }
 
