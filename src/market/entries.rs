@@ -45,6 +45,33 @@ pub(super) struct Summary {
     pub(super) skipped: Vec<(u64, u64)>,
 }
 
+#[cfg(all(unix, feature = "ranks"))]
+impl Summary {
+    /// All but the skipped lines, for other processes.
+    pub(super) fn to_words(&self) -> [u64; 4] {
+        let of_place = |(row, column): (u32, u32)| u64::from(row) << 32 | u64::from(column);
+        let flags = [self.ends.is_some(), self.rows_fall, self.columns_fall, self.above, self.below];
+        let flags = flags.into_iter().enumerate().map(|(bit, flag)| u64::from(flag) << bit).sum();
+        let [first, last] = self.ends.unwrap_or_default().map(of_place);
+        [self.entries as u64, first, last, flags]
+    }
+
+    /// From [`Summary::to_words`].
+    pub(super) fn of_words([entries, first, last, flags]: [u64; 4]) -> Self {
+        let place = |word: u64| ((word >> 32) as u32, word as u32);
+        let flag = |bit: u32| flags >> bit & 1 == 1;
+        Self {
+            entries: entries as usize,
+            ends: flag(0).then(|| [place(first), place(last)]),
+            rows_fall: flag(1),
+            columns_fall: flag(2),
+            above: flag(3),
+            below: flag(4),
+            skipped: Vec::new(),
+        }
+    }
+}
+
 impl Summary {
     /// Whether every entry comes after the one before it, row by row.
     pub(super) fn by_rows(&self) -> bool {

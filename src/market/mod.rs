@@ -30,6 +30,8 @@ mod masks;
 mod meter;
 mod number;
 mod parallel;
+#[cfg(all(unix, feature = "ranks"))]
+mod piece;
 mod read;
 mod reading;
 mod simple;
@@ -45,6 +47,8 @@ pub use detect::symmetry_of;
 pub(crate) use entries::against_symmetry;
 pub use header::{Field, Format, Header};
 pub use meter::Meter;
+#[cfg(all(unix, feature = "ranks"))]
+pub(crate) use piece::{Piece, Whole};
 pub use read::{MatrixFile, Order, ReadOptions, read_header, read_triplets};
 pub(crate) use read::{header_of, triplets_of};
 pub use reading::Reading;

@@ -94,6 +94,21 @@ pub(super) fn entries<T: Scalar>(
     Ok(Entries { header, rows, columns, values, summary, lines })
 }
 
+/// The entries of some lines of a file with this header, about so many.
+#[cfg(all(unix, feature = "ranks"))]
+pub(super) fn some_lines<T: Scalar>(source: Source, header: &Header, about: usize) -> Result<Entries<T>> {
+    let path = source.path().to_owned();
+    let mut arrays = Arrays::new(path.clone(), header, 0, entries::parser::<T>(header)?);
+    arrays.grow(about.min(arrays.goal))?;
+    let _ = arrays.read(source, |_| ControlFlow::Continue(()))?;
+    let Arrays { filling: Part { mut rows, mut columns, mut values, .. }, mut summary, .. } = arrays;
+    rows.truncate(summary.entries);
+    columns.truncate(summary.entries);
+    values.truncate(summary.entries);
+    let lines = LineMap { path, header: 0, skipped: std::mem::take(&mut summary.skipped) };
+    Ok(Entries { header: header.clone(), rows, columns, values, summary, lines })
+}
+
 /// A file that is open, its header read and accepted.
 pub(super) struct Open<T: Scalar> {
     pub(super) header: Header,
@@ -116,17 +131,7 @@ impl<T: Scalar> Open<T> {
             other => other,
         })?;
         check(&header, header_lines)?;
-        let arrays = Arrays {
-            parser,
-            shape: Shape::new(&header),
-            indices: if header.format == Format::Array { 0 } else { 2 - usize::from(header.vector) },
-            goal: usize::try_from(header.entries).unwrap_or(usize::MAX),
-            filling: Part::default(),
-            delivered: 0,
-            summary: Summary::default(),
-            line: header_lines,
-            path,
-        };
+        let arrays = Arrays::new(path, &header, header_lines, parser);
         let bound = source.text_bound.map(|bytes| bytes / header.entry_bytes() + 1);
         Ok(Self { header, header_lines, bound, source, block, start, arrays })
     }
@@ -150,24 +155,9 @@ impl<T: Scalar> Open<T> {
     /// Reads block after block; `after` each of them, which may end it.
     fn read(self, mut after: impl FnMut(&mut Arrays<T>) -> ControlFlow<()>) -> Result<Arrays<T>> {
         let Self { source, block, start, mut arrays, .. } = self;
-        let compressed = source.compressed;
         arrays.block(&block, start)?;
-        if after(&mut arrays).is_break() {
+        if after(&mut arrays).is_break() || arrays.read(source, after)?.is_break() {
             return Ok(arrays);
-        }
-        let mut blocks: Blocks = source.ahead();
-        loop {
-            match blocks.next() {
-                Ok(Some(block)) => {
-                    arrays.block(&block, 0)?;
-                    if after(&mut arrays).is_break() {
-                        return Ok(arrays);
-                    }
-                    blocks.recycle(block);
-                }
-                Ok(None) => break,
-                Err(fault) => return Err(Source::fault(&arrays.path, compressed, arrays.line, fault)),
-            }
         }
         let (found, goal) = (arrays.summary.entries, arrays.goal);
         if found < goal {
@@ -221,6 +211,43 @@ struct Piece {
 }
 
 impl<T: Scalar> Arrays<T> {
+    fn new(path: PathBuf, header: &Header, line: u64, parser: Parser<T>) -> Self {
+        Self {
+            parser,
+            shape: Shape::new(header),
+            indices: if header.format == Format::Array { 0 } else { 2 - usize::from(header.vector) },
+            goal: usize::try_from(header.entries).unwrap_or(usize::MAX),
+            filling: Part::default(),
+            delivered: 0,
+            summary: Summary::default(),
+            line,
+            path,
+        }
+    }
+
+    /// Reads block after block; `after` each of them, which may end it.
+    fn read(
+        &mut self,
+        source: Source,
+        mut after: impl FnMut(&mut Self) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let compressed = source.compressed;
+        let mut blocks: Blocks = source.ahead();
+        loop {
+            match blocks.next() {
+                Ok(Some(block)) => {
+                    self.block(&block, 0)?;
+                    if after(self).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    blocks.recycle(block);
+                }
+                Ok(None) => return Ok(ControlFlow::Continue(())),
+                Err(fault) => return Err(Source::fault(&self.path, compressed, self.line, fault)),
+            }
+        }
+    }
+
     /// Entries for which there is room: arrays that were used before may be longer than what is left of the file.
     fn room(&self) -> usize {
         self.filling.values.len().min(self.goal - self.delivered)

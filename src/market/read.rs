@@ -1,6 +1,6 @@
 //! Reading: what a caller asks for, on top of the parser of entries.
 
-use super::entries;
+use super::entries::{self, Summary};
 use super::header::{Format, Header};
 use super::meter::Meter;
 use super::parallel::{self, Entries};
@@ -92,6 +92,16 @@ pub enum Order {
     Any,
 }
 
+impl Order {
+    pub(super) fn of(summary: &Summary) -> Self {
+        match summary {
+            s if s.by_rows() => Order::Rows,
+            s if s.by_columns() => Order::Columns,
+            _ => Order::Any,
+        }
+    }
+}
+
 /// A file's header and its entries as they are stored: of a symmetric matrix one triangle.
 #[derive(Debug, Clone)]
 pub struct MatrixFile<T> {
@@ -171,11 +181,7 @@ pub(crate) fn triplets_of<T: Scalar>(source: Source, options: &ReadOptions) -> R
             if entries.summary.above && entries.summary.below {
                 once_each(&mut entries)?;
             }
-            let order = match &entries.summary {
-                s if s.by_rows() => Order::Rows,
-                s if s.by_columns() => Order::Columns,
-                _ => Order::Any,
-            };
+            let order = Order::of(&entries.summary);
             let Entries { header, rows, columns, values, .. } = entries;
             // The parser refuses a place outside of the matrix, with its line.
             let triplets =

@@ -1,29 +1,30 @@
 //! A matrix file that all ranks read together.
 //!
 //! ```text
-//! bytes of the file, cut at line ends     rank 0 | rank 1 | ...      parsed, mirrored where one triangle is stored
+//! bytes of the file, cut at line ends     rank 0 | rank 1 | ...      parsed, as stored
 //! entries of groups of rows, counted      the same on all            rows of each rank, about as many entries each
-//! entries                                 to the rank that owns their row, in the order of the file
+//! entries                                 to the other ranks that own their row or their mirror image's
+//! rows                                    assembled from what others sent and the own piece, in the order of the file
 //! ```
 //!
-//! No rank holds more than its piece of the file and its rows. What can't be read so is left to the reader of whole
-//! files, which also says what is wrong with a file and where: compressed files and those of other kinds, files with
-//! comments among their entries or with errors.
+//! No rank holds more than its piece of the file and its rows. A piece stays as it was parsed: assembling leaves out what
+//! lies in rows of others, so that nothing but the entries that other ranks need is copied. What can't be read so is left
+//! to the reader of whole files, which also says what is wrong with a file and where: compressed files and those of other
+//! kinds, and files with errors.
 
 use super::group::Group;
-use crate::assemble;
-use crate::backend::NEIGHBOURS;
+use crate::assemble::{Arrangement, Stretch, some_rows};
+use crate::backend::{ExchangePlan, NEIGHBOURS};
 use crate::error::Result;
-use crate::market::{self, Format, Header, ReadOptions, Source, Symmetry};
-use crate::matrix::{Csr, Triplets};
+use crate::market::{self, Format, Header, Order, Piece, ReadOptions, Symmetry, Whole};
+use crate::matrix::Csr;
 use crate::mixing::mixed;
 use crate::multigrid::{planes, seeming_grid};
 use crate::parallel::of_stretches;
-use crate::parallel::prelude::*;
-use crate::scalar::Scalar;
+use crate::scalar::{Element, Scalar};
 use crate::spread::balanced;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
@@ -56,30 +57,31 @@ pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<
     let seen = market::read_header(path).ok().filter(|_| path.is_file());
     let print = sample(path).unwrap_or_default();
     group.agree_on(&path.display().to_string(), &print)?;
-    let piece = seen.and_then(|header| piece::<T>(path, header, [group.rank(), group.ranks()]));
-    let counts = group.all_gather(
-        &piece.as_ref().map_or(Vec::new(), |piece| (piece.values.len() as u64).to_le_bytes().to_vec()),
-    )?;
-    let total = counts.iter().map(|bytes| bytes[..].try_into().map_or(0, u64::from_le_bytes)).sum::<u64>();
-    let Some(piece) =
-        piece.filter(|piece| counts.iter().all(|count| !count.is_empty()) && total == piece.header.entries())
-    else {
+    let refuse = |header: &Header| ReadOptions::default().refuse(header).is_some();
+    let header = seen.filter(|header| !refuse(header));
+    let piece = header.as_ref().and_then(|header| piece::<T>(path, header, [group.rank(), group.ranks()]));
+    let told = group.all_gather(&piece.as_ref().map_or(Vec::new(), Piece::told))?;
+    let (Some(header), Some(piece), Some(whole)) = (header, piece, Whole::of(&told)) else {
         return Ok(None);
     };
+    if whole.entries != header.entries() {
+        return Ok(None);
+    }
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let parts = match whole_planes(group, &piece)? {
+    let symmetry = header.symmetry();
+    let parts = match whole_planes(group, &header, &piece)? {
         Some(parts) => parts,
-        None => owners(group, &piece)?,
+        None => owners(group, &header, &piece)?,
     };
-    let own = sent(group, &parts, &piece)?;
-    let header = piece.header;
-    drop((piece.rows, piece.columns, piece.values));
-    let received = own.2.len();
-    let triplets = Triplets::from_parts(header.rows(), header.columns(), own.0, own.1, own.2)?;
-    let a = assemble::to_csr(&crate::Host, triplets)?;
-    // Of a stored triangle an entry that comes twice is an error, which the reader of whole files tells.
-    let twice = header.symmetry() != Symmetry::General && a.nonzeros() < received;
+    let here = &parts[group.rank()];
+    let stretches = brought(group, &parts, symmetry, piece)?;
+    let stored =
+        if symmetry == Symmetry::General || !whole.both_sides { 0 } else { stored(&stretches, here) };
+    let size = [header.rows(), header.columns()];
+    let a = some_rows(size, here.clone(), (stretches, symmetry), arrangement(symmetry, &whole))?;
+    // What both triangles tell is an error, or counts once, which the reader of whole files finds.
+    let twice = a.nonzeros() < stored;
     let told =
         group.all_gather(&[[u8::from(twice)].to_vec(), a.nonzeros().to_le_bytes().to_vec()].concat())?;
     if told.iter().any(|bytes| bytes[0] != 0) {
@@ -88,6 +90,23 @@ pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<
     let nonzeros = told.iter().map(|bytes| bytes[1..].try_into().map_or(0, usize::from_le_bytes)).sum();
     let seconds = [read, start.elapsed().as_secs_f64()];
     Ok(Some(OwnRows { header, a, parts, nonzeros, seconds }))
+}
+
+/// How the entries of the whole file come. What a rank gets of them comes in the same order.
+fn arrangement(symmetry: Symmetry, whole: &Whole) -> Arrangement {
+    match (symmetry, whole.order) {
+        (Symmetry::General, Order::Rows) => Arrangement::Sorted { duplicates: false },
+        (Symmetry::General, Order::Columns) => Arrangement::RowsInOrder,
+        (_, Order::Rows | Order::Columns) if !whole.both_sides => Arrangement::RowsInOrder,
+        _ => Arrangement::Any,
+    }
+}
+
+/// The entries that lie in these rows, mirror images counted.
+fn stored<T>(stretches: &[Stretch<T>], here: &Range<usize>) -> usize {
+    let ours = |row: u32| usize::from(here.contains(&(row as usize)));
+    let entries = stretches.iter().flat_map(|stretch| stretch.is.iter().zip(&stretch.js));
+    entries.map(|(&i, &j)| ours(i) + if i == j { 0 } else { ours(j) }).sum()
 }
 
 /// Bytes that differ where files do, as far as some places of them tell.
@@ -107,16 +126,8 @@ fn sample(path: &Path) -> io::Result<Vec<u8>> {
     Ok([length.to_le_bytes(), print.to_le_bytes()].concat())
 }
 
-/// Entries of a part of a file.
-struct Piece<T> {
-    header: Header,
-    rows: Vec<u32>,
-    columns: Vec<u32>,
-    values: Vec<T>,
-}
-
 /// The entries of this rank's share of a file's bytes; none where it can't be read in pieces.
-fn piece<T: Scalar>(path: &Path, header: Header, [rank, ranks]: [usize; 2]) -> Option<Piece<T>> {
+fn piece<T: Scalar>(path: &Path, header: &Header, [rank, ranks]: [usize; 2]) -> Option<Piece<T>> {
     if header.format() != Format::Coordinate || header.rows() != header.columns() {
         return None;
     }
@@ -147,67 +158,37 @@ fn piece<T: Scalar>(path: &Path, header: Header, [rank, ranks]: [usize; 2]) -> O
         Some(place - 1 + file.read_until(b'\n', &mut line).ok()? as u64)
     };
     let (begin, end) = (bound(rank)?, bound(rank + 1)?);
-    file.seek(SeekFrom::Start(begin)).ok()?;
-    let (mut lines, mut last) = (0, b'\n');
-    let mut rest = (&mut file).take(end - begin);
-    loop {
-        let bytes = rest.fill_buf().ok()?;
-        let Some(&byte) = bytes.last() else { break };
-        last = byte;
-        lines += bytes.iter().filter(|&&byte| byte == b'\n').count();
-        if bytes.contains(&b'%') {
-            return None;
-        }
-        let count = bytes.len();
-        rest.consume(count);
+    if begin == end {
+        return Some(Piece::empty());
     }
-    lines += usize::from(last != b'\n');
-    if lines == 0 {
-        return Some(Piece { header, rows: Vec::new(), columns: Vec::new(), values: Vec::new() });
-    }
-    let (field, symmetry) = (header.field().name(), header.symmetry().name());
-    let (rows, columns) = (header.rows(), header.columns());
-    let banner = format!("%%MatrixMarket matrix coordinate {field} {symmetry}\n{rows} {columns} {lines}\n")
-        .into_bytes();
-    let bound = banner.len() as u64 + end - begin;
+    let mut file = file.into_inner();
     file.seek(SeekFrom::Start(begin)).ok()?;
-    let reader = Cursor::new(banner).chain(file.take(end - begin));
-    let source = Source::of(path, Box::new(reader), false, Some(bound));
-    let (_, triplets, _) = market::triplets_of::<T>(source, &ReadOptions::default()).ok()?.into_parts();
-    let (rows, columns, values) = triplets.into_parts();
-    Some(Piece { header, rows, columns, values })
+    // Lines are not of the same length everywhere. What is not needed of this is never touched.
+    let share = (end - begin) as f64 / (length - first) as f64;
+    let about = (1.125 * share * header.entries() as f64) as usize + LOOKED_AT;
+    Piece::read(path, header, (file.take(end - begin), end - begin), about).ok()
 }
 
-impl<T: Scalar> Piece<T> {
-    /// The entries from some place on, each that is not stored behind its mirror image.
-    fn each(&self, entries: Range<usize>, mut f: impl FnMut(u32, u32, T)) {
-        let symmetry = self.header.symmetry();
-        for place in entries {
-            let (i, j, value) = (self.rows[place], self.columns[place], self.values[place]);
-            f(i, j, value);
-            if i == j {
-                continue;
-            }
-            match symmetry {
-                Symmetry::General => {}
-                Symmetry::Symmetric => f(j, i, value),
-                Symmetry::Hermitian => f(j, i, value.conj()),
-                Symmetry::SkewSymmetric => f(j, i, -value),
-            }
-        }
-    }
-}
-
-/// Entries that a task takes.
+/// Entries that a task takes, which two bytes can number.
 const TASK: usize = 1 << 16;
 
-/// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which
-/// multigrid's boxes ask for.
-fn whole_planes<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Option<Vec<Range<usize>>>> {
+/// Tables of counts, at most.
+const TABLES: usize = 16;
+
+/// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which multigrid's
+/// boxes ask for.
+fn whole_planes<T: Scalar>(
+    group: &Group,
+    header: &Header,
+    piece: &Piece<T>,
+) -> Result<Option<Vec<Range<usize>>>> {
     let (count, mut own) = (piece.rows.len(), Vec::new());
     for start in (0..count).step_by(count.div_ceil(2).max(1)) {
-        let some = start..(start + LOOKED_AT).min(count);
-        piece.each(some, |i, j, _| own.push(i64::from(j) - i64::from(i)));
+        for place in start..(start + LOOKED_AT).min(count) {
+            let distance = i64::from(piece.columns[place]) - i64::from(piece.rows[place]);
+            own.push(distance);
+            own.extend((header.symmetry() != Symmetry::General).then_some(-distance));
+        }
     }
     own.sort_unstable();
     own.dedup();
@@ -215,22 +196,30 @@ fn whole_planes<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Option<Vec
     let all =
         group.all_gather(&own.iter().flat_map(|distance| distance.to_le_bytes()).collect::<Vec<u8>>())?;
     let distances = all.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| i64::from_le_bytes(*word));
-    Ok(seeming_grid(piece.header.rows(), distances).and_then(|grid| planes(grid, group.ranks())))
+    Ok(seeming_grid(header.rows(), distances).and_then(|grid| planes(grid, group.ranks())))
 }
 
 /// The rows of each rank, about as many entries each.
-fn owners<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Vec<Range<usize>>> {
-    let n = piece.header.rows();
-    let width = n.div_ceil(GROUPS).max(1);
-    let mut counts = vec![0_u64; n.div_ceil(width)];
-    let of_tasks = of_stretches(&(0..piece.rows.len()), TASK, |entries| {
-        let mut groups = Vec::with_capacity(2 * entries.len());
-        piece.each(entries, |i, _, _| groups.push(i / width as u32));
-        groups.sort_unstable();
-        groups.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect::<Vec<_>>()
+fn owners<T: Scalar>(group: &Group, header: &Header, piece: &Piece<T>) -> Result<Vec<Range<usize>>> {
+    let n = header.rows();
+    let shift = n.div_ceil(GROUPS).next_power_of_two().trailing_zeros();
+    let groups = (n >> shift) + 1;
+    let half = header.symmetry() != Symmetry::General;
+    // A table of counts for each of some tasks.
+    let task = piece.rows.len().div_ceil(TABLES).max(TASK);
+    let of_tasks = of_stretches(&(0..piece.rows.len()), task, |entries| {
+        let mut counts = vec![0_u64; groups];
+        for (&i, &j) in piece.rows[entries.clone()].iter().zip(&piece.columns[entries]) {
+            counts[i as usize >> shift] += 1;
+            if half && i != j {
+                counts[j as usize >> shift] += 1;
+            }
+        }
+        counts
     });
-    for (group, count) in of_tasks.into_iter().flatten() {
-        counts[group as usize] += count;
+    let mut counts = vec![0_u64; groups];
+    for table in of_tasks {
+        counts.iter_mut().zip(table).for_each(|(count, more)| *count += more);
     }
     let all = group.all_gather(&counts.iter().flat_map(|count| count.to_le_bytes()).collect::<Vec<u8>>())?;
     let total = |place: usize| {
@@ -238,83 +227,81 @@ fn owners<T: Scalar>(group: &Group, piece: &Piece<T>) -> Result<Vec<Range<usize>
             .map(|bytes| bytes.as_chunks().0.get(place).map_or(0, |word| u64::from_le_bytes(*word)))
             .sum::<u64>()
     };
-    let groups = balanced((0..counts.len()).map(|place| total(place) as usize), group.ranks());
-    Ok(groups.into_iter().map(|range| (range.start * width).min(n)..(range.end * width).min(n)).collect())
+    let of_ranks = balanced((0..groups).map(|place| total(place) as usize), group.ranks());
+    Ok(of_ranks.into_iter().map(|range| (range.start << shift).min(n)..(range.end << shift).min(n)).collect())
 }
 
-/// Rows, columns and values.
-type Entries<T> = (Vec<u32>, Vec<u32>, Vec<T>);
-
-/// Brings every entry to the rank that owns its row; they stay in the order of the file.
-fn sent<T: Scalar>(group: &Group, parts: &[Range<usize>], piece: &Piece<T>) -> Result<Entries<T>> {
-    let words = if T::COMPLEX { 2 } else { 1 };
-    let here = &parts[group.rank()];
-    // In a file by rows nearly all of them stay: these are counted, and put where they belong when it is known how many
-    // come from others.
+/// What this rank needs of all entries, in the order of the file: those that other ranks have sent, and its own piece
+/// as it is.
+fn brought<T: Scalar>(
+    group: &Group,
+    parts: &[Range<usize>],
+    symmetry: Symmetry,
+    piece: Piece<T>,
+) -> Result<Vec<Stretch<T>>> {
+    let (me, here, half) = (group.rank(), &parts[group.rank()], symmetry != Symmetry::General);
+    let owner = |row: u32| parts.partition_point(|rows| rows.end <= row as usize);
+    // The entries that each other rank needs, by their numbers within a task.
     let divided = of_stretches(&(0..piece.rows.len()), TASK, |entries| {
-        let (mut stay, mut to_each) = (0, vec![Vec::new(); parts.len()]);
-        piece.each(entries, |i, j, value| {
-            if here.contains(&(i as usize)) {
-                stay += 1;
-                return;
+        let mut to_each: Vec<Vec<u16>> = vec![Vec::new(); parts.len()];
+        for (number, place) in (0..=u16::MAX).zip(entries) {
+            let (i, j) = (piece.rows[place], piece.columns[place]);
+            let mirrored = half && i != j;
+            // In a file by rows or columns of a matrix whose entries lie near the diagonal nearly all of them stay.
+            if here.contains(&(i as usize)) && (!mirrored || here.contains(&(j as usize))) {
+                continue;
             }
-            let owner = &mut to_each[parts.partition_point(|rows| rows.end <= i as usize)];
-            owner.extend_from_slice(&i.to_le_bytes());
-            owner.extend_from_slice(&j.to_le_bytes());
-            value.bits()[..words].iter().for_each(|word| owner.extend_from_slice(&word.to_le_bytes()));
-        });
-        (stay, to_each)
+            let (first, second) = (owner(i), if mirrored { owner(j) } else { me });
+            if first != me {
+                to_each[first].push(number);
+            }
+            if second != me && second != first {
+                to_each[second].push(number);
+            }
+        }
+        to_each
     });
-    let (mut stay, mut to_each) = (Vec::with_capacity(divided.len()), vec![Vec::new(); parts.len()]);
-    for (count, theirs) in divided {
-        stay.push(count);
-        to_each.iter_mut().zip(theirs).for_each(|(all, more)| all.extend(more));
-    }
-    let from_each = group.deliver(&to_each)?;
-    drop(to_each);
-    let size = 8 + 8 * words;
-    let count = stay.iter().sum::<usize>() + from_each.iter().map(|bytes| bytes.len() / size).sum::<usize>();
-    let mut all = (vec![0; count], vec![0; count], vec![T::zero(); count]);
-    let mut rest = (&mut all.0[..], &mut all.1[..], &mut all.2[..]);
-    for (rank, bytes) in from_each.into_iter().enumerate() {
-        if rank == group.rank() {
-            let mut tasks = Vec::with_capacity(stay.len());
-            for (task, &count) in stay.iter().enumerate() {
-                let first;
-                (first, rest) = cut(rest, count);
-                tasks.push((task * TASK..((task + 1) * TASK).min(piece.rows.len()), first));
-            }
-            tasks.into_par_iter().for_each(|(entries, (rows, columns, values))| {
-                let mut places = rows.iter_mut().zip(columns).zip(values);
-                piece.each(entries, |i, j, value| {
-                    if here.contains(&(i as usize))
-                        && let Some(((row, column), number)) = places.next()
-                    {
-                        (*row, *column, *number) = (i, j, value);
-                    }
-                });
-            });
-        }
-        let first;
-        (first, rest) = cut(rest, bytes.len() / size);
-        let places = first.0.iter_mut().zip(first.1).zip(first.2);
-        for (((row, column), value), entry) in places.zip(bytes.chunks_exact(size)) {
-            let number = |at: usize| entry[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
-            let word = |at: usize| {
-                entry.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
-            };
-            (*row, *column, *value) = (number(0), number(4), T::from_bits([word(8), word(16)]));
-        }
-    }
-    Ok(all)
+    let count = |rank: usize| divided.iter().map(|to_each| to_each[rank].len()).sum::<usize>();
+    let send: Vec<usize> = (0..parts.len()).map(count).collect();
+    let bytes: Vec<u8> = send.iter().flat_map(|&count| (count as u64).to_le_bytes()).collect();
+    let own = 8 * me..8 * me + 8;
+    let receive = group.all_gather(&bytes)?.into_iter().map(|bytes| {
+        bytes
+            .get(own.clone())
+            .and_then(<[u8]>::first_chunk)
+            .map_or(0, |word| u64::from_le_bytes(*word) as usize)
+    });
+    let plan = ExchangePlan { send, receive: receive.collect() };
+    let divided = &divided[..];
+    let of_task = move |rank: usize, task: usize| {
+        divided[task][rank].iter().map(move |&number| task * TASK + usize::from(number))
+    };
+    let of_rank = move |rank: usize| (0..divided.len()).flat_map(move |task| of_task(rank, task));
+    let places = || (0..parts.len()).flat_map(of_rank);
+    let before = plan.receive[..me].iter().sum();
+    let (is_before, is_after) = sent(group, &plan, places().map(|place| piece.rows[place]), before)?;
+    let (js_before, js_after) = sent(group, &plan, places().map(|place| piece.columns[place]), before)?;
+    let (values_before, values_after) =
+        sent(group, &plan, places().map(|place| piece.values[place]), before)?;
+    let Piece { rows: is, columns: js, values, .. } = piece;
+    Ok(vec![
+        Stretch { is: is_before, js: js_before, values: values_before },
+        Stretch { is, js, values },
+        Stretch { is: is_after, js: js_after, values: values_after },
+    ])
 }
 
-/// Places of rows, columns and values.
-type Places<'a, T> = (&'a mut [u32], &'a mut [u32], &'a mut [T]);
-
-/// The first `count` of them, and the others.
-fn cut<T>((rows, columns, values): Places<'_, T>, count: usize) -> (Places<'_, T>, Places<'_, T>) {
-    let ((a, b), (c, d), (e, f)) =
-        (rows.split_at_mut(count), columns.split_at_mut(count), values.split_at_mut(count));
-    ((a, c, e), (b, d, f))
+/// What all ranks have sent to this one, cut behind the first `before`.
+fn sent<E: Element>(
+    group: &Group,
+    plan: &ExchangePlan,
+    send: impl Iterator<Item = E>,
+    before: usize,
+) -> Result<(Vec<E>, Vec<E>)> {
+    let mut all = vec![E::default(); plan.receive.iter().sum()];
+    let mut own = Vec::with_capacity(plan.send.iter().sum());
+    own.extend(send);
+    group.exchange_elements(plan, &own, &mut all)?;
+    let after = all.split_off(before);
+    Ok((all, after))
 }

@@ -29,30 +29,107 @@ use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
 use bucket::Bucket;
-use order::Arrangement;
-use partition::{Entries, Keys, Plan, Values};
+pub(crate) use order::Arrangement;
+pub(crate) use partition::Stretch;
+use partition::{Keys, Plan, Values};
 use std::any::Any;
+use std::ops::Range;
 
 impl Assemble for Host {
     fn assemble<T: Scalar>(&self, triplets: ResidentTriplets<T, Host>, symmetry: Symmetry) -> Result<Csr<T>> {
-        let entries = triplets.len().saturating_mul(if symmetry == Symmetry::General { 1 } else { 2 });
-        if entries <= NARROW_LIMIT {
-            assemble::<T, u32>(triplets, symmetry, Offsets::Narrow)
-        } else {
-            assemble::<T, u64>(triplets, symmetry, Offsets::Wide)
-        }
+        let ResidentTriplets { rows, columns, row_indices: is, column_indices: js, values, .. } = triplets;
+        let arrangement = order::arrangement(&is, &js, symmetry);
+        let entries = Entries { stretches: vec![Stretch { is, js, values }], symmetry };
+        entries.assemble([rows, columns], 0..rows, arrangement)
     }
 }
 
-fn assemble<T: Scalar, O: Offset>(
-    triplets: ResidentTriplets<T, Host>,
+/// Assembles some rows of a matrix from triplets of which one stretch follows the other; those of other rows are left
+/// out, as the mirror images in other rows are. `arrangement` says how the triplets of all stretches come. The matrix
+/// has the size of the whole, its other rows are empty, and the bits are those of [`super::Assembler`].
+///
+/// # Errors
+/// Without memory.
+#[cfg(any(test, all(unix, feature = "ranks")))]
+pub(crate) fn some_rows<T: Scalar>(
+    [rows, columns]: [usize; 2],
+    own: Range<usize>,
+    (stretches, symmetry): (Vec<Stretch<T>>, Symmetry),
+    arrangement: Arrangement,
+) -> Result<Csr<T>> {
+    Entries { stretches, symmetry }.assemble([rows, columns], own, arrangement)
+}
+
+/// Triplets to assemble.
+struct Entries<T> {
+    stretches: Vec<Stretch<T>>,
     symmetry: Symmetry,
+}
+
+impl<T: Scalar> Entries<T> {
+    fn len(&self) -> usize {
+        self.stretches.iter().map(|stretch| stretch.is.len()).sum()
+    }
+
+    fn assemble(
+        self,
+        [rows, columns]: [usize; 2],
+        own: Range<usize>,
+        arrangement: Arrangement,
+    ) -> Result<Csr<T>> {
+        let entries = self.len().saturating_mul(if self.symmetry == Symmetry::General { 1 } else { 2 });
+        let whole = Whole { rows, columns, own };
+        if entries <= NARROW_LIMIT {
+            assemble::<T, u32>(self, whole, arrangement, Offsets::Narrow)
+        } else {
+            assemble::<T, u64>(self, whole, arrangement, Offsets::Wide)
+        }
+    }
+
+    /// The triplets of some rows as one stretch, where rows ascend.
+    fn joined(self, own: &Range<usize>) -> Stretch<T> {
+        let mut all: Option<Stretch<T>> = None;
+        for mut stretch in self.stretches {
+            let place = |row: usize| stretch.is.partition_point(|&i| (i as usize) < row);
+            let kept = place(own.start)..place(own.end);
+            stretch.keep(kept);
+            match &mut all {
+                None => all = Some(stretch),
+                // The longer one stays where it is.
+                Some(before) if before.is.len() < stretch.is.len() => {
+                    stretch.is.splice(..0, before.is.drain(..));
+                    stretch.js.splice(..0, before.js.drain(..));
+                    stretch.values.splice(..0, before.values.drain(..));
+                    *before = stretch;
+                }
+                Some(before) => {
+                    before.is.append(&mut stretch.is);
+                    before.js.append(&mut stretch.js);
+                    before.values.append(&mut stretch.values);
+                }
+            }
+        }
+        all.unwrap_or(Stretch { is: Vec::new(), js: Vec::new(), values: Vec::new() })
+    }
+}
+
+/// The size of a matrix, and the rows of it that are assembled.
+struct Whole {
+    rows: usize,
+    columns: usize,
+    own: Range<usize>,
+}
+
+fn assemble<T: Scalar, O: Offset>(
+    entries: Entries<T>,
+    whole: Whole,
+    arrangement: Arrangement,
     wrap: fn(Vec<O>) -> Offsets<Host>,
 ) -> Result<Csr<T>> {
-    let ResidentTriplets { rows, columns, row_indices: is, column_indices: js, mut values, .. } = triplets;
-    match order::arrangement(&is, &js, symmetry) {
+    let Whole { rows, columns, own } = whole;
+    match arrangement {
         Arrangement::Sorted { duplicates } => {
-            let (mut is, mut js) = (is, js);
+            let Stretch { mut is, mut js, mut values } = entries.joined(&own);
             if duplicates {
                 order::sum_neighbours(&mut is, &mut js, &mut values);
             }
@@ -62,12 +139,11 @@ fn assemble<T: Scalar, O: Offset>(
         }
         arrangement => {
             let low = if arrangement == Arrangement::RowsInOrder { significant_bits(columns) } else { 0 };
-            let shape = Shape::new(rows, columns, is.len(), low);
-            let entries = Entries { is, js, values, symmetry };
+            let shape = Shape::new(&own, columns, entries.len(), low);
             let (offsets, indices, values) = if shape.key_bits() <= 32 {
-                in_buckets::<T, u32, O>(shape, entries)?
+                in_buckets::<T, u32, O>(shape, entries, rows)?
             } else {
-                in_buckets::<T, u64, O>(shape, entries)?
+                in_buckets::<T, u64, O>(shape, entries, rows)?
             };
             Ok(finish(rows, columns, offsets, wrap, indices, values))
         }
@@ -92,8 +168,10 @@ fn finish<T: Scalar, O: Offset>(
 }
 
 /// How rows and columns are split: `row >> row_shift` is the bucket, the rest of the row and the column are the key.
+/// Rows count from the first one that is assembled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
+    first: usize,
     rows: usize,
     /// Bits of a column.
     column_bits: u32,
@@ -104,11 +182,19 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    fn new(rows: usize, columns: usize, triplets: usize, low: u32) -> Self {
+    fn new(own: &Range<usize>, columns: usize, triplets: usize, low: u32) -> Self {
+        let (first, rows) = (own.start, own.len());
         let row_bits = significant_bits(rows);
         let wanted = significant_bits(triplets.div_ceil(bucket::TARGET));
         let row_shift = row_bits - wanted.min(partition::DIGIT).min(row_bits);
-        Self { rows, column_bits: significant_bits(columns), row_shift, low }
+        Self { first, rows, column_bits: significant_bits(columns), row_shift, low }
+    }
+
+    /// A row of the whole matrix as one of those that are assembled.
+    #[inline(always)]
+    fn row(self, row: u32) -> Option<usize> {
+        let row = (row as usize).wrapping_sub(self.first);
+        (row < self.rows).then_some(row)
     }
 
     fn key_bits(self) -> u32 {
@@ -123,22 +209,28 @@ impl Shape {
 /// Row offsets, column indices and values.
 type Arrays<T, O> = (Vec<O>, Vec<u32>, Vec<T>);
 
-fn in_buckets<T: Scalar, K: Offset, O: Offset>(shape: Shape, entries: Entries<T>) -> Result<Arrays<T, O>> {
-    let Entries { is, js, values, symmetry } = entries;
-    let of_keys = Keys::<K>::new(shape, symmetry, &is, &js);
-    let plan = Plan::new(is.len(), shape.buckets(), &of_keys);
-    let mut moved = Host.zeros::<T>(plan.len())?;
-    plan.scatter(&mut moved, &Values::new(shape, symmetry, &is, &js, &values));
-    drop(values);
-    let mut values = moved;
+fn in_buckets<T: Scalar, K: Offset, O: Offset>(
+    shape: Shape,
+    entries: Entries<T>,
+    rows: usize,
+) -> Result<Arrays<T, O>> {
+    let inputs = entries.len();
+    let Entries { mut stretches, symmetry } = entries;
+    let plan = Plan::new(inputs, shape.buckets(), &Keys::<T, K>::new(shape, symmetry, &stretches));
+    let mut values = Host.zeros::<T>(plan.len())?;
+    plan.scatter(&mut values, &Values::new(shape, symmetry, &stretches));
+    stretches.iter_mut().for_each(|stretch| stretch.values = Vec::new());
     let mut keys = Host.zeros::<K>(plan.len())?;
-    plan.scatter(&mut keys, &of_keys);
-    drop((is, js));
+    plan.scatter(&mut keys, &Keys::<T, K>::new(shape, symmetry, &stretches));
+    drop(stretches);
 
     let buckets = bucket::split(shape, plan.starts(), &mut keys, &mut values)?;
-    let mut offsets = Host.zeros::<O>(shape.rows + 1)?;
-    let counts = bucket::sum_all(shape, &buckets, &mut keys, &mut values, &mut offsets[1..]);
-    bucket::finish_offsets(shape, &buckets, &counts, &mut offsets[1..]);
+    let mut offsets = Host.zeros::<O>(rows + 1)?;
+    let (_, after) = offsets[1..].split_at_mut(shape.first);
+    let (own, after) = after.split_at_mut(shape.rows);
+    let counts = bucket::sum_all(shape, &buckets, &mut keys, &mut values, own);
+    bucket::finish_offsets(shape, &buckets, &counts, own);
+    after.fill(O::from_usize(counts.iter().sum()));
     close_gaps(&buckets, &counts, &mut values);
     close_gaps(&buckets, &counts, &mut keys);
     Ok((offsets, into_indices(keys), values))
@@ -165,6 +257,70 @@ fn into_indices<K: Offset>(keys: Vec<K>) -> Vec<u32> {
         None => {
             let keys = keys.downcast::<Vec<u64>>().map_or_else(|_| Vec::new(), |keys| *keys);
             keys.into_iter().map(|key| key as u32).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::Assembler;
+    use crate::matrix::Triplets;
+    use crate::random::Random;
+
+    /// Places of a matrix in some order, as often as the symmetry and the arrangement allow.
+    fn places(n: u32, symmetry: Symmetry, arrangement: Arrangement) -> Vec<(u32, u32)> {
+        let mut random = Random::new(7);
+        let mut number = || random.below(u64::from(n)) as u32;
+        let mut places: Vec<(u32, u32)> = (0..9 * n).map(|_| (number(), number())).collect();
+        if arrangement != Arrangement::Any {
+            if symmetry != Symmetry::General {
+                places.iter_mut().for_each(|(i, j)| (*i, *j) = (*i.max(j), *i.min(j)));
+            }
+            places.sort_unstable();
+            if arrangement == Arrangement::RowsInOrder {
+                places.sort_by_key(|&(_, j)| j);
+            } else {
+                places.dedup();
+            }
+        }
+        places
+    }
+
+    #[test]
+    fn some_rows_have_the_bits_of_all() {
+        let sorted = Arrangement::Sorted { duplicates: false };
+        for (symmetry, arrangement) in [
+            (Symmetry::General, sorted),
+            (Symmetry::General, Arrangement::RowsInOrder),
+            (Symmetry::General, Arrangement::Any),
+            (Symmetry::Symmetric, Arrangement::RowsInOrder),
+            (Symmetry::SkewSymmetric, Arrangement::Any),
+        ] {
+            let n = 97;
+            let (is, mut js): (Vec<u32>, Vec<u32>) = places(n, symmetry, arrangement).into_iter().unzip();
+            if symmetry == Symmetry::SkewSymmetric {
+                js.iter_mut().zip(&is).filter(|(j, i)| j == i).for_each(|(j, i)| *j = (i + 1) % n);
+            }
+            let values: Vec<f64> = (0..is.len()).map(|k| 1.0 / (k + 1) as f64).collect();
+            let all = Triplets::from_parts(n as usize, n as usize, is.clone(), js.clone(), values.clone());
+            let whole = Assembler::default().symmetry(symmetry).to_csr(&Host, all.unwrap()).unwrap();
+            for own in [0..97, 0..40, 40..41, 41..97, 97..97] {
+                for cuts in [[0, is.len()], [100, 101], [is.len() / 3, is.len() / 2]] {
+                    let ends = [0, cuts[0], cuts[1], is.len()];
+                    let stretch = |w: &[usize]| Stretch {
+                        is: is[w[0]..w[1]].to_vec(),
+                        js: js[w[0]..w[1]].to_vec(),
+                        values: values[w[0]..w[1]].to_vec(),
+                    };
+                    let stretches = ends.windows(2).map(stretch).collect();
+                    let some = some_rows([97, 97], own.clone(), (stretches, symmetry), arrangement).unwrap();
+                    for row in 0..97 {
+                        let expected = if own.contains(&row) { whole.row(row) } else { (&[][..], &[][..]) };
+                        assert_eq!(some.row(row), expected, "{symmetry:?} {arrangement:?} {own:?} {row}");
+                    }
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::scalar::Scalar;
 
 /// What needs no sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrangement {
+pub(crate) enum Arrangement {
     /// Every entry is stored and they ascend by (row, column).
     Sorted {
         /// Whether neighbours have the same place.

@@ -17,12 +17,40 @@ const CHUNK: usize = 1 << 18;
 /// Chunks at most.
 const CHUNKS: usize = 64;
 
-/// Triplets to assemble.
-pub(super) struct Entries<T> {
-    pub is: Vec<u32>,
-    pub js: Vec<u32>,
-    pub values: Vec<T>,
-    pub symmetry: Symmetry,
+/// Some triplets: their rows, columns and values.
+#[derive(Debug)]
+pub(crate) struct Stretch<T> {
+    pub(crate) is: Vec<u32>,
+    pub(crate) js: Vec<u32>,
+    pub(crate) values: Vec<T>,
+}
+
+impl<T> Stretch<T> {
+    /// Leaves these alone.
+    pub(super) fn keep(&mut self, kept: Range<usize>) {
+        only(&mut self.is, &kept);
+        only(&mut self.js, &kept);
+        only(&mut self.values, &kept);
+    }
+}
+
+fn only<E>(of: &mut Vec<E>, kept: &Range<usize>) {
+    of.truncate(kept.end);
+    of.drain(..kept.start);
+}
+
+/// The parts of stretches that have the triplets of these numbers, where one stretch follows the other.
+fn parts<T>(
+    stretches: &[Stretch<T>],
+    range: Range<usize>,
+) -> impl Iterator<Item = (&Stretch<T>, Range<usize>)> {
+    let mut end = 0;
+    stretches.iter().filter_map(move |stretch| {
+        let start = end;
+        end += stretch.is.len();
+        let part = range.start.max(start)..range.end.min(end);
+        (!part.is_empty()).then(|| (stretch, part.start - start..part.end - start))
+    })
 }
 
 /// Items and the buckets they go to.
@@ -31,62 +59,57 @@ pub(super) trait Emit<T>: Sync {
     fn emit(&self, range: Range<usize>, place: impl FnMut(usize, T));
 }
 
-/// Bucket and key of each entry, and of its mirror image.
-pub(super) struct Keys<'a, K> {
+/// Bucket and key of each entry, and of its mirror image, where these lie in rows of the shape.
+pub(super) struct Keys<'a, T, K> {
     shape: Shape,
     half: bool,
-    is: &'a [u32],
-    js: &'a [u32],
+    entries: &'a [Stretch<T>],
     key: PhantomData<K>,
 }
 
-impl<'a, K> Keys<'a, K> {
-    pub(super) fn new(shape: Shape, symmetry: Symmetry, is: &'a [u32], js: &'a [u32]) -> Self {
-        Self { shape, half: symmetry != Symmetry::General, is, js, key: PhantomData }
+impl<'a, T, K> Keys<'a, T, K> {
+    pub(super) fn new(shape: Shape, symmetry: Symmetry, entries: &'a [Stretch<T>]) -> Self {
+        Self { shape, half: symmetry != Symmetry::General, entries, key: PhantomData }
     }
 }
 
-impl<K: Offset> Emit<K> for Keys<'_, K> {
+impl<T: Scalar, K: Offset> Emit<K> for Keys<'_, T, K> {
     #[inline(always)]
     fn emit(&self, range: Range<usize>, mut place: impl FnMut(usize, K)) {
         let Shape { row_shift, column_bits, .. } = self.shape;
         let mask = (1usize << row_shift) - 1;
         let mut one = |i: u32, j: u32| {
-            let (i, j) = (i as usize, j as usize);
-            place(i >> row_shift, K::from_usize((i & mask) << column_bits | j));
-        };
-        let entries = self.is[range.clone()].iter().zip(&self.js[range]);
-        if self.half {
-            for (&i, &j) in entries {
-                one(i, j);
-                if i != j {
-                    one(j, i);
-                }
+            if let Some(i) = self.shape.row(i) {
+                place(i >> row_shift, K::from_usize((i & mask) << column_bits | j as usize));
             }
-        } else {
-            entries.for_each(|(&i, &j)| one(i, j));
+        };
+        for (stretch, range) in parts(self.entries, range) {
+            let entries = stretch.is[range.clone()].iter().zip(&stretch.js[range]);
+            if self.half {
+                for (&i, &j) in entries {
+                    one(i, j);
+                    if i != j {
+                        one(j, i);
+                    }
+                }
+            } else {
+                entries.for_each(|(&i, &j)| one(i, j));
+            }
         }
     }
 }
 
-/// Bucket and value of each entry, and of its mirror image. Columns are read where a half is stored.
+/// Bucket and value of each entry, and of its mirror image, as [`Keys`] has them. Columns are read where a half is
+/// stored.
 pub(super) struct Values<'a, T> {
     shape: Shape,
     symmetry: Symmetry,
-    is: &'a [u32],
-    js: &'a [u32],
-    values: &'a [T],
+    entries: &'a [Stretch<T>],
 }
 
 impl<'a, T> Values<'a, T> {
-    pub(super) fn new(
-        shape: Shape,
-        symmetry: Symmetry,
-        is: &'a [u32],
-        js: &'a [u32],
-        values: &'a [T],
-    ) -> Self {
-        Self { shape, symmetry, is, js, values }
+    pub(super) fn new(shape: Shape, symmetry: Symmetry, entries: &'a [Stretch<T>]) -> Self {
+        Self { shape, symmetry, entries }
     }
 }
 
@@ -94,15 +117,22 @@ impl<T: Scalar> Emit<T> for Values<'_, T> {
     #[inline(always)]
     fn emit(&self, range: Range<usize>, mut place: impl FnMut(usize, T)) {
         let shift = self.shape.row_shift;
-        let entries = self.is[range.clone()].iter().zip(&self.values[range.clone()]);
-        if self.symmetry == Symmetry::General {
-            entries.for_each(|(&i, &value)| place(i as usize >> shift, value));
-            return;
-        }
-        for ((&i, &value), &j) in entries.zip(&self.js[range]) {
-            place(i as usize >> shift, value);
-            if i != j {
-                place(j as usize >> shift, self.symmetry.mirror(value));
+        let mut one = |i: u32, value: T| {
+            if let Some(i) = self.shape.row(i) {
+                place(i >> shift, value);
+            }
+        };
+        for (stretch, range) in parts(self.entries, range) {
+            let entries = stretch.is[range.clone()].iter().zip(&stretch.values[range.clone()]);
+            if self.symmetry == Symmetry::General {
+                entries.for_each(|(&i, &value)| one(i, value));
+                continue;
+            }
+            for ((&i, &value), &j) in entries.zip(&stretch.js[range]) {
+                one(i, value);
+                if i != j {
+                    one(j, self.symmetry.mirror(value));
+                }
             }
         }
     }
