@@ -8,7 +8,9 @@ mod common;
 use common::{WORK, as_rank, die, messages, residua_command};
 use residua::backend::{Communicator, Space};
 use residua::generate::{self, Random};
-use residua::graph::{Adjacency, SpreadGraph, bfs, vertex_parts};
+use residua::graph::{
+    Adjacency, SpreadGraph, bfs, reverse_cuthill_mckee, spread_reverse_cuthill_mckee, vertex_parts,
+};
 use residua::prelude::*;
 use residua::ranks::{Group, launch};
 use std::ops::ControlFlow;
@@ -63,8 +65,17 @@ fn levels(group: &Group) -> residua::Result<()> {
     let own = vertex_parts(&a, group.ranks())?[group.rank()].clone();
     let expected = bfs(&Adjacency::new(&a)?, 7)?;
     let found = SpreadGraph::new(Space::spread(Host, group.clone()), &a, own.clone())?.bfs(&[7])?;
-    assert_eq!(found.levels, expected.as_slice()[own]);
+    assert_eq!(found.levels, expected.as_slice()[own.clone()]);
     assert_eq!((found.count, found.reached), (expected.count(), expected.reached()));
+    // And the order of the whole, from its rows alone.
+    let row = |row: usize| if own.contains(&row) { a.row(row) } else { (&[][..], &[][..]) };
+    let mut offsets = vec![0];
+    (0..a.rows()).for_each(|k| offsets.push(offsets[k] + row(k).0.len()));
+    let columns = (0..a.rows()).flat_map(|k| row(k).0.to_vec()).collect();
+    let values = (0..a.rows()).flat_map(|k| row(k).1.to_vec()).collect();
+    let mine = Csr::from_parts(a.rows(), a.rows(), offsets, columns, values)?;
+    let found = spread_reverse_cuthill_mckee(&Space::spread(Host, group.clone()), &mine, own)?;
+    assert!(found == reverse_cuthill_mckee(&a)?);
     Ok(())
 }
 
@@ -273,6 +284,61 @@ fn each_rank_reads_its_own_rows() {
     );
     assert_eq!(solve(&half, &["--ranks", "2"]).1["nonzeros"], 5);
     for path in [general, wrong, half] {
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+/// Files in the orders in which they come: each rank assembles its rows from what was parsed, without sorting where the
+/// file needs none.
+#[test]
+fn the_order_of_a_file_makes_no_difference_to_ranks() {
+    let n = 80_i32;
+    let mut lines = Vec::new();
+    for i in 1..=n {
+        for j in [i - 9, i - 1, i, i + 1, i + 9, n + 1 - i] {
+            if (1..=n).contains(&j) && (j != n + 1 - i || (i - j).abs() > 9) {
+                let value = if i == j { 9.0 } else { -0.01 * f64::from(i + j) };
+                lines.push((i, j, value));
+            }
+        }
+    }
+    let half: Vec<_> = lines.iter().copied().filter(|(i, j, _)| i >= j).collect();
+    let by_columns = |lines: &[(i32, i32, f64)]| {
+        let mut sorted = lines.to_vec();
+        sorted.sort_by_key(|&(i, j, _)| (j, i));
+        sorted
+    };
+    let mut by_rows = lines.clone();
+    by_rows.sort_by_key(|&(i, j, _)| (i, j));
+    let mixed: Vec<_> =
+        half.iter().map(|&(i, j, v)| if (i + j) % 3 == 0 { (j, i, v) } else { (i, j, v) }).collect();
+    let mut expected: Option<Vec<f64>> = None;
+    for (name, symmetry, lines) in [
+        ("rows", "general", &by_rows),
+        ("columns", "general", &by_columns(&lines)),
+        ("lower", "symmetric", &by_columns(&half)),
+        ("mixed", "symmetric", &mixed),
+    ] {
+        // Remarks may stand anywhere.
+        let body: Vec<String> = lines.iter().map(|(i, j, v)| format!("{i} {j} {v}")).collect();
+        let (first, second) = body.split_at(body.len() / 3);
+        let text = format!(
+            "%%MatrixMarket matrix coordinate real {symmetry}\n{n} {n} {}\n{}\n% between\n{}\n",
+            lines.len(),
+            first.join("\n"),
+            second.join("\n")
+        );
+        let path = file(&format!("{name}.mtx"), &text);
+        for ranks in ["2", "3"] {
+            let how = ["--method", "cg", "--tolerance", "1e-12", "--rhs", "random:3", "--reorder", "none"];
+            let (x, report) = solve(&path, &[&how[..], &["--ranks", ranks]].concat());
+            assert_eq!(report["nonzeros"], by_rows.len());
+            assert!(report["trail"].to_string().contains("each part has its own rows alone"));
+            let (one, _) = solve(&path, &how);
+            assert!(apart(&x, &one) < 1e-10, "{name}, {ranks} ranks: {:e}", apart(&x, &one));
+            let expected = expected.get_or_insert(one);
+            assert!(apart(&x, expected) < 1e-10, "{name}, {ranks} ranks");
+        }
         std::fs::remove_file(path).unwrap();
     }
 }

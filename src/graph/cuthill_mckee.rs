@@ -106,6 +106,49 @@ impl Component {
     }
 }
 
+/// What sweeps the components of a graph, as [`GraphSteps::cuthill_mckee`] does.
+pub(super) trait Sweeps<B: Backend> {
+    /// Calls of [`Sweeps::several`] that are worth being made at once.
+    const AT_ONCE: usize;
+
+    fn vertices(&self) -> usize;
+
+    /// Stored neighbours of all vertices.
+    fn neighbours(&self) -> usize;
+
+    /// Every component, as [`GraphSteps::cuthill_mckee_first`].
+    fn first(&self, order: &mut B::Slice<u32>) -> Result<FirstSweeps<B>>;
+
+    /// As [`GraphSteps::cuthill_mckee_several`].
+    fn several(&self, calls: Vec<(Roots<'_, B>, &mut B::Slice<u32>)>) -> Result<Vec<Vec<Sweep>>>;
+}
+
+/// A graph that is on one backend in whole.
+struct InWhole<'a, B: GraphSteps> {
+    backend: &'a B,
+    graph: GraphParts<'a, B>,
+}
+
+impl<B: GraphSteps> Sweeps<B> for InWhole<'_, B> {
+    const AT_ONCE: usize = B::TRAVERSALS_AT_ONCE;
+
+    fn vertices(&self) -> usize {
+        self.graph.vertices
+    }
+
+    fn neighbours(&self) -> usize {
+        B::len(self.graph.indices)
+    }
+
+    fn first(&self, order: &mut B::Slice<u32>) -> Result<FirstSweeps<B>> {
+        self.backend.cuthill_mckee_first(self.graph, order)
+    }
+
+    fn several(&self, calls: Vec<(Roots<'_, B>, &mut B::Slice<u32>)>) -> Result<Vec<Vec<Sweep>>> {
+        self.backend.cuthill_mckee_several(self.graph, calls)
+    }
+}
+
 /// The Cuthill-McKee order (not reversed) of all components, in the memory of any backend: place to vertex.
 ///
 /// Every round sweeps all components that still have a vertex to try, from as many of these side by side as the backend
@@ -114,12 +157,17 @@ impl Component {
 /// # Errors
 /// Without memory, or when the device fails.
 pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>) -> Result<B::Vec<u32>> {
-    let mut order = backend.zeros(graph.vertices)?;
-    let short_rows = B::len(graph.indices) / SHORT_ROWS <= graph.vertices;
+    order_by(backend, &InWhole { backend, graph })
+}
+
+/// The order of a graph that `sweeps` traverses; the order's memory is the backend's.
+pub(super) fn order_by<B: Backend, S: Sweeps<B>>(backend: &B, sweeps: &S) -> Result<B::Vec<u32>> {
+    let mut order = backend.zeros(sweeps.vertices())?;
+    let short_rows = sweeps.neighbours() / SHORT_ROWS <= sweeps.vertices();
     let mut start = 0;
     let mut components = Vec::new();
-    let FirstSweeps { sweeps, others: known } = backend.cuthill_mckee_first(graph, &mut order)?;
-    for sweep in sweeps {
+    let FirstSweeps { sweeps: first, others: known } = sweeps.first(&mut order)?;
+    for sweep in first {
         // A root of lowest degree that sees its whole component sees a clique: all orders are alike.
         if sweep.height > 1 {
             let count = if sweep.vertices < MANY_VERTICES { 1 } else { 3 };
@@ -141,7 +189,7 @@ pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>)
     let mut orders = Vec::new();
     loop {
         let mut rounds = Vec::new();
-        for _ in 0..B::TRAVERSALS_AT_ONCE {
+        for _ in 0..S::AT_ONCE {
             let round: Vec<_> = components.iter_mut().map(Component::next).collect();
             if round.iter().any(Option::is_some) {
                 rounds.push(round);
@@ -161,7 +209,7 @@ pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>)
             orders.push(backend.zeros(room)?);
         }
         let calls = again.iter().map(Again::roots).zip(orders.iter_mut().map(|order| &mut **order));
-        let mut swept = backend.cuthill_mckee_several(graph, calls.collect())?.into_iter().zip(&orders);
+        let mut swept = sweeps.several(calls.collect())?.into_iter().zip(&orders);
         for round in rounds {
             let (sweeps, swept_order) = match known_of(&round) {
                 Some((sweep, order)) => (vec![*sweep], order),

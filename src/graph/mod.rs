@@ -17,6 +17,7 @@
 //! | `adjacency` | the graph of a matrix, borrowed where the pattern is symmetric, that of A + A^T where it is not |
 //! | `levels` | breadth-first levels and parents, connected components |
 //! | `spread` | breadth-first levels of a graph whose vertices are spread over several parts |
+//! | `spread_order` | reverse Cuthill-McKee of such a graph |
 //! | `peripheral` | pseudo-peripheral vertices |
 //! | `cuthill_mckee` | reverse Cuthill-McKee |
 //! | `benefit` | whether renumbering can pay, told before it is done |
@@ -37,6 +38,7 @@ mod peripheral;
 mod permutation;
 mod permute;
 mod spread;
+mod spread_order;
 
 pub use adjacency::Adjacency;
 pub use benefit::{Benefit, predicted_benefit, predicted_benefit_on};
@@ -50,3 +52,4 @@ pub use peripheral::{Criterion, PseudoPeripheral, pseudo_peripheral, pseudo_peri
 pub use permutation::Permutation;
 pub use permute::{permute_symmetric, permute_symmetric_on};
 pub use spread::{SpreadGraph, SpreadLevels, vertex_parts};
+pub use spread_order::spread_reverse_cuthill_mckee;

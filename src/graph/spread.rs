@@ -190,7 +190,7 @@ fn pulls(vertices: usize, neighbours: usize, edges: usize, left: usize, open: us
 }
 
 /// What every part has told.
-fn told_by_all<B: GraphSteps + VectorOps, C: Communicator<B>, const N: usize>(
+pub(super) fn told_by_all<B: VectorOps, C: Communicator<B>, const N: usize>(
     space: &Space<B, C>,
     own: [u64; N],
 ) -> Result<Vec<[u64; N]>> {

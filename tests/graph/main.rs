@@ -15,8 +15,9 @@ use residua::generate::{RmatKind, poisson3d, rmat};
 use residua::graph::{
     Adjacency, Permutation, SpreadGraph, bandwidth, bandwidth_permuted, bfs, bfs_from, connected_components,
     ordering, permute_symmetric, predicted_benefit, profile, profile_permuted, pseudo_peripheral,
-    reverse_cuthill_mckee, vertex_parts,
+    reverse_cuthill_mckee, spread_reverse_cuthill_mckee, vertex_parts,
 };
+use residua::spread::even_parts;
 use residua::{Error, Host};
 use std::collections::BTreeSet;
 use twins::*;
@@ -446,12 +447,38 @@ fn a_graph_on_several_parts_has_the_levels_of_the_whole() {
 }
 
 #[test]
+fn the_order_of_a_graph_on_several_parts_is_that_of_the_whole() {
+    let graphs = [
+        poisson3d(17, 5, 9).unwrap(),
+        rmat(3000, 8, RmatKind::Symmetric, 5).unwrap(),
+        rmat(31, 1, RmatKind::Symmetric, 1).unwrap(),
+        cases::graph(300, (1..300).map(|k| (k - 1, k))),
+        cases::graph(500, (1..500).filter(|k| k % 50 != 0).map(|k| (k - 1, k))),
+        cases::graph(200, (1..200).map(|k| (0, k))),
+    ];
+    for a in &graphs {
+        let expected = reverse_cuthill_mckee(a).unwrap();
+        for parts in [1, 2, 3, 7] {
+            let rows = even_parts(a.rows(), parts);
+            let found = on_parts(parts, |space| {
+                let own = rows[space.communicator().part()].clone();
+                spread_reverse_cuthill_mckee(&space, a, own).unwrap()
+            });
+            assert!(found.iter().all(|found| *found == expected), "{} vertices, {parts} parts", a.rows());
+        }
+        assert!(spread_reverse_cuthill_mckee(&Space::new(Host), a, 0..a.rows()).unwrap() == expected);
+    }
+}
+
+#[test]
 fn parts_of_a_graph_that_do_not_fit_are_refused_by_all() {
     let a = poisson3d(10, 10, 1).unwrap();
     for rows in [[0..40, 40..100], [0..32, 64..100], [0..64, 32..100], [0..64, 64..96], [0..64, 64..101]] {
         let refused = on_parts(2, |space| {
             let own = rows[space.communicator().part()].clone();
-            SpreadGraph::new(space, &a, own).is_err()
+            let order = spread_reverse_cuthill_mckee(&space, &a, own.clone());
+            order.is_err() == (own != (0..40) && own != (40..100))
+                && SpreadGraph::new(space, &a, own).is_err()
         });
         assert_eq!(refused, [true, true], "{rows:?}");
     }
