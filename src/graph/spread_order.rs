@@ -1,7 +1,7 @@
 //! Reverse Cuthill-McKee of a graph whose vertices are spread over several parts: the order of the whole graph.
 //!
 //! ```text
-//! frontier, in order, known to all     each part: (place, neighbour) for neighbours of its own vertices not reached yet
+//! frontier, in order, known to all     each part: (place, neighbour) of its own vertices that nothing reached yet
 //! gathered by all                      sorted by (first place, degree, number): the next frontier, the same on all
 //! ```
 //!
