@@ -1,8 +1,9 @@
 //! How many iterations conjugate gradients are likely to take on a mesh, from a sample of the rows of its matrix.
 
 use super::forecast::plain_bytes;
-use crate::backend::Backend;
+use crate::backend::{Backend, GraphSteps, UNREACHED};
 use crate::error::Result;
+use crate::graph::Adjacency;
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
 
@@ -32,6 +33,11 @@ const BANDWIDTH: f64 = 3e12;
 /// By how much the one has to be faster by forecast.
 const MARGIN: f64 = 1.25;
 
+/// Magnitudes of the sums of rows, as a part of the sums of magnitudes, from which on conjugate gradients are expected
+/// to be soon done on a mesh of any size: 1 of mass matrices, next to nothing of what has constants near its null
+/// space.
+const SOON_DONE: f64 = 0.02;
+
 /// What a sample of rows tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Mesh {
@@ -41,6 +47,10 @@ pub(super) struct Mesh {
     bandwidth: usize,
     /// Decades between the tenth part of the diagonal's entries that is smallest and that which is largest.
     decades: f64,
+    /// Mean of |sum of a row| over its sum of magnitudes.
+    row_sums: f64,
+    /// Edges of the longest of the shortest ways that were walked.
+    walked: usize,
 }
 
 impl Mesh {
@@ -48,24 +58,62 @@ impl Mesh {
     pub(super) fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let rows = a.rows();
         let (mut bandwidth, mut diagonal) = (0, Vec::new());
+        let (mut of_sums, mut seen) = (0.0, 0);
         let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
         let windows: Vec<_> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
         for (start, window) in windows.iter().map(|rows| rows.start).zip(a.windows(backend, &windows)?) {
-            for (i, j, value) in window.iter() {
-                let row = start + i;
-                bandwidth = bandwidth.max(row.abs_diff(j));
-                if row == j {
-                    diagonal.push(value.abs().to_f64());
+            for i in 0..window.rows() {
+                let (columns, values) = window.row(i);
+                let (mut sum, mut magnitudes) = (V::zero(), 0.0);
+                for (&j, &value) in columns.iter().zip(values) {
+                    let apart = (start + i).abs_diff(j as usize);
+                    bandwidth = bandwidth.max(apart);
+                    if apart == 0 {
+                        diagonal.push(value.abs().to_f64());
+                    }
+                    sum += value;
+                    magnitudes += value.abs().to_f64();
                 }
+                if magnitudes > 0.0 {
+                    of_sums += sum.abs().to_f64() / magnitudes;
+                }
+                seen += 1;
             }
         }
-        Ok(Self { rows, nonzeros: a.nonzeros(), bandwidth, decades: decades(diagonal) })
+        let (decades, row_sums) = (decades(diagonal), of_sums / f64::from(seen.max(1)));
+        Ok(Self { rows, nonzeros: a.nonzeros(), bandwidth, decades, row_sums, walked: 0 })
+    }
+
+    /// The same with the length of a way through the mesh, whatever the order of its rows: from a node to the farthest
+    /// from it, and from there on. It costs a few products in that order, so nothing is walked where conjugate
+    /// gradients may be soon done.
+    pub(super) fn walk<V: Scalar, B: GraphSteps>(self, backend: &B, a: &Csr<V, B>) -> Result<Self> {
+        if self.rows == 0 || self.row_sums.is_nan() || self.row_sums > SOON_DONE {
+            return Ok(self);
+        }
+        let graph = Adjacency::on(backend, a)?;
+        let mut levels = backend.buffer(self.rows)?;
+        let from = |vertex: u32, levels: &mut B::Vec<u32>| {
+            backend.bfs(graph.parts(), &*backend.upload(vec![vertex])?, levels)
+        };
+        let first = from(0, &mut levels)?;
+        // Twice as far is the farthest that any two are apart.
+        let most = Self { walked: 2 * first, ..self };
+        if !most.wants_levels::<V>(None) {
+            return Ok(Self { walked: first.saturating_sub(1), ..self });
+        }
+        let levels_of = backend.download(&levels)?;
+        let farthest = (0_u32..).zip(&levels_of).filter(|&(_, &level)| level != UNREACHED);
+        let (farthest, _) =
+            farthest.max_by_key(|&(number, &level)| (level, u32::MAX - number)).unwrap_or((0, &0));
+        let second = from(farthest, &mut levels)?;
+        Ok(Self { walked: second.max(first).saturating_sub(1), ..self })
     }
 
     /// Iterations of conjugate gradients with the diagonal. No way between two nodes is shorter than the rows between
     /// them over the bandwidth, and what happens at one end of a mesh takes as many iterations to be felt at the other.
     fn iterations(&self) -> f64 {
-        let way = self.rows as f64 / self.bandwidth.max(1) as f64;
+        let way = f64::max(self.rows as f64 / self.bandwidth.max(1) as f64, self.walked as f64);
         AN_EDGE * way * (1.0 + A_DECADE * self.decades)
     }
 
@@ -94,7 +142,8 @@ fn decades(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::backend::Host;
-    use crate::generate;
+    use crate::random::Random;
+    use crate::{generate, graph};
 
     /// Seconds that a device takes for a setup.
     fn device(rows: f64) -> Option<f64> {
@@ -104,23 +153,51 @@ mod tests {
     #[test]
     fn multigrid_at_once_on_large_meshes_in_the_plane_and_not_on_small_ones_or_in_space() {
         // A triangulation of 10^6 points, coefficients over two decades, behind reverse Cuthill-McKee: 1670 iterations.
-        let mesh = Mesh { rows: 1_000_000, nonzeros: 7_000_000, bandwidth: 1500, decades: 1.6 };
+        let known = Mesh { rows: 0, nonzeros: 0, bandwidth: 0, decades: 0.0, row_sums: 0.0, walked: 0 };
+        let mesh = Mesh { rows: 1_000_000, nonzeros: 7_000_000, bandwidth: 1500, decades: 1.6, ..known };
         assert!(mesh.wants_levels::<f64>(device(1e6)) && mesh.wants_levels::<f64>(None));
         // In random order nothing is known.
         assert!(!Mesh { bandwidth: 999_000, ..mesh }.wants_levels::<f64>(None));
         // 7 points, 128^3 and 256^3: 316 and 518 iterations.
         for side in [128_usize, 256] {
             let rows = side.pow(3);
-            let grid = Mesh { rows, nonzeros: 7 * rows, bandwidth: side * side, decades: 0.0 };
+            let grid = Mesh { rows, nonzeros: 7 * rows, bandwidth: side * side, ..known };
             assert!(!grid.wants_levels::<f64>(device(rows as f64)), "{side}");
         }
+    }
+
+    #[test]
+    fn the_way_through_a_mesh_in_random_order_is_walked() {
+        let a = generate::anisotropic2d(90, 2400, 0.5).unwrap();
+        let mut random = Random::new(3);
+        let mut order: Vec<u32> = (0..a.rows() as u32).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.below(last as u64 + 1) as usize);
+        }
+        let order = graph::Permutation::from_new_to_old(order).unwrap();
+        let a = graph::permute_symmetric(&a, &order).unwrap();
+        let mesh = Mesh::of(&Host, &a).unwrap();
+        assert!(!mesh.wants_levels::<f64>(None), "{mesh:?}");
+        let walked = mesh.walk(&Host, &a).unwrap();
+        assert!(walked.wants_levels::<f64>(None), "{walked:?}");
+        // From corner to corner.
+        assert_eq!(walked.walked, 89 + 2399);
+        // Conjugate gradients on a mass matrix are done soon, and nobody walks.
+        let mass = generate::wathen(60, 60, 1).unwrap();
+        let mesh = Mesh::of(&Host, &mass).unwrap();
+        assert!(mesh.row_sums > 0.1 && mesh.walk(&Host, &mass).unwrap().walked == 0, "{mesh:?}");
+        // Space is short of ways: one walk tells that.
+        let cube = generate::poisson3d(30, 30, 30).unwrap();
+        let mesh = Mesh::of(&Host, &cube).unwrap().walk(&Host, &cube).unwrap();
+        assert!(mesh.walked <= 87 && !mesh.wants_levels::<f64>(None), "{mesh:?}");
     }
 
     #[test]
     fn bandwidth_and_contrast_of_a_sample() {
         let a = generate::poisson2d(300, 200).unwrap();
         let mesh = Mesh::of(&Host, &a).unwrap();
-        assert_eq!(mesh, Mesh { rows: 60_000, nonzeros: a.nonzeros(), bandwidth: 300, decades: 0.0 });
+        assert_eq!((mesh.rows, mesh.nonzeros, mesh.bandwidth), (60_000, a.nonzeros(), 300));
+        assert_eq!((mesh.decades, mesh.walked), (0.0, 0));
         assert!((decades((0..100).map(|i| f64::powi(10.0, i / 10)).collect()) - 8.0).abs() < 1e-9);
         assert_eq!(decades(vec![0.0, 0.0, 1.0]), 0.0);
         assert_eq!(decades(Vec::new()), 0.0);

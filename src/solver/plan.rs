@@ -500,7 +500,12 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         let start = Instant::now();
         let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
-        let levels = if Mesh::of(backend, a)?.wants_levels::<T>(setup) {
+        let mut mesh = Mesh::of(backend, a)?;
+        if setup.is_none() && !mesh.wants_levels::<T>(setup) {
+            // On a device the order is a good one by now, or does not matter.
+            mesh = mesh.walk(backend, a)?;
+        }
+        let levels = if mesh.wants_levels::<T>(setup) {
             // As above.
             Levels::new(backend, a, (Default::default(), Method::Cg), None).ok()
         } else {

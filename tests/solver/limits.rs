@@ -122,6 +122,18 @@ fn multigrid_behind_a_factorisation_is_not_set_up() {
 }
 
 #[test]
+fn multigrid_at_once_on_a_long_mesh_in_random_order() {
+    let a = shuffled(&generate::anisotropic2d(90, 2400, 0.5).unwrap());
+    let solver = Solver::builder().build_on(&Host, a).unwrap();
+    let first = &solver.trail().stages[0];
+    assert_eq!(first.preconditioner.to_string(), "amg", "{first:?}");
+    // As many unknowns of which none is far from another.
+    let a = shuffled(&generate::poisson3d(60, 60, 60).unwrap());
+    let solver = Solver::builder().build_on(&Host, a).unwrap();
+    assert_eq!(solver.trail().stages[0].preconditioner.to_string(), "jacobi");
+}
+
+#[test]
 fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
     let a = generate::quadratic_program(6000, 2000, 1e6, 1).unwrap();
     let b = noise(a.rows(), 2);
