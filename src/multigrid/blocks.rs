@@ -1,11 +1,15 @@
 //! Small blocks of strongly coupled unknowns, and their inverses.
 
+use super::MultigridBackend;
 use crate::backend::{
-    Backend, CoarseningSteps, Conversions, CsrPattern, Host, NO_GROUP, Offsets, offsets_of,
+    Backend, CoarseningSteps, Conversions, CsrPattern, Host, NO_GROUP, Offsets, RowFacts, VectorOps,
+    offsets_of,
 };
 use crate::error::Result;
-use crate::matrix::{Csr, multiply};
-use crate::scalar::Scalar;
+use crate::matrix::{Csr, add, multiply};
+use crate::random::Random;
+use crate::scalar::{Real, Scalar};
+use num_traits::{Float, Zero};
 
 /// Passes of matching: each doubles the blocks, so that they have about 8 unknowns.
 const PASSES: usize = 3;
@@ -21,6 +25,17 @@ const STRONG: f64 = 0.5001;
 
 /// Rows with such a coupling, as a part of all, from which on blocks pay: measured on meshes, grids and a power grid.
 const MANY: f64 = 0.05;
+
+/// The part of A's diagonal that is added to blocks before they are inverted: what is next to singular, as the blocks
+/// of flat elements are, has an inverse in single precision then.
+const ADDED: f64 = 0.02;
+
+/// Steps of the power method for the largest eigenvalue, and what its result, which is a lower bound, is multiplied by.
+const POWERS: usize = 12;
+const ABOVE: f64 = 1.1;
+
+/// Different entries of the vector that the power method starts from.
+const STARTS: usize = 1 << 12;
 
 /// What the smoothing of a matrix is scaled by, before it is known whether blocks pay.
 pub(super) struct Scales<T: Scalar, B: Backend> {
@@ -53,11 +68,8 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         backend.scaled_sums(a.parts(), &of_diagonal, STRONG, sums, &mut strong)
     }
 
-    /// The inverses of blocks of about 8 strongly coupled unknowns, each with the sums of the magnitudes of what is
-    /// outside added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A
-    /// exceeds 1 (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on
-    /// Scientific Computing 33, 2011).
-    pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>) -> Result<Blocks<T, B>> {
+    /// Blocks of about 8 strongly coupled unknowns, whose inverses are still to come.
+    pub(super) fn blocks(&self, backend: &B, a: &Csr<T, B>) -> Result<Blocks<T, B>> {
         let n = a.rows();
         let parts = a.parts();
         let (mut indices, mut weights) = (backend.buffer(a.nonzeros())?, backend.buffer(a.nonzeros())?);
@@ -72,10 +84,40 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         let (offsets, entries) = offsets_of(backend, &lengths)?;
         let (indices, values) = (backend.buffer(entries)?, backend.buffer(entries)?);
         let inverses = Csr::from_parts_unchecked(n, n, offsets, indices, values);
-        let mut blocks = Blocks { inverses, starts, members };
+        Ok(Blocks { inverses, starts, members })
+    }
+
+    /// The inverses of these blocks, each with the sums of the magnitudes of what is
+    /// outside added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A
+    /// exceeds 1 (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on
+    /// Scientific Computing 33, 2011).
+    pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>) -> Result<Blocks<T, B>> {
+        let mut blocks = self.blocks(backend, a)?;
         blocks.invert(backend, a, &self.of_diagonal)?;
         Ok(blocks)
     }
+}
+
+/// A with [`ADDED`] of its diagonal added to it; none where the diagonal is not positive.
+fn with_more_diagonal<T: Scalar, B: CoarseningSteps + RowFacts>(
+    backend: &B,
+    a: &Csr<T, B>,
+) -> Result<Option<Csr<T, B>>> {
+    let n = a.rows();
+    let (mut reciprocals, mut rounded) = (backend.buffer::<T::Real>(n)?, backend.buffer::<f32>(0)?);
+    let mut found = backend.buffer::<u32>(3)?;
+    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut reciprocals, &mut rounded, &mut found)?;
+    if backend.value(B::part(&found, 0..1))? != u32::MAX {
+        return Ok(None);
+    }
+    let (mut offsets, mut indices) = (backend.buffer::<u32>(n + 1)?, backend.buffer::<u32>(n)?);
+    let mut values = backend.buffer(n)?;
+    backend.sequence::<u32>(&mut offsets)?;
+    backend.sequence::<u32>(&mut indices)?;
+    backend.fill(T::from_f64(ADDED), &mut values)?;
+    backend.divide_by_column(&indices, &reciprocals, &mut values)?;
+    let more = Csr::from_parts_unchecked(n, n, Offsets::Narrow(offsets), indices, values);
+    add(backend, T::one(), a, T::one(), &more).map(Some)
 }
 
 /// Blocks of unknowns, and their inverses as a matrix.
@@ -88,8 +130,8 @@ pub(super) struct Blocks<T: Scalar, B: Backend> {
 }
 
 impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
-    /// The inverses for new values of A.
-    pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+    /// The inverses for values of A, of which [`Scales::block_inverses`] tells.
+    pub(super) fn renew_bounded(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let mut scales = backend.buffer(a.rows())?;
         backend.diagonal_scales(a.parts(), &mut scales)?;
         self.invert(backend, a, &scales)
@@ -107,11 +149,61 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         backend.group_inverses(a.parts(), members, scales, offsets, indices, values)
     }
 
+    /// Bytes of all of it.
     pub(super) fn storage_bytes(&self) -> usize {
         self.inverses.storage_bytes()
             + B::len(&self.members) * size_of::<u32>()
             + self.starts.as_ref().bytes()
     }
+}
+
+impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
+    /// The inverses for new values of A, and a bound of the eigenvalues of this matrix times A. Where the diagonal is
+    /// positive they are those of nearly A's own blocks, and the bound an estimate, times [`ABOVE`]; else the bound is
+    /// 1, as of [`Scales::block_inverses`].
+    pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<f64> {
+        match with_more_diagonal(backend, a)? {
+            Some(more) => {
+                let nothing = backend.zeros(a.rows())?;
+                self.invert(backend, &more, &nothing)?;
+                self.largest_eigenvalue(backend, a)
+            }
+            None => self.renew_bounded(backend, a).map(|()| 1.0),
+        }
+    }
+
+    /// The largest eigenvalue of this matrix times A by the power method, times [`ABOVE`], from a vector that looks
+    /// random, the same one each time.
+    fn largest_eigenvalue(&self, backend: &B, a: &Csr<T, B>) -> Result<f64> {
+        let n = a.rows();
+        let mut random = Random::new(n as u64);
+        let start: Vec<T> = (0..STARTS.min(n)).map(|_| T::from_f64(random.between(-1.0, 1.0))).collect();
+        let start = backend.upload(start)?;
+        let (mut x, mut y) = (backend.buffer::<T>(n)?, backend.buffer::<T>(n)?);
+        for first in (0..n).step_by(STARTS) {
+            let end = n.min(first + STARTS);
+            backend.copy(B::part(&start, 0..end - first), B::part_mut(&mut x, first..end))?;
+        }
+        // Twelve steps grow by less than a decade each, so that nothing need be scaled between them.
+        let mut norms = [T::Real::zero(); 2];
+        for step in 0..POWERS {
+            if step + 1 == POWERS {
+                norms[0] = norm(backend, &x)?;
+            }
+            a.product(backend, T::one(), &x, T::zero(), &mut y)?;
+            self.inverses.product(backend, T::one(), &y, T::zero(), &mut x)?;
+        }
+        norms[1] = norm(backend, &x)?;
+        let largest = ABOVE * (norms[1] / norms[0]).to_f64();
+        Ok(if largest.is_finite() && largest > 0.0 { largest } else { 1.0 / ADDED })
+    }
+}
+
+/// The Euclidean norm.
+fn norm<T: Scalar, B: VectorOps>(backend: &B, x: &B::Slice<T>) -> Result<T::Real> {
+    let mut sum = backend.zeros::<T::Real>(1)?;
+    backend.norm2_squared(x, &mut sum)?;
+    Ok(Float::sqrt(backend.value(&sum)?))
 }
 
 impl<T: Scalar> Blocks<T, Host> {

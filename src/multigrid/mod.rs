@@ -29,7 +29,9 @@
 //! | `cycle` | the way through the levels, on any backend |
 //! | `spread` | levels whose rows are spread over several parts |
 
-use crate::backend::{CoarseningSteps, Conversions, Diagonals, GridSteps, PreconditionSteps, Products};
+use crate::backend::{
+    CoarseningSteps, Conversions, Diagonals, GridSteps, PreconditionSteps, Products, RowFacts,
+};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::{Preconditioner, Workspace};
@@ -67,8 +69,14 @@ const MOST_DENSE: usize = 1200;
 const COARSEST_STEPS: usize = 8;
 
 /// What multigrid asks of a backend: all of its levels are built and multiplied with where the matrix lies.
-pub trait MultigridBackend: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps {}
-impl<B: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps> MultigridBackend for B {}
+pub trait MultigridBackend:
+    Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps + RowFacts
+{
+}
+impl<B> MultigridBackend for B where
+    B: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps + RowFacts
+{
+}
 
 /// M = one cycle: for a Hermitian positive definite A, M is so too, and for others see
 /// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A.
@@ -404,13 +412,19 @@ fn smoother<T: Scalar, B: MultigridBackend>(
     options: &MultigridOptions,
 ) -> Result<Smoother<T, B>> {
     let scales = blocks::Scales::new(backend, a)?;
-    let scaling = if *in_blocks.get_or_insert(scales.blocks_pay) {
-        Scaling::Blocks(scales.block_inverses(backend, a)?)
+    let (scaling, largest) = if *in_blocks.get_or_insert(scales.blocks_pay) {
+        let mut blocks = scales.blocks(backend, a)?;
+        let largest = if options.real_eigenvalues {
+            blocks.renew(backend, a)?
+        } else {
+            blocks.renew_bounded(backend, a).map(|()| 1.0)?
+        };
+        (Scaling::Blocks(blocks), largest)
     } else {
-        Scaling::Diagonal(scales.of_sums)
+        (Scaling::Diagonal(scales.of_sums), 1.0)
     };
     Ok(if options.real_eigenvalues {
-        Smoother::new(scaling, steps, 1.0)
+        Smoother::new(scaling, steps, largest)
     } else {
         Smoother::plain(scaling, steps)
     })

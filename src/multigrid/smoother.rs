@@ -6,7 +6,7 @@ use super::cycle::LevelMatrix;
 use crate::backend::{Backend, ChebyshevStep, Op};
 use crate::error::Result;
 use crate::matrix::Csr;
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
 use num_traits::{One, Zero};
 
 /// What residuals are scaled by.
@@ -33,42 +33,48 @@ struct Step<R> {
 pub(super) struct Smoother<T: Scalar, B: Backend> {
     scaling: Scaling<T, B>,
     steps: Vec<Step<T::Real>>,
+    /// Whether all steps weigh one.
+    plain: bool,
 }
 
 /// Lottes' weights of the corrections of one step and of two.
 const ONE: f64 = 1.125;
 const TWO: [f64; 2] = [1.023_872_875_703_13, 1.264_089_053_710_85];
 
+/// The weights of `steps` steps, 1 at least, for eigenvalues up to `largest`.
+fn chebyshev<R: Real>(steps: usize, largest: f64) -> Vec<Step<R>> {
+    let by = |keep: f64, momentum: f64, step: f64| Step {
+        keep: R::from_f64(keep),
+        momentum: R::from_f64(momentum),
+        step: R::from_f64(step / largest),
+    };
+    // Correction i is (2i - 3) / (2i + 1) times the one before, and the residual by (8i - 4) / (2i + 1).
+    match steps.max(1) {
+        1 => vec![by(1.0, 0.0, ONE * 4.0 / 3.0)],
+        2 => {
+            let keep = TWO[0] + TWO[1] / 5.0;
+            vec![by(1.0, 0.0, 4.0 / 3.0), by(keep, 1.0 - keep, TWO[1] * 12.0 / 5.0)]
+        }
+        more => (1..=more as i32)
+            .map(|i| {
+                let i = f64::from(i);
+                let again = if i == 1.0 { 0.0 } else { (2.0 * i - 3.0) / (2.0 * i + 1.0) };
+                by(1.0 + again, -again, (8.0 * i - 4.0) / (2.0 * i + 1.0))
+            })
+            .collect(),
+    }
+}
+
 impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
     /// `steps` steps, 1 at least, for eigenvalues up to `largest`.
     pub(super) fn new(scaling: Scaling<T, B>, steps: usize, largest: f64) -> Self {
-        let by = |keep: f64, momentum: f64, step: f64| Step {
-            keep: T::Real::from_f64(keep),
-            momentum: T::Real::from_f64(momentum),
-            step: T::Real::from_f64(step / largest),
-        };
-        // Correction i is (2i - 3) / (2i + 1) times the one before, and the residual by (8i - 4) / (2i + 1).
-        let steps = match steps.max(1) {
-            1 => vec![by(1.0, 0.0, ONE * 4.0 / 3.0)],
-            2 => {
-                let keep = TWO[0] + TWO[1] / 5.0;
-                vec![by(1.0, 0.0, 4.0 / 3.0), by(keep, 1.0 - keep, TWO[1] * 12.0 / 5.0)]
-            }
-            more => (1..=more as i32)
-                .map(|i| {
-                    let i = f64::from(i);
-                    let again = if i == 1.0 { 0.0 } else { (2.0 * i - 3.0) / (2.0 * i + 1.0) };
-                    by(1.0 + again, -again, (8.0 * i - 4.0) / (2.0 * i + 1.0))
-                })
-                .collect(),
-        };
-        Self { scaling, steps }
+        Self { scaling, steps: chebyshev(steps, largest), plain: false }
     }
 
     /// `steps` steps of the plain iteration, x += D^-1 (b - A x): for eigenvalues that need not be real.
     pub(super) fn plain(scaling: Scaling<T, B>, steps: usize) -> Self {
         let step = Step { keep: T::Real::one(), momentum: T::Real::zero(), step: T::Real::one() };
-        Self { scaling, steps: vec![step; steps.max(1)] }
+        Self { scaling, steps: vec![step; steps.max(1)], plain: true }
     }
 
     /// x from zero; `other` and `t` are for the steps between.
@@ -169,7 +175,11 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
     pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         match &mut self.scaling {
             Scaling::Diagonal(sums) => Scales::sums_again(backend, a, sums),
-            Scaling::Blocks(blocks) => blocks.renew(backend, a),
+            Scaling::Blocks(blocks) if self.plain => blocks.renew_bounded(backend, a),
+            Scaling::Blocks(blocks) => {
+                self.steps = chebyshev(self.steps.len(), blocks.renew(backend, a)?);
+                Ok(())
+            }
         }
     }
 
