@@ -19,6 +19,7 @@
 //! | `strength` | which couplings are strong, and the matrix without the others |
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
 //! | `tentative` | P before smoothing, from near-null vectors |
+//! | `energy` | P of least energy |
 //! | `setup` | levels from the finest to the coarsest |
 //! | `again` | the same levels for new values |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
@@ -42,6 +43,7 @@ mod aggregate;
 mod blocks;
 mod cycle;
 mod dense;
+mod energy;
 mod grid;
 mod independent;
 mod modes;
@@ -56,7 +58,7 @@ use again::{Kept, NewLevel};
 use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
-pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Smoothing};
+pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
 use setup::{Hierarchy, Matrices, Plan};
 use smoother::{Scaling, Smoother};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
@@ -210,6 +212,12 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             return Ok(this);
         }
         check_finite(backend, a)?;
+        let of_energy = options.prolongation == Prolongation::LeastEnergy;
+        if of_energy && (options.unknowns_a_node > 1 || near_null.is_some() || !options.real_eigenvalues) {
+            let what = "a prolongation of least energy for nodes of several unknowns, given vectors, or a matrix that \
+                        is not Hermitian";
+            return Err(Error::Unsupported(what.into()));
+        }
         if options.is_narrow::<T>() && options.unknowns_a_node == 1 && near_null.is_none() {
             let hierarchy = Hierarchy::new(backend, a.to_rounded(backend)?, None, options)?;
             let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
@@ -487,7 +495,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         let finest = self.facts.levels[0];
         Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        if self.facts.grid {
+        if self.facts.grid || self.options.prolongation == Prolongation::LeastEnergy {
             *self = Self::new(backend, a, &self.options)?;
             return Ok(());
         }

@@ -18,6 +18,20 @@ pub enum Smoothing {
     Blocks,
 }
 
+/// How prolongations are made from aggregates, where these are no boxes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Prolongation {
+    /// Smoothed once, along strong couplings.
+    #[default]
+    Smoothed,
+    /// Of little energy: each row has aggregates that two strong couplings lead to, 8 at most, with values that a few
+    /// steps of an iteration bring near those of least energy. It is worked out on the CPU, and takes a third fewer
+    /// iterations on meshes with flat elements. For Hermitian matrices whose nodes have one unknown, without given
+    /// vectors.
+    LeastEnergy,
+}
+
 /// Choices for [`Multigrid`](super::Multigrid). The defaults suit scalar problems.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -28,6 +42,8 @@ pub struct MultigridOptions {
     pub unknowns_a_node: usize,
     /// What residuals are scaled by in smoothing.
     pub smoothing: Smoothing,
+    /// How prolongations are made, where aggregates are no boxes.
+    pub prolongation: Prolongation,
     /// Steps of smoothing before and after the correction; without, two where the eigenvalues of A are real, else
     /// three: plain steps damp less, and upwind differences at a cell Peclet number of 100 on 64^3 points took 52
     /// iterations with two and 37 with three.
@@ -55,6 +71,7 @@ impl Default for MultigridOptions {
             strength: 0.25,
             unknowns_a_node: 1,
             smoothing: Smoothing::Auto,
+            prolongation: Prolongation::Smoothed,
             steps: None,
             coarsest_rows: 400,
             most_entries: 3.0,
@@ -84,6 +101,13 @@ impl MultigridOptions {
     #[must_use]
     pub fn smoothing(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
+        self
+    }
+
+    /// Sets [`MultigridOptions::prolongation`].
+    #[must_use]
+    pub fn prolongation(mut self, prolongation: Prolongation) -> Self {
+        self.prolongation = prolongation;
         self
     }
 

@@ -1,9 +1,10 @@
 //! From a matrix to its hierarchy, where the matrix lies.
 
 use super::aggregate::Aggregates;
+use super::energy::{WEAKER, of_least_energy};
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{Groups, NearNull, Parts, tentative};
-use super::{LevelFacts, MultigridOptions};
+use super::{LevelFacts, MultigridOptions, Prolongation};
 use crate::backend::{CoarseningSteps, Conversions, copied};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
@@ -64,10 +65,12 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
             None => NearNull::constant(backend, a.rows(), &nodes)?,
         };
         let mut this = Self { levels: Vec::new(), coarsest: a, plans: Vec::new() };
+        let of_energy = options.prolongation == Prolongation::LeastEnergy;
+        let strength = options.strength * if of_energy { WEAKER } else { 1.0 };
         let mut entries = finest;
         while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
-            let graph = strong_couplings(backend, a, &nodes, options.strength)?;
+            let graph = strong_couplings(backend, a, &nodes, strength)?;
             let aggregates = Aggregates::new(backend, &graph)?;
             let count = nodes.count(a.rows());
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
@@ -79,6 +82,12 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
             }
             let strong = graph.parts().pattern();
             let smoothed = match (&near_null, &coarse_null) {
+                (NearNull::One(vector), NearNull::One(norms)) if of_energy => {
+                    let of = backend.download(&aggregates.of)?;
+                    let (vector, norms) = (backend.download(vector)?, backend.download(norms)?);
+                    let (a, graph) = (a.to_host(backend)?, graph.to_host(backend)?);
+                    of_least_energy(&a, &graph, &of, &vector, &norms).into_backend(backend)?
+                }
                 (NearNull::One(vector), NearNull::One(norms)) => {
                     let parts = Parts::<T, B> { of: &*aggregates.of, vector: &**vector, norms: &**norms };
                     parts.smoothed(backend, a, strong, OMEGA, None)?

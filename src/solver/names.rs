@@ -2,7 +2,7 @@
 //! command spells it.
 
 use crate::error::{Error, Result};
-use crate::multigrid::{MultigridOptions, Smoothing};
+use crate::multigrid::{MultigridOptions, Prolongation, Smoothing};
 use std::fmt;
 use std::str::FromStr;
 
@@ -197,6 +197,8 @@ pub struct MultigridChoice {
     pub unknowns: usize,
     /// `smoothing`: `auto`, `diagonal` or `blocks`.
     pub smoothing: Smoothing,
+    /// `prolongation`: `smoothed` or `least-energy`.
+    pub prolongation: Prolongation,
     /// `precision`: `single` for half the precision, or `double` for that of the solve.
     pub narrow: bool,
     /// `boxes`: `yes` or `no`, whether grids get boxes of points as aggregates.
@@ -205,17 +207,24 @@ pub struct MultigridChoice {
 
 impl Default for MultigridChoice {
     fn default() -> Self {
-        Self { steps: None, unknowns: 0, smoothing: Smoothing::Auto, narrow: true, boxes: true }
+        Self {
+            steps: None,
+            unknowns: 0,
+            smoothing: Smoothing::Auto,
+            prolongation: Prolongation::Smoothed,
+            narrow: true,
+            boxes: true,
+        }
     }
 }
 
 impl MultigridChoice {
     /// As the hierarchy takes it.
     pub(super) fn options(self) -> MultigridOptions {
-        let Self { steps, unknowns, smoothing, narrow, boxes } = self;
+        let Self { steps, unknowns, smoothing, prolongation, narrow, boxes } = self;
         let mut options = MultigridOptions::default().unknowns_a_node(unknowns.max(1));
         options.steps = steps;
-        options.smoothing(smoothing).narrow(narrow).boxes(boxes)
+        options.smoothing(smoothing).prolongation(prolongation).narrow(narrow).boxes(boxes)
     }
 }
 
@@ -237,6 +246,8 @@ impl FromStr for MultigridChoice {
                 ("smoothing", _, "auto") => choice.smoothing = Smoothing::Auto,
                 ("smoothing", _, "diagonal") => choice.smoothing = Smoothing::Diagonal,
                 ("smoothing", _, "blocks") => choice.smoothing = Smoothing::Blocks,
+                ("prolongation", _, "smoothed") => choice.prolongation = Prolongation::Smoothed,
+                ("prolongation", _, "least-energy") => choice.prolongation = Prolongation::LeastEnergy,
                 ("precision", _, "single") => choice.narrow = true,
                 ("precision", _, "double") => choice.narrow = false,
                 ("boxes", _, "yes") => choice.boxes = true,
@@ -244,7 +255,7 @@ impl FromStr for MultigridChoice {
                 _ => {
                     return refused(
                         "choose of steps=1..64, unknowns=auto|1..64, smoothing=auto|diagonal|blocks, \
-                         precision=single|double, boxes=yes|no",
+                         prolongation=smoothed|least-energy, precision=single|double, boxes=yes|no",
                     );
                 }
             }
@@ -266,6 +277,9 @@ impl fmt::Display for MultigridChoice {
         if self.smoothing != default.smoothing {
             let blocks = self.smoothing == Smoothing::Blocks;
             all.push(format!("smoothing={}", if blocks { "blocks" } else { "diagonal" }));
+        }
+        if self.prolongation != default.prolongation {
+            all.push("prolongation=least-energy".into());
         }
         if !self.narrow {
             all.push("precision=double".into());
@@ -355,9 +369,11 @@ mod tests {
     fn names_come_back_as_they_were_typed() {
         let names =
             ["auto", "none", "jacobi", "block-jacobi", "block-jacobi:3", "fsai", "chebyshev:5", "amg"];
-        for name in
-            names.into_iter().chain(["amg:steps=1,unknowns=3,smoothing=blocks,precision=double,boxes=no"])
-        {
+        let of_levels = [
+            "amg:steps=1,unknowns=3,smoothing=blocks,precision=double,boxes=no",
+            "amg:prolongation=least-energy,boxes=no",
+        ];
+        for name in names.into_iter().chain(of_levels) {
             assert_eq!(name.parse::<PreconditionerChoice>().unwrap().to_string(), name);
         }
         assert_eq!(

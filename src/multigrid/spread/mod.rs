@@ -26,7 +26,7 @@ use self::rows::{Halo, gathered};
 pub(crate) use self::slabs::{planes, seeming_grid, some_distances};
 use super::blocks::Scales;
 use super::cycle::{Coarsest, Cycle, Gathered, Level, LevelMatrix, Stored, Transfer};
-use super::options::{MultigridFacts, MultigridOptions, Smoothing};
+use super::options::{MultigridFacts, MultigridOptions, Prolongation, Smoothing};
 use super::setup::Hierarchy;
 use super::smoother::{Scaling, Smoother};
 use super::tentative::NearNull;
@@ -81,6 +81,9 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let (backend, communicator) = (space.backend(), space.communicator());
         if options.unknowns_a_node > 1 {
             return Err(Error::Unsupported("multigrid of nodes of several unknowns on several parts".into()));
+        }
+        if options.prolongation != Prolongation::Smoothed {
+            return Err(Error::Unsupported("prolongations of least energy on several parts".into()));
         }
         let build = Build { space, options };
         let made = |cycle, facts| {
