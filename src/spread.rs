@@ -158,7 +158,7 @@ pub(crate) fn own_columns<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, own: &Rang
         offsets.push(end);
     }
     drop(lengths);
-    let (mut indices, mut values) = (vec![0; end as usize], vec![T::zero(); end as usize]);
+    let (mut indices, mut values) = (Host.zeros(end as usize)?, Host.zeros(end as usize)?);
     let place = |row: usize| offsets[row] as usize;
     let chunks = row_chunks(place, rows.len());
     let parts = split_rows(&chunks, place, &mut indices).into_iter();

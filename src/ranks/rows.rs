@@ -14,7 +14,7 @@
 
 use super::group::Group;
 use crate::assemble::{Arrangement, Stretch, some_rows};
-use crate::backend::{ExchangePlan, NEIGHBOURS};
+use crate::backend::{Backend, ExchangePlan, Host, NEIGHBOURS};
 use crate::error::Result;
 use crate::market::{self, Format, Header, Order, Piece, ReadOptions, Symmetry, Whole};
 use crate::matrix::Csr;
@@ -298,7 +298,7 @@ fn sent<E: Element>(
     send: impl Iterator<Item = E>,
     before: usize,
 ) -> Result<(Vec<E>, Vec<E>)> {
-    let mut all = vec![E::default(); plan.receive.iter().sum()];
+    let mut all = Host.zeros(plan.receive.iter().sum())?;
     let mut own = Vec::with_capacity(plan.send.iter().sum());
     own.extend(send);
     group.exchange_elements(plan, &own, &mut all)?;

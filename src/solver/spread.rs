@@ -26,7 +26,7 @@ use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::multigrid::{planes, seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::parallel::of_stretches;
-use crate::scalar::{Real, Scalar, Symmetry};
+use crate::scalar::{Real, Scalar, Symmetry, Widen};
 use crate::spread::{Spread, balanced_parts};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -49,6 +49,19 @@ fn square_and_curvature<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> (f64, Opti
         })
     });
     (squares.iter().sum(), first.into_iter().flatten().next())
+}
+
+/// Own rows and columns in the format that is chosen for them: its name, why, and what multiplies.
+type StoredAs<T, B> = (&'static str, String, Box<dyn LinearOperator<T, B>>);
+
+fn stored_as<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
+    backend: &B,
+    own: Csr<V, B>,
+    options: &ChoiceOptions,
+) -> Result<StoredAs<T, B>> {
+    let (stored, report) = matrix::choose::<T, V, B>(backend, own, options)?.into_parts();
+    let values = if V::NAME == T::NAME { String::new() } else { format!(", values in {}", V::NAME) };
+    Ok((stored.format(), format!("{report}{values}"), stored))
 }
 
 /// What one part holds.
@@ -226,11 +239,21 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let options = ChoiceOptions::default()
                 .products(expected_products(a.rows(), 1, wishes.max_iterations))
                 .measured(<B as PreconditionSteps>::BYTES_TELL);
-            let (stored, report) = matrix::choose::<T, T, B>(space.backend(), own, &options)?.into_parts();
-            format = Decision::new("format", stored.format(), report.to_string());
+            // As on one process: the same bits of x, from fewer bytes.
+            let narrow = if <B as PreconditionSteps>::BYTES_TELL {
+                Err(own)
+            } else {
+                own.into_narrow(space.backend())?
+            };
+            let (name, why, stored) = match narrow {
+                Ok(narrow) => stored_as::<T, T::Narrow, B>(space.backend(), narrow, &options)?,
+                Err(own) => stored_as::<T, T, B>(space.backend(), own, &options)?,
+            };
+            format = Decision::new("format", name, why);
             Ok(stored)
         };
         let communicator = space.communicator().clone();
+        let start = Instant::now();
         let spread = match given {
             Some(rows) => Spread::stored_rows(space.backend(), communicator, a, rows, store),
             None => Spread::stored(space.backend(), communicator, a, &ranges, store),
@@ -268,7 +291,6 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             device,
             space,
         };
-        let start = Instant::now();
         let Some(rows) = rows else { unreachable!("the rows of this part were stored") };
         solver.list(wishes, (a, rows), given.is_some(), found.hermitian)?;
         solver.seconds.setup = start.elapsed().as_secs_f64();
