@@ -372,3 +372,25 @@ fn multigrid_behind_conjugate_gradients_that_do_not_come_far() {
     assert!(matches!(report.preconditioner, PreconditionerChoice::Multigrid(_)), "{report:?}");
     assert!((101..150).contains(&report.iterations), "{report:?}");
 }
+
+/// A large stencil is not multiplied in CSR, with the same bits in each run, and close to those of CSR.
+#[test]
+fn the_format_that_the_model_takes_gives_the_same_bits_in_each_run() {
+    let a = generate::poisson2d(220, 200).unwrap();
+    let mut random = Random::new(7);
+    let b: Vec<f64> = (0..a.rows()).map(|_| random.unit() - 0.5).collect();
+    let wishes = Solver::<f64>::builder()
+        .method(solver::Method::Cg)
+        .preconditioner(PreconditionerChoice::Jacobi)
+        .reorder(solver::Reorder::None)
+        .tolerance(1e-11);
+    let (x, report) = on_parts(&a, &b, 2, &wishes);
+    let format = report.trail.decisions.iter().find(|decision| decision.subject == "format").unwrap();
+    assert!(format.chosen != "csr", "{}", format.why);
+    let (again, _) = on_parts(&a, &b, 2, &wishes);
+    assert!(x.iter().zip(&again).all(|(x, y)| x.to_bits() == y.to_bits()));
+    let (plain, report) = on_parts(&a, &b, 2, &wishes.clone().format("csr"));
+    assert!(report.trail.decisions.iter().any(|d| d.subject == "format" && d.chosen == "csr"));
+    let largest = plain.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+    assert!(x.iter().zip(&plain).all(|(x, y)| (x - y).abs() < 1e-8 * largest));
+}
