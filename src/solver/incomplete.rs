@@ -14,12 +14,16 @@ use std::any::Any;
 const WORK: f64 = 1e3;
 const WORK_BEFORE_MINRES: f64 = 200.0;
 
+/// The same of factors without fill that take over from iterations with the diagonal: discretised equations take 2 to
+/// 40. A full column takes as many as A has rows.
+const WORK_WITHOUT_FILL: f64 = 100.0;
+
 /// What factors may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     /// Levels of rows without fill.
     pub(super) levels: usize,
-    /// Multiplications for each entry of A with fill.
+    /// Multiplications for each entry of A.
     pub(super) work: f64,
 }
 
@@ -30,6 +34,9 @@ impl Bounds {
     /// Of factors with fill that are a solver's own choice.
     pub(super) const FILL: Self = Self { work: WORK, ..Self::NONE };
     pub(super) const BEFORE_MINRES: Self = Self { work: WORK_BEFORE_MINRES, ..Self::NONE };
+
+    /// Of factors without fill that take over from iterations with the diagonal.
+    pub(super) const TAKES_OVER: Self = Self { work: WORK_WITHOUT_FILL, ..Self::NONE };
 }
 
 /// Factors, and what is told of them.
@@ -69,6 +76,21 @@ impl<T: Scalar, B: SolverBackend> Incomplete<T, B> {
     }
 }
 
+/// Refuses factors without fill that take more than so many multiplications for each entry of A.
+fn check_work<T: Scalar>(a: &Csr<T>, most: f64) -> Result<()> {
+    let behind_diagonal =
+        |k: usize| a.row(k).0.len() - a.row(k).0.partition_point(|&column| column as usize <= k);
+    let right: Vec<usize> = (0..a.rows()).map(behind_diagonal).collect();
+    let of_row = |i: usize| -> usize {
+        a.row(i).0.iter().take_while(|&&k| (k as usize) < i).map(|&k| right[k as usize]).sum()
+    };
+    let work = (0..a.rows()).map(of_row).sum::<usize>() as f64;
+    if work > most * a.nonzeros() as f64 {
+        return Err(Error::Unsupported(format!("factors without fill take {work:.1e} multiplications")));
+    }
+    Ok(())
+}
+
 /// A preconditioner, and what is told of it.
 type Made<T, B> = (Box<dyn Preconditioner<T, B>>, String);
 
@@ -85,6 +107,9 @@ fn made<T: Scalar, B: SolverBackend>(
         ));
     }
     let Some(choice) = choice else {
+        if bounds.work.is_finite() {
+            check_work(&a.to_host(backend)?, bounds.work)?;
+        }
         let m = Ilu::of_levels(backend, a, definite, bounds.levels)?;
         let ((below, above), (shift, failed)) = (m.depth(), m.repairs());
         let mut told = format!("factors without fill, {below} and {above} levels of rows");
@@ -109,4 +134,20 @@ fn made<T: Scalar, B: SolverBackend>(
         told += &format!(", {} pivots replaced", m.replaced());
     }
     Ok((Box::new(m), told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate;
+
+    #[test]
+    fn factors_without_fill_of_our_choice_are_refused_where_a_column_is_full() {
+        let full = check_work(&generate::arrow(3000).unwrap(), WORK_WITHOUT_FILL).unwrap_err().to_string();
+        assert!(full.contains("9.0e6 multiplications"), "{full}");
+        let grid = generate::poisson3d(20, 20, 20).unwrap();
+        check_work(&grid, WORK_WITHOUT_FILL).unwrap();
+        // A row takes three entries of each of three rows before it, fewer at the rim.
+        assert!(check_work(&grid, 9.0 / 7.0).is_ok() && check_work(&grid, 1.0).is_err());
+    }
 }

@@ -350,7 +350,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         };
         let (method, Builder { condition, memory_limit: memory, .. }) = (self.first(), self.wishes);
         let (share, flops, condition, memory) = (None, None, *condition, *memory);
-        let (race, indefinite) = (false, false);
+        let (race, indefinite, takes_over) = (false, false, false);
         Plan {
             method,
             preconditioner,
@@ -363,6 +363,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             condition,
             race,
             indefinite,
+            takes_over,
         }
     }
 

@@ -84,11 +84,15 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     }
 
     /// An incomplete factorisation without fill of a solver's own choice: not where its rows wait for each other.
-    pub(super) fn without_fill<V>(backend: &B, a: &Csr<V, B>, method: Method) -> Result<Self>
+    pub(super) fn without_fill<V>(
+        backend: &B,
+        a: &Csr<V, B>,
+        (method, bounds): (Method, Bounds),
+    ) -> Result<Self>
     where
         V: Scalar + Widen<T>,
     {
-        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL), ..Bounds::NONE };
+        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL), ..bounds };
         Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
     }
 

@@ -24,6 +24,7 @@ const ON: &str = "where a factorisation does not serve";
 const SCALED: &str = "scaled columns: a solution, but not that of least norm";
 const LAST: &str = "a factorisation, where iterations do not serve";
 const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
+const FEWER: &str = "an incomplete factorisation, with which fewer iterations are sooner at their end";
 const FILL: &str = "an incomplete factorisation with fill";
 pub(super) const LEVELS: &str = "conjugate gradients have not come far: multigrid takes few iterations";
 
@@ -45,8 +46,13 @@ impl<B: SolverBackend> Planner<'_, B> {
         let parts = Parts { setup, method, name, options: self.options };
         let race = self.races(n);
         let mut stages = vec![Stage::new(Plan { race, ..plan }, iterated(self.backend, parts)?)];
+        if race && method == Method::Gmres && name == Name::Jacobi {
+            let factors = self.incomplete(n, Name::Ilu, FEWER);
+            stages.push(Stage { plan: Plan { race, takes_over: true, ..factors.plan }, ..factors });
+        }
         if self.begins_with_factors(n) {
-            stages.insert(usize::from(race), self.direct(n, self.quick(n), CHEAP));
+            let place = if race { stages.len() } else { 0 };
+            stages.insert(place, self.direct(n, self.quick(n), CHEAP));
         }
         stages.extend(self.others(n));
         Ok(stages)

@@ -106,6 +106,8 @@ pub(super) struct Plan {
     pub(super) race: bool,
     /// Whether it is only for matrices of which conjugate gradients have told that they are not positive definite.
     pub(super) indefinite: bool,
+    /// Whether it comes only where the iterations before it were given up for it, since it is forecast to shorten them.
+    pub(super) takes_over: bool,
 }
 
 /// A stage, and what it takes once it is set up.
@@ -148,7 +150,10 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
                     return Ok(self.ready.insert(Box::new(made)));
                 }
                 let set_up = |a: &Csr<T, B>| match name {
-                    PreconditionerChoice::Ilu => Setup::without_fill(backend, a, method),
+                    PreconditionerChoice::Ilu => {
+                        let bounds = if self.plan.takes_over { Bounds::TAKES_OVER } else { Bounds::NONE };
+                        Setup::without_fill(backend, a, (method, bounds))
+                    }
                     PreconditionerChoice::Ilut(choice) => {
                         let bounds = if self.plan.indefinite { Bounds::BEFORE_MINRES } else { Bounds::FILL };
                         Setup::with_fill(backend, a, choice, (method, bounds))

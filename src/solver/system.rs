@@ -2,6 +2,7 @@
 //! own.
 
 use super::SolverBackend;
+use super::forecast::of_factors;
 use super::names::{Method, Reorder};
 use super::plan::AS_ASKED;
 use super::report::Decision;
@@ -59,15 +60,24 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         }
     }
 
-    /// Seconds that a factorisation takes at least, of a matrix that suits a method.
-    pub(super) fn least_seconds(&self, method: Method) -> f64 {
-        let nonzeros = match self {
+    fn nonzeros(&self) -> usize {
+        match self {
             Stored::Open(a) => a.nonzeros(),
             Stored::Full(a) => a.nonzeros(),
             Stored::Narrow(a) => a.nonzeros(),
-        };
+        }
+    }
+
+    /// Seconds that a factorisation takes at least, of a matrix that suits a method.
+    pub(super) fn least_seconds(&self, method: Method) -> f64 {
         let is_hermitian = !matches!(method, Method::Gmres | Method::BiCgStab);
-        least_seconds::<T>(self.operator().rows(), nonzeros, is_hermitian)
+        least_seconds::<T>(self.operator().rows(), self.nonzeros(), is_hermitian)
+    }
+
+    /// Seconds to set incomplete factors without fill up, and of an iteration with them which moves so many bytes
+    /// without.
+    pub(super) fn factors_seconds(&self, bytes: f64) -> (f64, f64) {
+        of_factors::<T, B>((self.operator().rows(), self.nonzeros()), bytes)
     }
 
     /// The same matrix in CSR, values of full width: a copy.

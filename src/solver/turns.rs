@@ -18,6 +18,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+const HANDED_OVER: &str = "given up: with incomplete factors fewer are left";
+
 /// Iterations, and the factorisation for which they are given up.
 struct Rivals<'a, T: Scalar, B: SolverBackend> {
     race: Race,
@@ -25,6 +27,8 @@ struct Rivals<'a, T: Scalar, B: SolverBackend> {
     /// Why there is no factorisation.
     refused: Option<String>,
     given_up: bool,
+    /// Whether that was for incomplete factors.
+    handed_over: bool,
 }
 
 /// What a stage is made ready with.
@@ -41,8 +45,14 @@ impl<T: Scalar, B: SolverBackend> Rivals<'_, T, B> {
             self.refused = forecast.err();
             call = self.race.call();
         }
-        self.given_up = call == Call::GiveUp;
+        self.handed_over = call == Call::HandOver;
+        self.given_up = call == Call::GiveUp || self.handed_over;
         self.given_up
+    }
+
+    /// Why they were given up.
+    fn words(&self) -> Option<String> {
+        if self.handed_over { Some(HANDED_OVER.into()) } else { self.race.words() }
     }
 }
 
@@ -62,13 +72,16 @@ struct Course {
     had: Vec<(What, usize)>,
     /// Whether conjugate gradients have told that A is not positive definite.
     indefinite: bool,
+    /// Whether the iterations that came last were given up for incomplete factors, in this solve or in one before.
+    handed_over: bool,
 }
 
 impl Course {
     fn new(first: usize, done: Option<Report>) -> Self {
         let is_definite = |report: &Report| !matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
         let indefinite = done.as_ref().is_some_and(|report| !is_definite(report));
-        Self { last: first, total: done, failed: Vec::new(), refused: None, had: Vec::new(), indefinite }
+        let (failed, had) = (Vec::new(), Vec::new());
+        Self { last: first, total: done, failed, refused: None, had, indefinite, handed_over: false }
     }
 
     fn iterations(&self) -> usize {
@@ -77,6 +90,9 @@ impl Course {
 
     /// Whether a stage is for a matrix like this one. Multigrid is for those of conjugate gradients.
     fn suits(&self, plan: &Plan) -> bool {
+        if plan.takes_over && !self.handed_over {
+            return false;
+        }
         let of_levels = matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
         if self.indefinite { !of_levels } else { !plan.indefinite }
     }
@@ -123,6 +139,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     ) -> Result<SolveReport> {
         let start = Instant::now();
         let mut course = Course::new(first, done);
+        course.handed_over = self.stages.get(first).is_some_and(|stage| stage.plan.takes_over);
         for number in first..self.stages.len() {
             if self.is_due(number, &course) && self.take_turn(number, &mut course, b, x, watch)?.is_break() {
                 break;
@@ -226,7 +243,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let each = ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1;
             let (most, memory) = (share.unwrap_or(left), std::mem::take(&mut self.falls));
             let race = Race::new((plan.method, each), (least, behind[next].forecast), goal, most, memory);
-            Rivals { race, factors: &mut behind[next], refused: None, given_up: false }
+            let takes_over = behind[0].plan.takes_over;
+            let incomplete = takes_over.then(|| self.stored.factors_seconds(ready.bytes(a)));
+            let race = race.with_factors(incomplete);
+            Rivals { race, factors: &mut behind[next], refused: None, given_up: false, handed_over: false }
         });
         // Iterations of a race end where it says so.
         let left = match share {
@@ -253,8 +273,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             if rivals.given_up && report.outcome == Outcome::Interrupted {
                 // It creeps, as what has had its share of the iterations does.
                 report.outcome = Outcome::IterationLimit;
-                remark = with(remark, rivals.race.words());
+                remark = with(remark, rivals.words());
             }
+            course.handed_over = rivals.handed_over;
             course.refused = next.zip(rivals.refused).map(|(next, why)| (number + 1 + next, why));
             self.falls = rivals.race.best;
         }

@@ -5,7 +5,7 @@ use crate::{noise, quick, shuffled, solves, uneven};
 use residua::backend::PreconditionSteps;
 use residua::krylov::Outcome;
 use residua::prelude::*;
-use residua::solver::{PreconditionerChoice, Reorder, SolverBackend};
+use residua::solver::{PreconditionerChoice, Reorder, SolveReport, SolverBackend};
 
 /// A matrix with a wind: not symmetric.
 fn convection(k: usize) -> Csr<f64> {
@@ -114,6 +114,32 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             assert_eq!(solution.history.len(), solution.report.iterations + 1);
         }
     }
+    Ok(())
+}
+
+/// On a CPU; a device takes all of its iterations with the diagonal, since its triangular solves take longer.
+fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let a = residua::generate::convection_diffusion([20, 20, 20], 0.05)?;
+    let b = noise(8000, 5);
+    let mut solver = Solver::builder().build_on(backend, backend.place(csr_copy(&a)))?;
+    let solution = solver.solve(&b)?;
+    assert!(solves(&a, &b, &solution.x, 1e-8));
+    let ran = |report: &SolveReport| -> Vec<_> {
+        let ran = report.trail.stages.iter().filter(|stage| stage.outcome.is_some());
+        ran.map(|stage| (stage.method, stage.preconditioner)).collect()
+    };
+    if <B as PreconditionSteps>::BYTES_TELL {
+        assert!(!ran(&solution.report).contains(&(Method::Gmres, PreconditionerChoice::Ilu)));
+        return Ok(());
+    }
+    let both = [PreconditionerChoice::Jacobi, PreconditionerChoice::Ilu].map(|name| (Method::Gmres, name));
+    assert_eq!(ran(&solution.report), both, "{:?}", solution.report.trail);
+    let told = solution.report.trail.stages[0].remark.clone().unwrap_or_default();
+    assert!(told.contains("with incomplete factors fewer are left"), "{told}");
+    // Another right-hand side begins with them.
+    let again = solver.solve(&noise(8000, 6))?;
+    assert!(solves(&a, &noise(8000, 6), &again.x, 1e-8));
+    assert_eq!(ran(&again.report), both[1..]);
     Ok(())
 }
 
@@ -271,6 +297,7 @@ fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result
 on_every_backend!(
     every_method_solves_what_it_is_for,
     what_suits_is_found,
+    incomplete_factors_take_over,
     a_preconditioner_that_was_named_keeps_its_turn,
     multigrid_in_its_place,
     multigrid_at_once_on_a_long_mesh,
