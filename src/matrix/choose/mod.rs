@@ -229,8 +229,9 @@ where
     Ok(Choice { matrix, report })
 }
 
-/// The share of a product that the model has to promise where nothing is measured.
-const PROMISED: f64 = 0.1;
+/// The share of a product that the model has to promise where nothing is measured. It is fitted to one machine: on
+/// another, diagonals that it promised to save 13 % took 14 to 20 % more (7 points 96^3, two cores of a Xeon).
+const PROMISED: f64 = 0.25;
 
 /// The format that the model has for the fastest, where it is by far.
 fn by_model<T, V, B>(backend: &B, a: Csr<V, B>, best: &Forecast, csr: &Forecast) -> Result<Choice<T, B, V>>
