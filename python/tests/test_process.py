@@ -242,7 +242,7 @@ os._exit(0)  # whatever another library still computes ends with the process
         ("poisson2d", 1500, "residua.ilu(a)"),
     ],
 )
-@pytest.mark.parametrize("after", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("after", [0.1, 1.0])
 def test_ctrl_c_ends_a_setup(model, size, work, after):
     done = run(SET_UP.format(model=model, size=size, work=work, after=after))
     late, again = done.stdout.strip().splitlines()
