@@ -385,6 +385,20 @@ fn columns_of<T: Scalar>(
 }
 
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
+    /// Brings the halo of x while `work` goes on, which needs none of it.
+    fn with_halo(
+        &self,
+        backend: &B,
+        x: &B::Slice<T>,
+        (send, halo): (&mut B::Vec<T>, &mut B::Vec<T>),
+        work: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        backend.gather::<T, u32>(x, &self.asked, send)?;
+        self.communicator.begin_exchange(backend, &self.plan, send)?;
+        work()?;
+        self.communicator.exchange(backend, &self.plan, send, halo)
+    }
+
     /// y = A x and this part's share of x.y in one pass over both: the own columns give theirs on the way, and what the
     /// halo adds to y adds its product with x at the boundary.
     fn apply_dot_of_boundary(
@@ -396,12 +410,11 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
     ) -> Result<()> {
         let mut buffers = lock(&self.buffers);
         let Buffers { send, halo, boundary, added, x: near, share } = &mut *buffers;
-        backend.gather::<T, u32>(x, &self.asked, send)?;
-        self.communicator.begin_exchange(backend, &self.plan, send)?;
-        self.own.apply_dot(backend, x, y, xy)?;
-        backend.gather::<T, u32>(x, &self.boundary, near)?;
-        backend.gather::<T, u32>(y, &self.boundary, boundary)?;
-        self.communicator.exchange(backend, &self.plan, send, halo)?;
+        self.with_halo(backend, x, (send, halo), || {
+            self.own.apply_dot(backend, x, y, xy)?;
+            backend.gather::<T, u32>(x, &self.boundary, near)?;
+            backend.gather::<T, u32>(y, &self.boundary, boundary)
+        })?;
         self.others.product_op(backend, Op::None, T::one(), halo, T::zero(), added)?;
         backend.axpby(T::one(), added, T::one(), boundary)?;
         backend.scatter::<T, u32>(boundary, &self.boundary, y)?;
@@ -451,11 +464,10 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
             let halo = self.halo_product(alpha, y, None);
             return self.communicator.end_exchange_with(backend, &self.plan, halo);
         }
-        backend.gather::<T, u32>(x, &self.asked, send)?;
-        self.communicator.begin_exchange(backend, &self.plan, send)?;
-        self.own.product_op(backend, op, alpha, x, beta, y)?;
-        self.communicator.exchange(backend, &self.plan, send, halo)?;
-        backend.gather::<T, u32>(y, &self.boundary, boundary)?;
+        self.with_halo(backend, x, (send, halo), || {
+            self.own.product_op(backend, op, alpha, x, beta, y)?;
+            backend.gather::<T, u32>(y, &self.boundary, boundary)
+        })?;
         self.others.product_op(backend, op, alpha, halo, T::one(), boundary)?;
         backend.scatter::<T, u32>(boundary, &self.boundary, y)
     }

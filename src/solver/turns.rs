@@ -26,9 +26,8 @@ struct Rivals<'a, T: Scalar, B: SolverBackend> {
     factors: &'a mut Stage<T, B>,
     /// Why there is no factorisation.
     refused: Option<String>,
-    given_up: bool,
-    /// Whether that was for incomplete factors.
-    handed_over: bool,
+    /// What the race has called for last.
+    call: Call,
 }
 
 /// What a stage is made ready with.
@@ -38,21 +37,23 @@ impl<T: Scalar, B: SolverBackend> Rivals<'_, T, B> {
     /// Whether the iterations are given up with this one.
     fn give_up(&mut self, norm: f64, (backend, a, options, limits): Means<'_, T, B>) -> bool {
         self.race.see(norm);
-        let mut call = self.race.call();
-        if call == Call::Analyse {
+        self.call = self.race.call();
+        if self.call == Call::Analyse {
             let forecast = self.factors.seconds(backend, a, options, limits);
             self.race.learn(forecast.as_ref().copied().unwrap_or(f64::INFINITY));
             self.refused = forecast.err();
-            call = self.race.call();
+            self.call = self.race.call();
         }
-        self.handed_over = call == Call::HandOver;
-        self.given_up = call == Call::GiveUp || self.handed_over;
-        self.given_up
+        self.have_ended()
+    }
+
+    fn have_ended(&self) -> bool {
+        matches!(self.call, Call::GiveUp | Call::HandOver)
     }
 
     /// Why they were given up.
     fn words(&self) -> Option<String> {
-        if self.handed_over { Some(HANDED_OVER.into()) } else { self.race.words() }
+        if self.call == Call::HandOver { Some(HANDED_OVER.into()) } else { self.race.words() }
     }
 }
 
@@ -246,7 +247,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let takes_over = behind[0].plan.takes_over;
             let incomplete = takes_over.then(|| self.stored.factors_seconds(ready.bytes(a)));
             let race = race.with_factors(incomplete);
-            Rivals { race, factors: &mut behind[next], refused: None, given_up: false, handed_over: false }
+            Rivals { race, factors: &mut behind[next], refused: None, call: Call::GoOn }
         });
         // Iterations of a race end where it says so.
         let left = match share {
@@ -270,12 +271,12 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         })?;
         let mut remark = ready.remark();
         if let Some(rivals) = rivals {
-            if rivals.given_up && report.outcome == Outcome::Interrupted {
+            if rivals.have_ended() && report.outcome == Outcome::Interrupted {
                 // It creeps, as what has had its share of the iterations does.
                 report.outcome = Outcome::IterationLimit;
                 remark = with(remark, rivals.words());
             }
-            course.handed_over = rivals.handed_over;
+            course.handed_over = rivals.call == Call::HandOver;
             course.refused = next.zip(rivals.refused).map(|(next, why)| (number + 1 + next, why));
             self.falls = rivals.race.best;
         }
