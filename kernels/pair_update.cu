@@ -36,7 +36,8 @@ template <typename A> DEVICE R real_part(A a) {
 
 // Adds up COMBINED combinations of the vectors, for the rows from `at` on in steps of THREADS.
 template <int COMBINED>
-DEVICE void combine(const V* basis, u32 count, const T (*factors)[MOST], u64 at, u64 n, const bool (&there)[ITEMS], T (&sum)[COMBINED][ITEMS]) {
+DEVICE void combine(const V* basis, u32 count, const T (*factors)[MOST], u64 at, u64 n, const bool (&there)[ITEMS],
+                    T (&sum)[COMBINED][ITEMS]) {
     const V* v = basis + at;
     for (u32 c = 0; c < count; c += AT_ONCE, v += AT_ONCE * n) {
         V items[AT_ONCE][ITEMS];
@@ -59,7 +60,8 @@ DEVICE void combine(const V* basis, u32 count, const T (*factors)[MOST], u64 at,
 
 // factors: h_1 and h_2, `width` apart, r, s_1, s_2. squares: ||v_count||^2 and ||v_(count + 1)||^2. count <= 30.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    pair_update(V* basis, u32 count, const T* w1, const T* w2, const T* factors, u32 width, T* v, u64 n, T* squares, R* partials, u32* finished) {
+    pair_update(V* basis, u32 count, const T* w1, const T* w2, const T* factors, u32 width, T* v, u64 n, T* squares,
+                R* partials, u32* finished) {
     after_predecessors();
     __shared__ T minus[2][MOST], behind[3];
     __shared__ R totals[2];
@@ -67,7 +69,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         minus[0][threadIdx.x] = from_real<T>(-1) * factors[threadIdx.x];
         minus[1][threadIdx.x] = from_real<T>(-1) * factors[width + threadIdx.x];
     }
-    if (threadIdx.x < 3) behind[threadIdx.x] = threadIdx.x ? from_real<T>(1 / real_part(factors[2 * width + threadIdx.x])) : factors[2 * width];
+    if (threadIdx.x < 3)
+        behind[threadIdx.x] =
+            threadIdx.x ? from_real<T>(1 / real_part(factors[2 * width + threadIdx.x])) : factors[2 * width];
     __syncthreads();
     V* const one = basis + count * n;
     V* const two = one + n;

@@ -58,7 +58,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         let good = square.is_ok() && own.start <= own.end && own.end <= n && n < u32::MAX as usize;
         let rows = if good { own.clone() } else { 0..0 };
         let stored = rows.clone().map(|row| a.row(row).0.len()).sum::<usize>();
-        // Whoever can't go on says so, and does not stay away.
+        // A part whose input is bad takes part in this exchange all the same, since the others would wait for it.
         let told = [u64::from(!good), n as u64, own.start as u64, own.end as u64, stored as u64];
         let all = told_by_all(space, told)?;
         square?;

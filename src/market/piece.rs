@@ -46,7 +46,7 @@ impl<T: Scalar> Piece<T> {
         (text, bytes): (impl Read + Send + 'static, u64),
         about: usize,
     ) -> Result<Self> {
-        // No more than so many bytes can hold.
+        // The number of bytes bounds the number of entries, whatever the header says.
         let most = usize::try_from(bytes / header.entry_bytes() + 1).unwrap_or(usize::MAX);
         let source = Source::of(path, Box::new(text), false, Some(bytes));
         let Entries { rows, columns, values, summary, .. } =

@@ -26,8 +26,8 @@ const STRONG: f64 = 0.5001;
 /// Rows with such a coupling, as a part of all, from which on blocks pay: measured on meshes, grids and a power grid.
 const MANY: f64 = 0.05;
 
-/// The part of A's diagonal that is added to blocks before they are inverted: what is next to singular, as the blocks
-/// of flat elements are, has an inverse in single precision then.
+/// The part of A's diagonal that is added to blocks before they are inverted: blocks of flat elements are nearly
+/// singular, and have no usable inverse in single precision without it.
 const ADDED: f64 = 0.02;
 
 /// Steps of the power method for the largest eigenvalue, and what its result, which is a lower bound, is multiplied by.

@@ -14,8 +14,8 @@ use crate::parallel::{of_stretches, prelude::*};
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 
-/// The part of the usual threshold from which on couplings are strong here: larger aggregates, and rows that two steps
-/// lead out of. Tetrahedra of random points took 36 iterations with all of it, 34 with this, and 35 with half of that,
+/// Couplings are strong here from this part of the usual threshold on, so that aggregates become larger and a row
+/// reaches aggregates beyond its own. Tetrahedra of random points took 36 iterations with all of it, 34 with this, and 35 with half of that,
 /// with 2.3, 1.8 and 1.6 times the entries; without any threshold layers of thin elements take six times as many.
 pub(super) const WEAKER: f64 = 0.4;
 
@@ -30,7 +30,8 @@ const LOWEST: f64 = 0.06;
 /// Entries that a row keeps: those of the largest magnitude.
 const MOST: usize = 8;
 
-/// By how much those that are kept may be scaled, so that P takes the vector of the next level to this one's.
+/// The entries that a row keeps are scaled so that P takes the vector of the next level to this one's, unless that were
+/// by more than this factor.
 const SCALED: f64 = 10.0;
 
 /// Rows of a task at least, and tasks at most: each remembers columns by itself.

@@ -49,8 +49,8 @@ pub(super) struct Mesh {
     decades: f64,
     /// Mean of |sum of a row| over its sum of magnitudes.
     row_sums: f64,
-    /// Edges of the longest of the shortest ways that were walked.
-    walked: usize,
+    /// Edges of the longest shortest path that a search has found, 0 before any.
+    path: usize,
 }
 
 impl Mesh {
@@ -81,13 +81,13 @@ impl Mesh {
             }
         }
         let (decades, row_sums) = (decades(diagonal), of_sums / f64::from(seen.max(1)));
-        Ok(Self { rows, nonzeros: a.nonzeros(), bandwidth, decades, row_sums, walked: 0 })
+        Ok(Self { rows, nonzeros: a.nonzeros(), bandwidth, decades, row_sums, path: 0 })
     }
 
-    /// The same with the length of a way through the mesh, whatever the order of its rows: from a node to the farthest
-    /// from it, and from there on. It costs a few products in that order, so nothing is walked where conjugate
-    /// gradients may be soon done.
-    pub(super) fn walk<V: Scalar, B: GraphSteps>(self, backend: &B, a: &Csr<V, B>) -> Result<Self> {
+    /// The same with the length of a shortest path through the mesh, whatever the order of its rows: from a node to the
+    /// farthest from it, and from there to the farthest from that. The search costs a few products in
+    /// that order, and is left out where conjugate gradients may be soon done.
+    pub(super) fn with_path<V: Scalar, B: GraphSteps>(self, backend: &B, a: &Csr<V, B>) -> Result<Self> {
         if self.rows == 0 || self.row_sums.is_nan() || self.row_sums > SOON_DONE {
             return Ok(self);
         }
@@ -97,24 +97,24 @@ impl Mesh {
             backend.bfs(graph.parts(), &*backend.upload(vec![vertex])?, levels)
         };
         let first = from(0, &mut levels)?;
-        // Twice as far is the farthest that any two are apart.
-        let most = Self { walked: 2 * first, ..self };
+        // No two nodes are farther apart than twice the distance of the farthest node from this one.
+        let most = Self { path: 2 * first, ..self };
         if !most.wants_levels::<V>(None) {
-            return Ok(Self { walked: first.saturating_sub(1), ..self });
+            return Ok(Self { path: first.saturating_sub(1), ..self });
         }
         let levels_of = backend.download(&levels)?;
         let farthest = (0_u32..).zip(&levels_of).filter(|&(_, &level)| level != UNREACHED);
         let (farthest, _) =
             farthest.max_by_key(|&(number, &level)| (level, u32::MAX - number)).unwrap_or((0, &0));
         let second = from(farthest, &mut levels)?;
-        Ok(Self { walked: second.max(first).saturating_sub(1), ..self })
+        Ok(Self { path: second.max(first).saturating_sub(1), ..self })
     }
 
-    /// Iterations of conjugate gradients with the diagonal. No way between two nodes is shorter than the rows between
+    /// Iterations of conjugate gradients with the diagonal. No path between two nodes is shorter than the rows between
     /// them over the bandwidth, and what happens at one end of a mesh takes as many iterations to be felt at the other.
     fn iterations(&self) -> f64 {
-        let way = f64::max(self.rows as f64 / self.bandwidth.max(1) as f64, self.walked as f64);
-        AN_EDGE * way * (1.0 + A_DECADE * self.decades)
+        let path = f64::max(self.rows as f64 / self.bandwidth.max(1) as f64, self.path as f64);
+        AN_EDGE * path * (1.0 + A_DECADE * self.decades)
     }
 
     /// Whether multigrid is likely to be faster, its setup included; `setup`: its seconds on a device, none on the
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn multigrid_at_once_on_large_meshes_in_the_plane_and_not_on_small_ones_or_in_space() {
         // A triangulation of 10^6 points, coefficients over two decades, behind reverse Cuthill-McKee: 1670 iterations.
-        let known = Mesh { rows: 0, nonzeros: 0, bandwidth: 0, decades: 0.0, row_sums: 0.0, walked: 0 };
+        let known = Mesh { rows: 0, nonzeros: 0, bandwidth: 0, decades: 0.0, row_sums: 0.0, path: 0 };
         let mesh = Mesh { rows: 1_000_000, nonzeros: 7_000_000, bandwidth: 1500, decades: 1.6, ..known };
         assert!(mesh.wants_levels::<f64>(device(1e6)) && mesh.wants_levels::<f64>(None));
         // In random order nothing is known.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_through_a_mesh_in_random_order_is_walked() {
+    fn a_path_through_a_mesh_in_random_order_is_found() {
         let a = generate::anisotropic2d(90, 2400, 0.5).unwrap();
         let mut random = Random::new(3);
         let mut order: Vec<u32> = (0..a.rows() as u32).collect();
@@ -178,18 +178,18 @@ mod tests {
         let a = graph::permute_symmetric(&a, &order).unwrap();
         let mesh = Mesh::of(&Host, &a).unwrap();
         assert!(!mesh.wants_levels::<f64>(None), "{mesh:?}");
-        let walked = mesh.walk(&Host, &a).unwrap();
-        assert!(walked.wants_levels::<f64>(None), "{walked:?}");
+        let mesh = mesh.with_path(&Host, &a).unwrap();
+        assert!(mesh.wants_levels::<f64>(None), "{mesh:?}");
         // From corner to corner.
-        assert_eq!(walked.walked, 89 + 2399);
-        // Conjugate gradients on a mass matrix are done soon, and nobody walks.
+        assert_eq!(mesh.path, 89 + 2399);
+        // Conjugate gradients on a mass matrix are soon done, so that no path is looked for.
         let mass = generate::wathen(60, 60, 1).unwrap();
         let mesh = Mesh::of(&Host, &mass).unwrap();
-        assert!(mesh.row_sums > 0.1 && mesh.walk(&Host, &mass).unwrap().walked == 0, "{mesh:?}");
-        // Space is short of ways: one walk tells that.
+        assert!(mesh.row_sums > 0.1 && mesh.with_path(&Host, &mass).unwrap().path == 0, "{mesh:?}");
+        // Paths through a cube are short, which one search tells.
         let cube = generate::poisson3d(30, 30, 30).unwrap();
-        let mesh = Mesh::of(&Host, &cube).unwrap().walk(&Host, &cube).unwrap();
-        assert!(mesh.walked <= 87 && !mesh.wants_levels::<f64>(None), "{mesh:?}");
+        let mesh = Mesh::of(&Host, &cube).unwrap().with_path(&Host, &cube).unwrap();
+        assert!(mesh.path <= 87 && !mesh.wants_levels::<f64>(None), "{mesh:?}");
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         let a = generate::poisson2d(300, 200).unwrap();
         let mesh = Mesh::of(&Host, &a).unwrap();
         assert_eq!((mesh.rows, mesh.nonzeros, mesh.bandwidth), (60_000, a.nonzeros(), 300));
-        assert_eq!((mesh.decades, mesh.walked), (0.0, 0));
+        assert_eq!((mesh.decades, mesh.path), (0.0, 0));
         assert!((decades((0..100).map(|i| f64::powi(10.0, i / 10)).collect()) - 8.0).abs() < 1e-9);
         assert_eq!(decades(vec![0.0, 0.0, 1.0]), 0.0);
         assert_eq!(decades(Vec::new()), 0.0);

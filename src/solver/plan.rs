@@ -504,7 +504,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let mut mesh = Mesh::of(backend, a)?;
         if setup.is_none() && !mesh.wants_levels::<T>(setup) {
             // On a device the order is a good one by now, or does not matter.
-            mesh = mesh.walk(backend, a)?;
+            mesh = mesh.with_path(backend, a)?;
         }
         let levels = if mesh.wants_levels::<T>(setup) {
             // As above.

@@ -95,7 +95,7 @@ impl<T: Scalar> Entries<T> {
             stretch.keep(kept);
             match &mut all {
                 None => all = Some(stretch),
-                // The longer one stays where it is.
+                // The shorter of two stretches is copied in front of the longer one.
                 Some(before) if before.is.len() < stretch.is.len() => {
                     stretch.is.splice(..0, before.is.drain(..));
                     stretch.js.splice(..0, before.js.drain(..));
