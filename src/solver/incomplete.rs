@@ -14,8 +14,8 @@ use std::any::Any;
 const WORK: f64 = 1e3;
 const WORK_BEFORE_MINRES: f64 = 200.0;
 
-/// The same of factors without fill that take over from iterations with the diagonal: discretised equations take 2 to
-/// 40. A full column takes as many as A has rows.
+/// The same of factors without fill that take over from iterations with the diagonal. Rows of w entries take about a
+/// quarter of w for each; a full row and a full column take up to as many as A has rows.
 const WORK_WITHOUT_FILL: f64 = 100.0;
 
 /// What factors may take.
