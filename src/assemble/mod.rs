@@ -28,7 +28,7 @@ mod sorting;
 
 pub use crate::scalar::Symmetry;
 pub use arrays::{Arrays, Built, Integers, Kept, Layout};
-#[cfg(all(unix, feature = "ranks"))]
+#[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(crate) use host::{Arrangement, Stretch, some_rows};
 pub use map::Assembly;
 pub use resident::ResidentTriplets;

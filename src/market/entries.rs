@@ -45,7 +45,7 @@ pub(super) struct Summary {
     pub(super) skipped: Vec<(u64, u64)>,
 }
 
-#[cfg(all(unix, feature = "ranks"))]
+#[cfg(all(unix, feature = "ranks", feature = "cli"))]
 impl Summary {
     /// All but the skipped lines, for other processes.
     pub(super) fn to_words(&self) -> [u64; 4] {

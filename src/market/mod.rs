@@ -30,7 +30,7 @@ mod masks;
 mod meter;
 mod number;
 mod parallel;
-#[cfg(all(unix, feature = "ranks"))]
+#[cfg(all(unix, feature = "ranks", feature = "cli"))]
 mod piece;
 mod read;
 mod reading;
@@ -47,7 +47,7 @@ pub use detect::symmetry_of;
 pub(crate) use entries::against_symmetry;
 pub use header::{Field, Format, Header};
 pub use meter::Meter;
-#[cfg(all(unix, feature = "ranks"))]
+#[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(crate) use piece::{Piece, Whole};
 pub use read::{MatrixFile, Order, ReadOptions, read_header, read_triplets};
 pub(crate) use read::{header_of, triplets_of};

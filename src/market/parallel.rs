@@ -95,7 +95,7 @@ pub(super) fn entries<T: Scalar>(
 }
 
 /// The entries of some lines of a file with this header, about so many.
-#[cfg(all(unix, feature = "ranks"))]
+#[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(super) fn some_lines<T: Scalar>(source: Source, header: &Header, about: usize) -> Result<Entries<T>> {
     let path = source.path().to_owned();
     let mut arrays = Arrays::new(path.clone(), header, 0, entries::parser::<T>(header)?);

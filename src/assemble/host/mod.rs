@@ -50,7 +50,7 @@ impl Assemble for Host {
 ///
 /// # Errors
 /// Without memory.
-#[cfg(any(test, all(unix, feature = "ranks")))]
+#[cfg(any(test, all(unix, feature = "ranks", feature = "cli")))]
 pub(crate) fn some_rows<T: Scalar>(
     [rows, columns]: [usize; 2],
     own: Range<usize>,
