@@ -9,6 +9,7 @@
 
 use super::strength::packed;
 use crate::backend::NO_GROUP;
+use crate::backend::host::by_column;
 use crate::matrix::Csr;
 use crate::parallel::{of_stretches, prelude::*};
 use crate::scalar::{Real, Scalar};
@@ -229,7 +230,7 @@ fn kept<T: Scalar>(
                 b.total_cmp(&a)
             });
             entries.truncate(MOST);
-            entries.sort_unstable_by_key(|entry| entry.0);
+            by_column(&mut entries);
             let taken = entries
                 .iter()
                 .fold(T::Real::zero(), |sum, &(column, value)| sum + value.re() * norms[column as usize]);

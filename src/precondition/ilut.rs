@@ -2,6 +2,7 @@
 
 use super::triangular::Factors;
 use super::{Preconditioner, Workspace};
+use crate::backend::host::by_column;
 use crate::backend::{Backend, Host, TriangularSteps};
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
@@ -142,7 +143,7 @@ impl<T: Scalar> Growing<T> {
             entries.select_nth_unstable_by(most, |a, b| size(b).total_cmp(&size(a)).then(a.0.cmp(&b.0)));
             entries.truncate(most);
         }
-        entries.sort_unstable_by_key(|entry| entry.0);
+        by_column(entries);
         let more = entries.len();
         let out = |bytes: usize| Error::OutOfMemory { device: "the host".into(), bytes: bytes as u64 };
         self.columns.try_reserve(more).map_err(|_| out(2 * size_of_val(&*self.columns)))?;

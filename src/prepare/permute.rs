@@ -1,5 +1,6 @@
 //! P A Q.
 
+use crate::backend::host::by_column;
 use crate::backend::{Backend, Host, NARROW_LIMIT, Offsets};
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
@@ -26,7 +27,7 @@ pub fn permute<T: Scalar>(a: &Csr<T>, rows: &Permutation, columns: &Permutation)
         let places = starts[old as usize]..starts[old as usize + 1];
         line.clear();
         line.extend(places.map(|k| (columns.old_to_new()[parts.indices[k] as usize], parts.values[k])));
-        line.sort_unstable_by_key(|entry| entry.0);
+        by_column(&mut line);
         for &(column, value) in &line {
             (indices[at], values[at]) = (column, value);
             at += 1;

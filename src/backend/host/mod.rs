@@ -43,6 +43,7 @@ mod vector;
 
 pub use memory::{HostMailbox, HostRecording};
 pub use parts::Parts;
+pub(crate) use permute::by_column;
 pub(crate) use precondition::inverse_weight;
 
 /// The CPU, through rayon's global thread pool (`RAYON_NUM_THREADS` sets its size).
