@@ -2,8 +2,8 @@
 //!
 //! The methods are named as rayon's are, and do the same. What differs is what they cost to compile: rayon builds its
 //! whole machinery (splitting, jobs, latches, panics) anew for every loop and type, which was two thirds of this
-//! crate's code. Here a loop is cut into parts, which one function that is compiled once shares among threads: with the
-//! `team` that the caller has gathered, else through rayon with whoever is free.
+//! crate's code. Here a loop is one function of a range of item numbers; cutting and sharing such ranges among threads
+//! is compiled once: with the `team` that the caller has gathered, else through rayon with whoever is free.
 //!
 //! Work that divides itself in two goes through `join`, which is rayon's.
 //!
@@ -21,10 +21,12 @@ mod team;
 mod vectors;
 
 use crate::lock::lock;
-pub(crate) use pieces::AtLeast;
-use pieces::{IterMut, Numbers, Zip};
+use pieces::Numbers;
+use pieces::Sliced as _;
+use pieces::{AtLeast, Zip};
+pub(crate) use pieces::{Chunks, ChunksMut, Cut};
 pub(crate) use rayon::join;
-use std::ops::Range;
+use std::ops::{Add, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use team::gather;
@@ -47,9 +49,9 @@ pub(crate) fn task_of(all: usize, least: usize, most: usize) -> usize {
     (all / TASKS).clamp(least, most)
 }
 
-/// Tasks of a few microseconds: one by one in a team, else at least so many for a thread.
-pub(crate) fn worth_a_thread<P: Pieces>(tasks: P, at_once: usize) -> AtLeast<P> {
-    tasks.with_min_len(if in_team() { 1 } else { at_once })
+/// How many tasks of a few microseconds a thread takes: one by one in a team, else at least so many.
+pub(crate) fn worth_a_thread(at_once: usize) -> usize {
+    if in_team() { 1 } else { at_once }
 }
 
 /// What `f` makes of `length` numbers of a range at a time, in their order.
@@ -80,35 +82,33 @@ fn halves(parts: Range<usize>, body: &(dyn Fn(usize) + Sync)) {
     rayon::join(|| halves(parts.start..middle, body), || halves(middle..parts.end, body));
 }
 
-/// Items that can be cut in two.
-pub(crate) trait Pieces: Sized + Send {
+/// Items that are had by their numbers, in any order and by any thread.
+///
+/// What a loop does with an item is compiled into one function of a range of numbers, which everything below reaches
+/// through a pointer: sharing, waiting and collecting are compiled once, and not for each loop.
+///
+/// # Safety
+/// Items of different numbers have nothing in common that is written.
+pub(crate) unsafe trait Pieces: Sized + Sync {
     /// What the body of a loop gets.
     type Item;
-    /// The items one after the other.
-    type Each: Iterator<Item = Self::Item>;
 
     fn len(&self) -> usize;
 
-    /// The first `middle` items, and the others.
-    fn split_at(self, middle: usize) -> (Self, Self);
-
-    fn each(self) -> Self::Each;
+    /// The item of a number.
+    ///
+    /// # Safety
+    /// The number is below [`Pieces::len`], and nobody asks for an item twice.
+    unsafe fn item(&self, number: usize) -> Self::Item;
 
     /// Items that are not worth another thread.
     fn least(&self) -> usize {
         1
     }
 
-    /// Whether the calling thread would take all items itself.
-    fn is_for_one(&self) -> bool {
-        parts(self) == 1
-    }
-
     /// Pairs of items, as many as both have.
     fn zip<P: IntoPieces>(self, other: P) -> Zip<Self, P::Pieces> {
-        let other = other.into_par_iter();
-        let len = self.len().min(other.len());
-        Zip(self.split_at(len).0, other.split_at(len).0)
+        Zip(self, other.into_par_iter())
     }
 
     /// The items with their numbers.
@@ -126,16 +126,14 @@ pub(crate) trait Pieces: Sized + Send {
     }
 
     fn for_each(self, body: impl Fn(Self::Item) + Sync) {
-        let one_by_one = |part: Self| {
-            // A plain loop: `for_each` of an iterator is compiled anew, layer by layer, for every body.
-            for item in part.each() {
-                body(item);
+        let (n, least) = (self.len(), self.least());
+        // Moved into the loop, so that the compiler knows that nothing changes what they lead to.
+        in_parts(n, least, &move |numbers| {
+            for number in numbers {
+                // SAFETY: `in_parts` passes each number below `n` once.
+                body(unsafe { self.item(number) });
             }
-        };
-        match parts(&self) {
-            1 => one_by_one(self),
-            parts => share(self, parts, &one_by_one),
-        }
+        });
     }
 
     /// Whether `good` holds for all items; stops early where it does not.
@@ -148,6 +146,16 @@ pub(crate) trait Pieces: Sized + Send {
         });
         all.into_inner()
     }
+
+    /// The sum of `term` over at most `MOST` items, in order, however the loop is cut. It allocates nothing.
+    fn sum<const MOST: usize, S: Copy + Default + Send + Add<Output = S>>(
+        self,
+        term: impl Fn(Self::Item) -> S + Sync,
+    ) -> S {
+        let (n, least) = (self.len(), self.least());
+        // SAFETY: `sum_of_terms` passes each number below `n` once.
+        sum_of_terms::<MOST, S>(n, least, &move |number| term(unsafe { self.item(number) }))
+    }
 }
 
 /// What becomes [`Pieces`].
@@ -157,13 +165,13 @@ pub(crate) trait IntoPieces {
     fn into_par_iter(self) -> Self::Pieces;
 }
 
-/// How many parts to share; one where that is not worth it.
-fn parts<P: Pieces>(pieces: &P) -> usize {
-    let least = pieces.least().max(1);
-    if pieces.len() / 2 < least {
+/// How many parts of `n` items to share; one where that is not worth it.
+pub(crate) fn parts(n: usize, least: usize) -> usize {
+    let least = least.max(1);
+    if n / 2 < least {
         return 1;
     }
-    let parts = pieces.len() / least;
+    let parts = n / least;
     match (team::threads(), rayon::current_num_threads()) {
         (1, 1) => 1,
         (1, threads) => parts.min(PARTS_A_THREAD * threads),
@@ -173,28 +181,59 @@ fn parts<P: Pieces>(pieces: &P) -> usize {
     }
 }
 
-/// What `keep` makes of so many parts of about the same number of items, the last one first.
-fn cut<P: Pieces, K>(mut pieces: P, parts: usize, keep: impl Fn(P) -> K) -> Vec<K> {
-    let len = pieces.len();
-    let mut cut = Vec::with_capacity(parts);
-    for part in (1..parts).rev() {
-        let (before, last) = pieces.split_at(part * len / parts);
-        cut.push(keep(last));
-        pieces = before;
-    }
-    cut.push(keep(pieces));
-    cut
+/// The numbers below `n` that one of so many parts has.
+fn part_of(n: usize, part: usize, parts: usize) -> Range<usize> {
+    part * n / parts..(part + 1) * n / parts
 }
 
-/// Runs `body` on so many parts.
-fn share<P: Pieces>(pieces: P, parts: usize, body: &(dyn Fn(P) + Sync)) {
-    let parts = cut(pieces, parts, |part| Mutex::new(Some(part)));
-    shared(parts.len(), &|number| {
-        let part = lock(&parts[parts.len() - 1 - number]).take();
-        if let Some(part) = part {
-            body(part);
-        }
+/// Runs `body` on ranges that have each number below `n` once.
+fn in_parts(n: usize, least: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
+    match parts(n, least) {
+        1 => body(0..n),
+        parts => shared(parts, &|part| body(part_of(n, part, parts))),
+    }
+}
+
+/// The results of ranges that have each number below `n` once, in order.
+fn of_parts<R: Send>(n: usize, least: usize, results: &(dyn Fn(Range<usize>) -> Vec<R> + Sync)) -> Vec<R> {
+    let parts = parts(n, least);
+    if parts == 1 {
+        // One allocation, of what is returned: the loops of a solver's iteration come here.
+        return results(0..n);
+    }
+    let mut slots = Vec::new();
+    slots.resize_with(parts, || Mutex::new(Vec::new()));
+    shared(parts, &|part| {
+        let own = results(part_of(n, part, parts));
+        *lock(&slots[part]) = own;
     });
+    let mut all = Vec::with_capacity(n);
+    for slot in &slots {
+        all.append(&mut lock(slot));
+    }
+    all
+}
+
+/// The body of [`Pieces::sum`].
+fn sum_of_terms<const MOST: usize, S: Copy + Default + Send + Add<Output = S>>(
+    n: usize,
+    least: usize,
+    term: &(dyn Fn(usize) -> S + Sync),
+) -> S {
+    let mut sum = S::default();
+    if parts(n, least) == 1 {
+        for number in 0..n {
+            sum = sum + term(number);
+        }
+        return sum;
+    }
+    let mut terms = [S::default(); MOST];
+    let terms = &mut terms[..n];
+    terms.par_iter_mut().enumerate().with_min_len(least).for_each(|(number, place)| *place = term(number));
+    for &mut term in terms {
+        sum = sum + term;
+    }
+    sum
 }
 
 /// What a function makes of items.
@@ -206,62 +245,40 @@ pub(crate) struct Mapped<P, F> {
 impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
     /// All results, in order: of tasks, not of so many items that memory matters (those are written in place).
     pub(crate) fn collect(self) -> Vec<R> {
-        let (n, function) = (self.pieces.len(), self.function);
-        if self.pieces.is_for_one() {
-            // One allocation, of what is returned: the loops of a solver's iteration come here.
-            let mut results = Vec::with_capacity(n);
-            for item in self.pieces.each() {
-                results.push(function(item));
+        let Self { pieces, function } = self;
+        let (n, least) = (pieces.len(), pieces.least());
+        of_parts(n, least, &move |numbers| {
+            let mut results = Vec::with_capacity(numbers.len());
+            for number in numbers {
+                // SAFETY: `of_parts` passes each number below `n` once.
+                results.push(function(unsafe { pieces.item(number) }));
             }
-            return results;
-        }
-        let mut slots = empty(n);
-        self.pieces.zip(IterMut(&mut slots)).for_each(|(item, slot)| *slot = Some(function(item)));
-        taken(slots)
+            results
+        })
     }
 
     /// All results in one. `combine` must be exactly associative: where the cuts are depends on the number of threads.
     pub(crate) fn reduce(self, identity: impl Fn() -> R, combine: impl Fn(R, R) -> R + Sync) -> R {
-        let function = self.function;
-        let fold = |part: P| {
-            let mut each = part.each();
-            let mut all = function(each.next()?);
-            for item in each {
-                all = combine(all, function(item));
+        let Self { pieces, function } = self;
+        let (n, least) = (pieces.len(), pieces.least());
+        let folded = of_parts(n, least, &|numbers| {
+            let mut all = None;
+            for number in numbers {
+                // SAFETY: `of_parts` passes each number below `n` once.
+                let result = function(unsafe { pieces.item(number) });
+                all = Some(match all {
+                    Some(all) => combine(all, result),
+                    None => result,
+                });
             }
-            Some(all)
-        };
-        let all = match parts(&self.pieces) {
-            1 => fold(self.pieces),
-            parts => {
-                // The last part comes first.
-                let folded = cut(self.pieces, parts, |part| part).into_par_iter().map(fold).collect();
-                folded.into_iter().flatten().reduce(|all, before| combine(before, all))
-            }
-        };
-        all.unwrap_or_else(identity)
+            Vec::from_iter(all)
+        });
+        folded.into_iter().reduce(&combine).unwrap_or_else(identity)
     }
-}
-
-/// Places for results. Apart from the loop that fills them, so that it is compiled once for each type of results.
-fn empty<R>(n: usize) -> Vec<Option<R>> {
-    let mut slots = Vec::new();
-    slots.resize_with(n, || None);
-    slots
-}
-
-/// The results in their places.
-fn taken<R>(slots: Vec<Option<R>>) -> Vec<R> {
-    let mut results = Vec::with_capacity(slots.len());
-    for slot in slots {
-        results.push(slot.expect("the loop met every item"));
-    }
-    results
 }
 
 #[cfg(test)]
 mod tests {
-    use super::pieces::Sliced;
     use super::*;
 
     const SIZES: [usize; 9] = [0, 1, 2, 3, 31, 64, 65, 1000, 4099];

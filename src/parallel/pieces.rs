@@ -1,7 +1,9 @@
 //! What loops go over: numbers, slices, chunks, owned items, and pairs of these.
 
 use super::{IntoPieces, Pieces};
-use std::iter;
+use crate::scalar::Offset;
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// [`Pieces::with_min_len`].
@@ -10,21 +12,18 @@ pub(crate) struct AtLeast<P> {
     pub(super) least: usize,
 }
 
-impl<P: Pieces> Pieces for AtLeast<P> {
+// SAFETY: the items are those of the pieces within.
+unsafe impl<P: Pieces> Pieces for AtLeast<P> {
     type Item = P::Item;
-    type Each = P::Each;
 
     fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let (left, right) = self.pieces.split_at(middle);
-        (left.with_min_len(self.least), right.with_min_len(self.least))
-    }
-
-    fn each(self) -> Self::Each {
-        self.pieces.each()
+    #[inline]
+    unsafe fn item(&self, number: usize) -> P::Item {
+        // SAFETY: as the caller promises.
+        unsafe { self.pieces.item(number) }
     }
 
     fn least(&self) -> usize {
@@ -32,24 +31,21 @@ impl<P: Pieces> Pieces for AtLeast<P> {
     }
 }
 
-/// [`Pieces::zip`]: both have the same number of items.
+/// [`Pieces::zip`]: as many items as both have.
 pub(crate) struct Zip<A, B>(pub(super) A, pub(super) B);
 
-impl<A: Pieces, B: Pieces> Pieces for Zip<A, B> {
+// SAFETY: the parts of items of different numbers belong to items of different numbers.
+unsafe impl<A: Pieces, B: Pieces> Pieces for Zip<A, B> {
     type Item = (A::Item, B::Item);
-    type Each = iter::Zip<A::Each, B::Each>;
 
     fn len(&self) -> usize {
-        self.0.len()
+        self.0.len().min(self.1.len())
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let (a, b) = (self.0.split_at(middle), self.1.split_at(middle));
-        (Zip(a.0, b.0), Zip(a.1, b.1))
-    }
-
-    fn each(self) -> Self::Each {
-        self.0.each().zip(self.1.each())
+    #[inline]
+    unsafe fn item(&self, number: usize) -> Self::Item {
+        // SAFETY: as the caller promises; each of the two has at least as many items as this.
+        unsafe { (self.0.item(number), self.1.item(number)) }
     }
 
     fn least(&self) -> usize {
@@ -60,84 +56,100 @@ impl<A: Pieces, B: Pieces> Pieces for Zip<A, B> {
 /// Consecutive numbers.
 pub(crate) struct Numbers(pub(super) Range<usize>);
 
-impl Pieces for Numbers {
+// SAFETY: a number leads to nothing.
+unsafe impl Pieces for Numbers {
     type Item = usize;
-    type Each = Range<usize>;
 
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let middle = self.0.start + middle;
-        (Numbers(self.0.start..middle), Numbers(middle..self.0.end))
-    }
-
-    fn each(self) -> Range<usize> {
-        self.0
+    #[inline]
+    unsafe fn item(&self, number: usize) -> usize {
+        self.0.start + number
     }
 }
 
-/// Items by value.
-pub(crate) struct Owned<T>(Vec<T>);
+/// Items by value; who takes one leaves nothing in its place.
+pub(crate) struct Owned<T>(Vec<UnsafeCell<Option<T>>>);
 
-impl<T: Send> Pieces for Owned<T> {
+// SAFETY: places are reached through `Pieces::item` alone, each by one thread.
+unsafe impl<T: Send> Sync for Owned<T> {}
+
+// SAFETY: each item is moved out of a place of its own.
+unsafe impl<T: Send> Pieces for Owned<T> {
     type Item = T;
-    type Each = std::vec::IntoIter<T>;
 
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn split_at(mut self, middle: usize) -> (Self, Self) {
-        let right = self.0.split_off(middle);
-        (self, Owned(right))
-    }
-
-    fn each(self) -> Self::Each {
-        self.0.into_iter()
+    #[inline]
+    unsafe fn item(&self, number: usize) -> T {
+        // SAFETY: the caller promises that nobody else asks for this item, so nobody else is at its place.
+        unsafe { (*self.0[number].get()).take() }.expect("each item is taken once")
     }
 }
 
 /// Elements of a slice.
 pub(crate) struct Iter<'a, T>(&'a [T]);
 
-impl<'a, T: Sync> Pieces for Iter<'a, T> {
+// SAFETY: nothing is written.
+unsafe impl<'a, T: Sync> Pieces for Iter<'a, T> {
     type Item = &'a T;
-    type Each = std::slice::Iter<'a, T>;
 
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let (left, right) = self.0.split_at(middle);
-        (Iter(left), Iter(right))
+    #[inline]
+    unsafe fn item(&self, number: usize) -> &'a T {
+        // SAFETY: the caller promises that there is such an element.
+        unsafe { self.0.get_unchecked(number) }
+    }
+}
+
+/// A slice that threads write at different places.
+struct Places<'a, T> {
+    first: *mut T,
+    len: usize,
+    lent: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: through a reference to this, elements are reached by `Places::part` alone, each by one thread.
+unsafe impl<T: Send> Sync for Places<'_, T> {}
+
+impl<'a, T> Places<'a, T> {
+    fn new(slice: &'a mut [T]) -> Self {
+        Self { first: slice.as_mut_ptr(), len: slice.len(), lent: PhantomData }
     }
 
-    fn each(self) -> Self::Each {
-        self.0.iter()
+    /// `length` elements from `start` on.
+    ///
+    /// # Safety
+    /// There are so many, and nobody asks for one of them twice.
+    #[inline]
+    unsafe fn part(&self, start: usize, length: usize) -> &'a mut [T] {
+        // SAFETY: as the caller promises; the slice is lent for 'a, and to this value alone.
+        unsafe { std::slice::from_raw_parts_mut(self.first.add(start), length) }
     }
 }
 
 /// Elements of a slice, to be written.
-pub(crate) struct IterMut<'a, T>(pub(super) &'a mut [T]);
+pub(crate) struct IterMut<'a, T>(Places<'a, T>);
 
-impl<'a, T: Send> Pieces for IterMut<'a, T> {
+// SAFETY: each item is another element.
+unsafe impl<'a, T: Send> Pieces for IterMut<'a, T> {
     type Item = &'a mut T;
-    type Each = std::slice::IterMut<'a, T>;
 
     fn len(&self) -> usize {
-        self.0.len()
+        self.0.len
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let (left, right) = self.0.split_at_mut(middle);
-        (IterMut(left), IterMut(right))
-    }
-
-    fn each(self) -> Self::Each {
-        self.0.iter_mut()
+    #[inline]
+    unsafe fn item(&self, number: usize) -> &'a mut T {
+        // SAFETY: the caller promises that there is such an element, and that nobody asks for it twice.
+        unsafe { &mut *self.0.first.add(number) }
     }
 }
 
@@ -147,46 +159,73 @@ pub(crate) struct Chunks<'a, T> {
     size: usize,
 }
 
-impl<'a, T: Sync> Pieces for Chunks<'a, T> {
+// SAFETY: nothing is written.
+unsafe impl<'a, T: Sync> Pieces for Chunks<'a, T> {
     type Item = &'a [T];
-    type Each = std::slice::Chunks<'a, T>;
 
     fn len(&self) -> usize {
         self.slice.len().div_ceil(self.size)
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let (left, right) = self.slice.split_at(self.slice.len().min(middle * self.size));
-        (left.par_chunks(self.size), right.par_chunks(self.size))
-    }
-
-    fn each(self) -> Self::Each {
-        self.slice.chunks(self.size)
+    #[inline]
+    unsafe fn item(&self, number: usize) -> &'a [T] {
+        let rest = &self.slice[number * self.size..];
+        &rest[..self.size.min(rest.len())]
     }
 }
 
 /// Chunks of a slice, to be written; the last may be shorter.
 pub(crate) struct ChunksMut<'a, T> {
-    slice: &'a mut [T],
+    places: Places<'a, T>,
     size: usize,
 }
 
-impl<'a, T: Send> Pieces for ChunksMut<'a, T> {
+// SAFETY: chunks of different numbers have no element in common.
+unsafe impl<'a, T: Send> Pieces for ChunksMut<'a, T> {
     type Item = &'a mut [T];
-    type Each = std::slice::ChunksMut<'a, T>;
 
     fn len(&self) -> usize {
-        self.slice.len().div_ceil(self.size)
+        self.places.len.div_ceil(self.size)
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let middle = self.slice.len().min(middle * self.size);
-        let (left, right) = self.slice.split_at_mut(middle);
-        (left.par_chunks_mut(self.size), right.par_chunks_mut(self.size))
+    #[inline]
+    unsafe fn item(&self, number: usize) -> &'a mut [T] {
+        let start = number * self.size;
+        // SAFETY: the caller promises that the chunk begins before the slice ends, and that nobody asks for it twice.
+        unsafe { self.places.part(start, self.size.min(self.places.len - start)) }
+    }
+}
+
+/// A slice that is cut at given places, to be written.
+pub(crate) struct Cut<'a, T, S> {
+    places: Places<'a, T>,
+    starts: &'a [S],
+}
+
+impl<'a, T, S: Offset> Cut<'a, T, S> {
+    /// Parts that begin at `starts`, each up to where the next one begins, and the last one up to the end. None unless
+    /// the starts ascend and lie in the slice.
+    pub(crate) fn new(slice: &'a mut [T], starts: &'a [S]) -> Option<Self> {
+        let inside = starts.last().is_none_or(|start| start.to_usize() <= slice.len());
+        (inside && starts.is_sorted()).then(|| Self { places: Places::new(slice), starts })
+    }
+}
+
+// SAFETY: starts ascend, so parts of different numbers have no element in common.
+unsafe impl<'a, T: Send, S: Offset> Pieces for Cut<'a, T, S> {
+    type Item = &'a mut [T];
+
+    fn len(&self) -> usize {
+        self.starts.len()
     }
 
-    fn each(self) -> Self::Each {
-        self.slice.chunks_mut(self.size)
+    #[inline]
+    unsafe fn item(&self, number: usize) -> &'a mut [T] {
+        let start = self.starts[number].to_usize();
+        let end = self.starts.get(number + 1).map_or(self.places.len, |end| end.to_usize());
+        // SAFETY: `Cut::new` has seen to it that parts lie in the slice, and the caller promises that nobody asks for
+        // this one twice.
+        unsafe { self.places.part(start, end - start) }
     }
 }
 
@@ -210,7 +249,11 @@ impl<T: Send> IntoPieces for Vec<T> {
     type Pieces = Owned<T>;
 
     fn into_par_iter(self) -> Owned<T> {
-        Owned(self)
+        let mut items = Vec::with_capacity(self.len());
+        for item in self {
+            items.push(UnsafeCell::new(Some(item)));
+        }
+        Owned(items)
     }
 }
 
@@ -234,7 +277,7 @@ impl<'a, T: Send> IntoPieces for &'a mut [T] {
     type Pieces = IterMut<'a, T>;
 
     fn into_par_iter(self) -> IterMut<'a, T> {
-        IterMut(self)
+        IterMut(Places::new(self))
     }
 }
 
@@ -268,7 +311,7 @@ impl<T> Sliced<T> for [T] {
     where
         T: 'a,
     {
-        IterMut(self)
+        IterMut(Places::new(self))
     }
 
     fn par_chunks<'a>(&'a self, size: usize) -> Chunks<'a, T>
@@ -284,6 +327,6 @@ impl<T> Sliced<T> for [T] {
         T: 'a,
     {
         assert!(size > 0, "a chunk has elements");
-        ChunksMut { slice: self, size }
+        ChunksMut { places: Places::new(self), size }
     }
 }

@@ -6,8 +6,9 @@
 use super::Host;
 use super::sums::{Several, chunk_size, for_chunks, inner, sum_chunks};
 use crate::backend::{Coefficient, LinearUpdate};
-use crate::parallel::Pieces;
+use crate::parallel::{Chunks, ChunksMut, Pieces, prelude::*};
 use crate::scalar::Scalar;
+use std::array::from_fn;
 use std::ops::Range;
 
 /// Elements of a strip.
@@ -18,73 +19,43 @@ const OUTPUTS: usize = LinearUpdate::<f64, Host>::OUTPUTS;
 const PRODUCTS: usize = LinearUpdate::<f64, Host>::PRODUCTS;
 
 /// The vectors of an update, cut into chunks of `size` elements.
-struct Chunks<'a, T> {
-    inputs: [&'a [T]; INPUTS],
-    outputs: [&'a mut [T]; OUTPUTS],
+struct Vectors<'a, T> {
+    inputs: [Chunks<'a, T>; INPUTS],
+    outputs: [ChunksMut<'a, T>; OUTPUTS],
     elements: usize,
     size: usize,
 }
 
-/// As an iterator.
-struct EachChunk<'a, T>(Chunks<'a, T>);
-
-impl<'a, T: Scalar> Chunks<'a, T> {
-    /// The first `middle` elements, and the others. Vectors that the update does not have stay empty.
-    fn cut(self, middle: usize) -> (Self, Self) {
-        let middle = middle.min(self.elements);
-        let cut = |x: &'a [T]| x.split_at(middle.min(x.len()));
-        let inputs = self.inputs.map(cut);
-        let outputs = self.outputs.map(|y| {
-            let middle = middle.min(y.len());
-            y.split_at_mut(middle)
-        });
-        let mut right: [&'a mut [T]; OUTPUTS] = Default::default();
-        let mut left: [&'a mut [T]; OUTPUTS] = Default::default();
-        for ((l, r), (first, second)) in left.iter_mut().zip(&mut right).zip(outputs) {
-            (*l, *r) = (first, second);
-        }
-        let size = self.size;
-        (
-            Self { inputs: inputs.map(|x| x.0), outputs: left, elements: middle, size },
-            Self { inputs: inputs.map(|x| x.1), outputs: right, elements: self.elements - middle, size },
-        )
-    }
+/// The same elements of all vectors. Vectors that the update does not have stay empty.
+struct Chunk<'a, T> {
+    inputs: [&'a [T]; INPUTS],
+    outputs: [&'a mut [T]; OUTPUTS],
+    elements: usize,
 }
 
-impl<'a, T: Scalar> Pieces for Chunks<'a, T> {
-    type Item = Self;
-    type Each = EachChunk<'a, T>;
+// SAFETY: chunks of different numbers have no element in common.
+unsafe impl<'a, T: Scalar> Pieces for Vectors<'a, T> {
+    type Item = Chunk<'a, T>;
 
     fn len(&self) -> usize {
         self.elements.div_ceil(self.size)
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        let elements = middle * self.size;
-        self.cut(elements)
-    }
-
-    fn each(self) -> EachChunk<'a, T> {
-        EachChunk(self)
-    }
-}
-
-impl<'a, T: Scalar> Iterator for EachChunk<'a, T> {
-    type Item = Chunks<'a, T>;
-
-    fn next(&mut self) -> Option<Chunks<'a, T>> {
-        if self.0.elements == 0 {
-            return None;
+    unsafe fn item(&self, number: usize) -> Chunk<'a, T> {
+        let (inputs, outputs) = (&self.inputs, &self.outputs);
+        Chunk {
+            inputs: from_fn(|k| match &inputs[k] {
+                // SAFETY: as the caller promises; this one has so many chunks.
+                input if number < input.len() => unsafe { input.item(number) },
+                _ => &[],
+            }),
+            outputs: from_fn(|k| match &outputs[k] {
+                // SAFETY: as above.
+                output if number < output.len() => unsafe { output.item(number) },
+                _ => &mut [],
+            }),
+            elements: self.size.min(self.elements - number * self.size),
         }
-        let none =
-            Chunks { inputs: [&[]; INPUTS], outputs: Default::default(), elements: 0, size: self.0.size };
-        let all = std::mem::replace(&mut self.0, none);
-        let (first, rest) = {
-            let size = all.size;
-            all.cut(size)
-        };
-        self.0 = rest;
-        Some(first)
     }
 }
 
@@ -107,13 +78,15 @@ pub(super) fn run<T: Scalar>(update: LinearUpdate<'_, '_, T, Host>, state: &[T])
         };
     }
     let factors = &factors[..coefficients.len()];
-    let mut all =
-        Chunks { inputs: [&[]; INPUTS], outputs: Default::default(), elements: n, size: chunk_size(n) };
-    all.inputs[..inputs.len()].copy_from_slice(inputs);
-    for (own, y) in all.outputs.iter_mut().zip(outputs.iter_mut()) {
-        *own = y;
-    }
-    let of_chunk = |mut chunk: Chunks<'_, T>| {
+    let size = chunk_size(n);
+    let mut outputs = outputs.iter_mut();
+    let all = Vectors {
+        inputs: from_fn(|k| inputs.get(k).map_or(&[][..], |x| x).par_chunks(size)),
+        outputs: from_fn(|_| outputs.next().map_or(&mut [][..], |y| y).par_chunks_mut(size)),
+        elements: n,
+        size,
+    };
+    let of_chunk = |mut chunk: Chunk<'_, T>| {
         let mut sums = Sums::default();
         for start in (0..chunk.elements).step_by(STRIP) {
             let range = start..chunk.elements.min(start + STRIP);
@@ -139,7 +112,7 @@ pub(super) fn run<T: Scalar>(update: LinearUpdate<'_, '_, T, Host>, state: &[T])
 
 /// The new values of all outputs in a strip.
 fn combine<T: Scalar>(
-    chunk: &mut Chunks<'_, T>,
+    chunk: &mut Chunk<'_, T>,
     inputs: usize,
     outputs: usize,
     factors: &[Option<T>],

@@ -4,8 +4,7 @@ use super::chunks;
 use super::memory::PARALLEL_FROM;
 use crate::backend::{RUN_TILE, run_mark};
 use crate::error::{Error, Result};
-use crate::parallel::Pieces;
-use crate::parallel::prelude::*;
+use crate::parallel::{Cut, prelude::*};
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -97,60 +96,6 @@ pub(super) fn gather_sum<T: Scalar, S: Offset>(
     out_of_range("gather_sum", x.len(), !good)
 }
 
-/// The sums of the runs that start in some tiles, in order, each with its tile's number: cut without a list of the
-/// parts, since a time loop comes here at every step.
-struct Tiles<'a, T, S> {
-    first: usize,
-    /// Runs before each of these tiles.
-    before: &'a [S],
-    /// Runs before the end of the last one.
-    end: usize,
-    out: &'a mut [T],
-}
-
-impl<'a, T, S: Offset> Tiles<'a, T, S> {
-    /// The sums of the first `tiles` of these, taken out.
-    fn cut(&mut self, tiles: usize) -> &'a mut [T] {
-        let runs = |t: usize| self.before.get(t).map_or(self.end, |runs| runs.to_usize());
-        let (out, rest) = std::mem::take(&mut self.out).split_at_mut(runs(tiles) - runs(0));
-        (self.first, self.before, self.out) = (self.first + tiles, &self.before[tiles..], rest);
-        out
-    }
-}
-
-impl<'a, T, S: Offset> Iterator for Tiles<'a, T, S> {
-    type Item = (usize, &'a mut [T]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let tile = self.first;
-        (!self.before.is_empty()).then(|| (tile, self.cut(1)))
-    }
-}
-
-impl<T: Send, S: Offset> Pieces for Tiles<'_, T, S> {
-    type Item = <Self as Iterator>::Item;
-    type Each = Self;
-
-    fn len(&self) -> usize {
-        self.before.len()
-    }
-
-    fn split_at(mut self, middle: usize) -> (Self, Self) {
-        let (first, before) = (self.first, &self.before[..middle]);
-        let end = self.before.get(middle).map_or(self.end, |runs| runs.to_usize());
-        let out = self.cut(middle);
-        (Tiles { first, before, end, out }, self)
-    }
-
-    fn each(self) -> Self {
-        self
-    }
-
-    fn least(&self) -> usize {
-        PARALLEL_FROM / RUN_TILE
-    }
-}
-
 /// Whether every source had a value. A run belongs to the tile in which it starts.
 fn sum_runs<T: Scalar, S: Offset>(
     sources: &[S],
@@ -159,8 +104,9 @@ fn sum_runs<T: Scalar, S: Offset>(
     value: impl Fn(usize) -> Option<T> + Sync,
 ) -> bool {
     let head = run_mark::<S>();
-    let tiles = Tiles { first: 0, before, end: out.len(), out };
-    Pieces::all(tiles, |(t, out)| {
+    // The sums of the runs that start in each tile, without a list of them: a time loop comes here at every step.
+    let Some(tiles) = Cut::new(out, before) else { return false };
+    tiles.enumerate().with_min_len(PARALLEL_FROM / RUN_TILE).all(|(t, out)| {
         let mut rest = sources[t * RUN_TILE..].iter().map(|s| s.to_usize()).peekable();
         while !out.is_empty() && rest.next_if(|source| source & head == 0).is_some() {}
         out.iter_mut().all(|out| {

@@ -1,6 +1,6 @@
 //! How vectors are cut for sums: by their length alone, so that the bits do not depend on the number of threads.
 
-use crate::parallel::{Pieces, in_team, prelude::*};
+use crate::parallel::{Pieces, in_team};
 use crate::scalar::Scalar;
 use std::ops::Add;
 
@@ -35,31 +35,13 @@ pub(super) fn sum_chunks<P: Pieces, S: Copy + Default + Send + Add<Output = S>>(
     chunks: P,
     term: impl Fn(P::Item) -> S + Sync,
 ) -> S {
-    sum_of::<_, _, MOST_CHUNKS>(chunks.with_min_len(least(n)), term)
+    chunks.with_min_len(least(n)).sum::<MOST_CHUNKS, S>(term)
 }
 
 /// Chunks of `n` elements that are worth another thread.
 fn least(n: usize) -> usize {
     let elements = if in_team() { AT_ONCE_IN_TEAM } else { AT_ONCE };
     elements.div_ceil(chunk_size(n))
-}
-
-/// Sums `term(piece)` over at most `MOST` pieces, in order.
-pub(super) fn sum_of<P: Pieces, S: Copy + Default + Send + Add<Output = S>, const MOST: usize>(
-    pieces: P,
-    term: impl Fn(P::Item) -> S + Sync,
-) -> S {
-    if pieces.is_for_one() {
-        let mut sum = S::default();
-        for piece in pieces.each() {
-            sum = sum + term(piece);
-        }
-        return sum;
-    }
-    let mut partial = [S::default(); MOST];
-    let partial = &mut partial[..pieces.len()];
-    partial.par_iter_mut().zip(pieces).for_each(|(sum, piece)| *sum = term(piece));
-    partial.iter().fold(S::default(), |sum, &part| sum + part)
 }
 
 /// Sum of f over both slices, in running sums for each lane.

@@ -40,7 +40,7 @@ pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
                 lines(kinds, &table, t * size, x, y, |row, sum, y| finish(&mut state, row, sum, y));
                 state
             };
-            worth_a_thread(y.par_chunks_mut(size).enumerate(), TASK / size).map(task).collect()
+            y.par_chunks_mut(size).enumerate().with_min_len(worth_a_thread(TASK / size)).map(task).collect()
         }
         CompressedBody::Sections(s) => sections(s, value, x, y, finish),
         CompressedBody::Balanced(none, _) => match *none {},
@@ -189,7 +189,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
         }
         state
     };
-    worth_a_thread(y.par_chunks_mut(size).enumerate(), TASK / size).map(task).collect()
+    y.par_chunks_mut(size).enumerate().with_min_len(worth_a_thread(TASK / size)).map(task).collect()
 }
 
 /// Adds a section's products; `number(k, lane)` is the value of entry k.

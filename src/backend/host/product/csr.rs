@@ -2,8 +2,7 @@
 
 use super::prefetch::{self, AHEAD};
 use super::{Scale, transposed};
-use crate::backend::host::sums::sum_of;
-use crate::parallel::{AtLeast, Pieces, prelude::*, worth_a_thread};
+use crate::parallel::{parts, prelude::*, worth_a_thread};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 use std::ops::Range;
 
@@ -41,16 +40,26 @@ struct Tasks<'a, O, T> {
     numbers: Range<usize>,
     rows: Range<usize>,
     y: &'a mut [T],
+    /// A place for what each task adds up, or none at all.
+    sums: &'a mut [T],
+}
+
+/// What a task does with its rows and their part of y; what it adds up.
+type OfTask<'f, T> = &'f (dyn Fn(Range<usize>, &mut [T]) -> T + Sync);
+
+/// Tasks of all rows.
+fn count<O: Offset>(offsets: &[O]) -> usize {
+    work(offsets, offsets.len() - 1).div_ceil(TASK).clamp(1, MOST_TASKS)
 }
 
 impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
-    fn new(offsets: &'a [O], y: &'a mut [T]) -> Self {
-        let rows = offsets.len() - 1;
-        let count = work(offsets, rows).div_ceil(TASK).clamp(1, MOST_TASKS);
-        Self { offsets, count, numbers: 0..count, rows: 0..rows, y }
+    fn new(offsets: &'a [O], y: &'a mut [T], sums: &'a mut [T]) -> Self {
+        let count = count(offsets);
+        Self { offsets, count, numbers: 0..count, rows: 0..offsets.len() - 1, y, sums }
     }
 
-    /// The first row of a task: the first that ends beyond the task's share of the work.
+    /// The first row of a task, which is not before the rows that are left: the first that ends beyond the task's share
+    /// of the work.
     fn first_row(&self, number: usize) -> usize {
         let rows = self.offsets.len() - 1;
         if number == self.count {
@@ -77,43 +86,53 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         }
         low
     }
-}
 
-impl<'a, O: Offset, T: Send> Pieces for Tasks<'a, O, T> {
-    type Item = (Range<usize>, &'a mut [T]);
-    type Each = Self;
-
-    fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
+    /// The first `middle` tasks, and the others.
     fn split_at(self, middle: usize) -> (Self, Self) {
         let Self { offsets, count, ref numbers, ref rows, .. } = self;
         let (number, first) = (numbers.start + middle, self.first_row(numbers.start + middle));
         let (before, behind) =
             ((numbers.start..number, rows.start..first), (number..numbers.end, first..rows.end));
         let (y, others) = self.y.split_at_mut(first - rows.start);
-        let part = |(numbers, rows), y| Self { offsets, count, numbers, rows, y };
-        (part(before, y), part(behind, others))
+        let (sums, their_sums) = self.sums.split_at_mut(middle.min(self.sums.len()));
+        let part = |(numbers, rows), y, sums| Self { offsets, count, numbers, rows, y, sums };
+        (part(before, y, sums), part(behind, others, their_sums))
     }
 
-    fn each(self) -> Self {
-        self
+    /// Runs all tasks, one after the other.
+    fn run(mut self, body: OfTask<'_, T>) {
+        while let Some(number) = self.numbers.next() {
+            let end = if self.numbers.is_empty() { self.rows.end } else { self.first_row(number + 1) };
+            let rows = self.rows.start..end;
+            self.rows.start = end;
+            let (mine, others) = std::mem::take(&mut self.y).split_at_mut(rows.len());
+            self.y = others;
+            let sum = body(rows, mine);
+            if let Some(place) = self.sums.split_off_first_mut() {
+                *place = sum;
+            }
+        }
     }
 }
 
-impl<'a, O: Offset, T: Send> Iterator for Tasks<'a, O, T> {
-    type Item = (Range<usize>, &'a mut [T]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.numbers.next()? + 1;
-        let end = if self.numbers.is_empty() { self.rows.end } else { self.first_row(next) };
-        let rows = self.rows.start..end;
-        self.rows.start = end;
-        let (mine, others) = std::mem::take(&mut self.y).split_at_mut(rows.len());
-        self.y = others;
-        Some((rows, mine))
+/// Runs `body` on all rows, shared among threads. Compiled for each type of offsets and numbers, and not for each body.
+fn each_task<O: Offset, T: Send>(offsets: &[O], y: &mut [T], sums: &mut [T], body: OfTask<'_, T>) {
+    let mut tasks = Tasks::new(offsets, y, sums);
+    let of_a_task = work(offsets, offsets.len() - 1).div_ceil(tasks.count);
+    let (count, least) = (tasks.count, worth_a_thread(AT_ONCE.div_ceil(of_a_task.max(1))));
+    let parts = parts(count, least);
+    if parts == 1 {
+        return tasks.run(body);
     }
+    let mut cut = Vec::with_capacity(parts);
+    for part in (1..parts).rev() {
+        let (before, last) = tasks.split_at(part * count / parts);
+        cut.push(last);
+        tasks = before;
+    }
+    cut.push(tasks);
+    cut.reverse();
+    cut.into_par_iter().for_each(|tasks| tasks.run(body));
 }
 
 /// The sum of a row's products, four at a time, so that additions wait less for each other.
@@ -200,10 +219,14 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     let arrays = (offsets, indices, values);
     // The usual case apart: two multiplications a row less.
     if scale.alpha == T::one() && scale.beta == T::zero() {
-        tasks(offsets, y).for_each(|(rows, y)| row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum));
+        each_task(offsets, y, &mut [], &|rows, y| {
+            row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum);
+            T::default()
+        });
     } else {
-        tasks(offsets, y).for_each(|(rows, y)| {
+        each_task(offsets, y, &mut [], &|rows, y| {
             row_sums(arrays, rows, value, x, y, |_, sum, y| *y = scale.finish(sum, *y));
+            T::default()
         });
     }
 }
@@ -217,8 +240,9 @@ pub(super) fn product_then<O: Offset, V: Widen<T>, T: Scalar>(
     y: &mut [T],
     then: impl Fn(usize, T, T) -> T + Sync + Send + Copy,
 ) {
-    tasks(offsets, y).for_each(|(rows, y)| {
+    each_task(offsets, y, &mut [], &|rows, y| {
         row_sums((offsets, indices, values), rows, V::widen, x, y, |row, sum, y| *y = then(row, sum, *y));
+        T::default()
     });
 }
 
@@ -230,15 +254,17 @@ pub(super) fn product_dot<O: Offset, V: Widen<T>, T: Scalar>(
     x: &[T],
     y: &mut [T],
 ) -> T {
-    let dot = |(rows, y): (Range<usize>, &mut [T])| {
+    let mut sums = [T::default(); MOST_TASKS];
+    let sums = &mut sums[..count(offsets)];
+    each_task(offsets, y, sums, &|rows, y| {
         let mut dot = T::default();
         row_sums((offsets, indices, values), rows, V::widen, x, y, |row, sum, y| {
             *y = sum;
             dot += x[row].conj() * sum;
         });
         dot
-    };
-    sum_of::<_, _, MOST_TASKS>(tasks(offsets, y), dot)
+    });
+    sums.iter().fold(T::default(), |sum, &part| sum + part)
 }
 
 /// y = alpha A^T x + beta y.
@@ -273,33 +299,29 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     transposed::collect(blocks, &range, &scatter, scale, y);
 }
 
-/// All rows.
-fn tasks<'a, O: Offset, T: Send>(offsets: &'a [O], y: &'a mut [T]) -> AtLeast<Tasks<'a, O, T>> {
-    let tasks = Tasks::new(offsets, y);
-    let of_a_task = work(offsets, offsets.len() - 1).div_ceil(tasks.len());
-    worth_a_thread(tasks, AT_ONCE.div_ceil(of_a_task.max(1)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     /// The rows of all tasks, cut one by one, or in halves first.
     fn ranges(offsets: &[u32], halves: bool) -> Vec<Range<usize>> {
-        let (mut y, mut ranges) = (vec![0_u8; offsets.len() - 1], Vec::new());
-        let mut parts = vec![Tasks::new(offsets, &mut y)];
+        let (mut y, ranges) = (vec![0_u8; offsets.len() - 1], Mutex::new(Vec::new()));
+        let mut parts = vec![Tasks::new(offsets, &mut y, &mut [])];
         while let Some(tasks) = parts.pop() {
-            if halves && tasks.len() > 1 {
-                let middle = tasks.len() / 2;
+            let count = tasks.numbers.len();
+            if halves && count > 1 {
+                let middle = count / 2;
                 let (before, behind) = tasks.split_at(middle);
                 parts.extend([behind, before]);
             } else {
-                for (rows, _) in tasks {
-                    ranges.push(rows);
-                }
+                tasks.run(&|rows, _| {
+                    ranges.lock().unwrap().push(rows);
+                    0
+                });
             }
         }
-        ranges
+        ranges.into_inner().unwrap()
     }
 
     /// The plain statement of [`Tasks`].

@@ -126,7 +126,9 @@ pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
     let diagonals = a.distances.len().max(1);
     let entries = task_of(y.len() * diagonals, LEAST, TASK);
     let task = (entries / diagonals).next_multiple_of(DIA_SECTION);
-    worth_a_thread(y.par_chunks_mut(task).enumerate(), TASK / entries)
+    y.par_chunks_mut(task)
+        .enumerate()
+        .with_min_len(worth_a_thread(TASK / entries))
         .map(|(number, y)| {
             let mut state = S::default();
             for (section, y) in y.chunks_mut(DIA_SECTION).enumerate() {
