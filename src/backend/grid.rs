@@ -1,7 +1,7 @@
 //! Matrices on grids of points: the steps between two levels of multigrid where the next level has a point for each box
 //! of 2 x 2 x 2 points.
 
-use super::{Backend, DIA_SECTION};
+use super::{Backend, ChebyshevStep, CsrParts, DIA_SECTION, GridStencil, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -49,6 +49,21 @@ impl Grid {
             }
         }
         Some(other)
+    }
+
+    /// The way from a point to another that lies beside it.
+    pub(crate) fn between(self, from: usize, to: usize) -> Option<[i64; 3]> {
+        let (from, to) = (self.place(from), self.place(to));
+        let by = [0, 1, 2].map(|axis| to[axis] as i64 - from[axis] as i64);
+        by.iter().all(|d| d.abs() <= 1).then_some(by)
+    }
+
+    /// Pairs of a point and one of these neighbours that it has.
+    pub(crate) fn pairs(self, neighbours: Neighbours) -> usize {
+        let with_neighbour = |by: [i64; 3]| -> usize {
+            (0..3).map(|axis| self.sizes[axis].saturating_sub(by[axis].unsigned_abs() as usize)).product()
+        };
+        neighbours.iter().map(with_neighbour).sum()
     }
 }
 
@@ -126,6 +141,56 @@ impl<T: Scalar, B: Backend> GridMatrix<'_, T, B> {
     }
 }
 
+/// The sums over boxes of 2 x 2 x 2 points of what couples the points.
+pub(crate) struct BoxSums {
+    away: Vec<[i64; 3]>,
+    /// For a point at each of the 8 places in a box and each of its neighbours: which neighbour of the box that is in.
+    boxes_of: [[usize; NEIGHBOURS]; 8],
+}
+
+impl BoxSums {
+    /// A box has the neighbours of its points, and all that lie nearer along an axis.
+    pub(crate) fn new(neighbours: Neighbours) -> Self {
+        let away: Vec<[i64; 3]> = neighbours.iter().collect();
+        let mut boxes_of = [[0; NEIGHBOURS]; 8];
+        for (within, boxes) in boxes_of.iter_mut().enumerate() {
+            for (number, by) in boxes.iter_mut().zip(&away) {
+                let at = [within & 1, within >> 1 & 1, within >> 2].map(|bit| bit as i64);
+                let to = [0, 1, 2].map(|axis| (at[axis] + by[axis]).div_euclid(2));
+                *number = neighbours.number(to).expect("neighbours of a box are those of its points");
+            }
+        }
+        Self { away, boxes_of }
+    }
+
+    /// The entries of the row of a box: `row(point)(k)` is the value of a point of `grid` for neighbour k, zero where
+    /// there is none. And whether each is finite and couples the point to one of the grid.
+    pub(crate) fn row<T: Scalar, V: Fn(usize) -> T>(
+        &self,
+        grid: Grid,
+        place: [usize; 3],
+        row: impl Fn([usize; 3]) -> V,
+    ) -> ([T; NEIGHBOURS], bool) {
+        let (mut sums, mut fits) = ([T::zero(); NEIGHBOURS], true);
+        for (within, boxes) in self.boxes_of.iter().enumerate() {
+            let point = [0, 1, 2].map(|axis| 2 * place[axis] + (within >> axis & 1));
+            if (0..3).any(|axis| point[axis] >= grid.sizes[axis]) {
+                continue;
+            }
+            let value_of = row(point);
+            for (k, &by) in self.away.iter().enumerate() {
+                let value = value_of(k);
+                if value == T::zero() {
+                    continue;
+                }
+                fits &= value.is_finite() && grid.neighbour(point, by).is_some();
+                sums[boxes[k]] += value;
+            }
+        }
+        (sums, fits)
+    }
+}
+
 /// Steps of multigrid on grids. P takes a value of a box to each of its points. Nothing here waits for the device, and
 /// everything is deterministic.
 pub trait GridSteps: Backend {
@@ -173,4 +238,53 @@ pub trait GridSteps: Backend {
         coarse: &Self::Slice<T>,
         fine: &mut Self::Slice<T>,
     ) -> Result<()>;
+
+    /// The matrix as a [`GridStencil`], where its rows are alike but for the sides of the grid. None where they are not,
+    /// where an entry couples points that are no neighbours, or is infinite or NaN, and on a backend whose products with
+    /// all diagonals are no slower, as the provided method says.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn grid_stencil<T: Scalar>(
+        &self,
+        _a: CsrParts<'_, T, Self>,
+        _grid: Grid,
+        _neighbours: Neighbours,
+    ) -> Result<Option<GridStencil<T>>> {
+        Ok(None)
+    }
+
+    /// y = A x. Sizes are checked by the caller, here and in the next.
+    ///
+    /// # Errors
+    /// On a backend that finds no stencils, or when the device fails.
+    fn grid_stencil_product<T: Scalar>(
+        &self,
+        _a: &GridStencil<T>,
+        _x: &Self::Slice<T>,
+        _y: &mut Self::Slice<T>,
+    ) -> Result<()> {
+        Err(no_stencils())
+    }
+
+    /// A step of Chebyshev's iteration in one pass with the product A z.
+    ///
+    /// # Errors
+    /// As [`GridSteps::grid_stencil_product`].
+    fn grid_stencil_chebyshev<T: Scalar>(
+        &self,
+        _a: &GridStencil<T>,
+        _step: ChebyshevStep<'_, T, Self>,
+        _z: &Self::Slice<T>,
+    ) -> Result<()>
+    where
+        Self: PreconditionSteps,
+    {
+        Err(no_stencils())
+    }
+}
+
+/// What a backend that finds no stencils answers to products with them.
+fn no_stencils() -> Error {
+    Error::Unsupported("products with a stencil on a grid, on this backend".into())
 }

@@ -32,6 +32,7 @@ pub mod cuda;
 mod factor;
 mod graph;
 mod grid;
+mod grid_stencil;
 mod grouping;
 pub mod host;
 mod krylov;
@@ -72,7 +73,9 @@ pub use graph::{
     FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,
     UNREACHED, priority,
 };
+pub(crate) use grid::BoxSums;
 pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values};
+pub use grid_stencil::GridStencil;
 pub(crate) use grouping::independent_priority;
 pub use grouping::{ALIKE, GroupingSteps, MOST_OF_BLOCK, NO_GROUP, NodeState};
 pub use host::{Host, Parts};

@@ -131,12 +131,9 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         values: B::Vec<V>,
     ) -> Result<Self> {
         let rows = grid.points();
-        let with_neighbour = |by: [i64; 3]| -> usize {
-            (0..3).map(|axis| grid.sizes[axis].saturating_sub(by[axis].unsigned_abs() as usize)).product()
-        };
-        let nonzeros = neighbours.iter().map(with_neighbour).sum();
         let distances = backend.upload(neighbours.iter().map(|by| grid.distance(by)).collect())?;
-        Ok(Self { rows, columns: rows, nonzeros, mirrored: 0, distances, steps: backend.zeros(0)?, values })
+        let (nonzeros, steps) = (grid.pairs(neighbours), backend.zeros(0)?);
+        Ok(Self { rows, columns: rows, nonzeros, mirrored: 0, distances, steps, values })
     }
 }
 

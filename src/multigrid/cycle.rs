@@ -2,7 +2,7 @@
 
 use super::MultigridBackend;
 use super::smoother::{Smoother, residual};
-use crate::backend::{Grid, Op};
+use crate::backend::{Grid, GridStencil, Op};
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
 use crate::operator::LinearOperator;
@@ -25,6 +25,8 @@ pub(super) enum Stored<T: Scalar, B: MultigridBackend> {
     Rows(Csr<T, B>),
     /// By the diagonals of a grid.
     Diagonals(Dia<T, B>),
+    /// As rows of a grid that are alike but for the sides.
+    Stencil(GridStencil<T>),
     /// This part's rows of a matrix that is spread over several parts.
     Spread(Box<LevelMatrix<T, B>>),
 }
@@ -34,6 +36,7 @@ impl<T: Scalar, B: MultigridBackend> Stored<T, B> {
         match self {
             Self::Rows(a) => a.storage_bytes(),
             Self::Diagonals(a) => a.storage_bytes(),
+            Self::Stencil(a) => a.storage_bytes(),
             Self::Spread(a) => a.bytes(),
         }
     }
@@ -44,6 +47,7 @@ impl<T: Scalar, B: MultigridBackend> fmt::Debug for Stored<T, B> {
         match self {
             Self::Rows(a) => a.fmt(f),
             Self::Diagonals(a) => a.fmt(f),
+            Self::Stencil(a) => a.fmt(f),
             Self::Spread(a) => write!(f, "{} spread rows", a.rows()),
         }
     }
@@ -56,6 +60,7 @@ impl<T: Scalar, B: MultigridBackend> Deref for Stored<T, B> {
         match self {
             Self::Rows(a) => a,
             Self::Diagonals(a) => a,
+            Self::Stencil(a) => a,
             Self::Spread(a) => &**a,
         }
     }

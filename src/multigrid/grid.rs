@@ -6,13 +6,14 @@
 //! first levels make up for (`cycle`).
 
 use super::MultigridBackend;
-use super::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
+use super::cycle::{Coarsest, Cycle, Level, Transfer};
 use super::dense;
-use super::options::{LevelFacts, MultigridFacts, MultigridOptions};
+use super::on_grid::OnGrid;
+use super::options::{MultigridFacts, MultigridOptions};
 use super::smoother::{Scaling, Smoother};
 use crate::backend::{
-    CsrParts, DIA_SECTION, Diagonals, Grid, GridMatrix, Host, NEIGHBOURS, Neighbours, first_place,
-    grid_values, is_no_entry, no_entry,
+    CsrParts, DIA_SECTION, Diagonals, Grid, Host, NEIGHBOURS, Neighbours, first_place, grid_values,
+    is_no_entry, no_entry,
 };
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
@@ -107,15 +108,56 @@ pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     Ok(Some(found))
 }
 
+/// A cycle with its levels, where there is one.
+type Made<T, B> = Option<(Cycle<T, B>, MultigridFacts)>;
+
 /// The cycle and its levels for a matrix on the grid that was found. None as for [`levels`].
 pub(super) fn hierarchy<T: Scalar, B: MultigridBackend>(
     backend: &B,
-    a: CsrParts<'_, T, B>,
-    Found { grid, neighbours, distances }: Found,
+    a: &Csr<T, B>,
+    found: Found,
     options: &MultigridOptions,
-) -> Result<Option<(Cycle<T, B>, MultigridFacts)>> {
-    let Ok(finest) = Dia::whole_of_known(backend, a, distances) else { return Ok(None) };
-    levels(backend, (grid, neighbours), finest, options, 0)
+) -> Result<Made<T, B>> {
+    let on_grid = (found.grid, found.neighbours);
+    let finest = match backend.grid_stencil(a.parts(), found.grid, found.neighbours)? {
+        Some(stencil) => OnGrid::Stencil(stencil),
+        None => match by_diagonals(backend, a.parts(), found) {
+            Some(diagonals) => OnGrid::Diagonals(diagonals),
+            None => return Ok(None),
+        },
+    };
+    levels(backend, on_grid, finest, options, 0)
+}
+
+/// The same in half the precision.
+pub(super) fn narrow_hierarchy<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    found: Found,
+    options: &MultigridOptions,
+) -> Result<Made<T::Narrow, B>> {
+    let on_grid = (found.grid, found.neighbours);
+    let stencil = backend.grid_stencil(a.parts(), found.grid, found.neighbours)?;
+    let finest = if let Some(stencil) = stencil.and_then(|stencil| stencil.to_narrow()) {
+        OnGrid::Stencil(stencil)
+    } else {
+        let mut values = backend.buffer(a.nonzeros())?;
+        backend.narrow::<T>(num_traits::One::one(), a.parts().values, &mut values)?;
+        match by_diagonals(backend, a.parts().with_values(&values), found) {
+            Some(diagonals) => OnGrid::Diagonals(diagonals),
+            None => return Ok(None),
+        }
+    };
+    levels(backend, on_grid, finest, options, 0)
+}
+
+/// All diagonals, where they can be stored.
+fn by_diagonals<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: CsrParts<'_, T, B>,
+    found: Found,
+) -> Option<Dia<T, B>> {
+    Dia::whole_of_known(backend, a, found.distances).ok()
 }
 
 /// The grid of a matrix, where it is on one.
@@ -143,27 +185,25 @@ fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (mut grid, neighbours): (Grid, Neighbours),
-    finest: Dia<T, B>,
+    finest: OnGrid<T, B>,
     options: &MultigridOptions,
     above: usize,
-) -> Result<Option<(Cycle<T, B>, MultigridFacts)>> {
+) -> Result<Made<T, B>> {
     let (mut matrix, mut levels, mut facts) = (finest, Vec::new(), Vec::new());
     let mut unfit = backend.zeros(1)?;
     let mut looked = false;
     while grid.points() > options.coarsest_rows {
-        facts.push(LevelFacts { rows: matrix.rows(), entries: matrix.nonzeros() });
-        let here = GridMatrix { grid, neighbours, values: matrix.parts().values };
+        facts.push(matrix.facts());
         if !looked && grid.points() <= LOOKED_AT {
             looked = true;
-            if !comparable(grid, neighbours, &backend.download(here.values)?) {
+            if !comparable(grid, neighbours, &matrix.values(backend)?) {
                 return Ok(None);
             }
         }
-        let mut scales = backend.buffer(grid.points())?;
-        backend.grid_scales(here, &mut scales)?;
-        let next = coarser(backend, here, &mut unfit)?;
+        let made = matrix.scales_and_coarser(backend, (grid, neighbours), &mut unfit)?;
+        let Some((scales, next)) = made else { return Ok(None) };
         levels.push(Level {
-            a: Stored::Diagonals(std::mem::replace(&mut matrix, next)),
+            a: std::mem::replace(&mut matrix, next).into_stored(),
             smoother: smoother(scales, options),
             transfer: Transfer::Boxes(grid),
             twice: is_solved_twice(above + levels.len()),
@@ -173,9 +213,8 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     if backend.value(&unfit)? != 0 {
         return Ok(None);
     }
-    facts.push(LevelFacts { rows: matrix.rows(), entries: matrix.nonzeros() });
-    let values = backend.download(matrix.parts().values)?;
-    let coarsest = to_csr(grid, neighbours, &values)?;
+    facts.push(matrix.facts());
+    let coarsest = to_csr(grid, neighbours, &matrix.values(backend)?)?;
     let inverse =
         if options.real_eigenvalues { dense::inverse(&coarsest) } else { dense::general_inverse(&coarsest) };
     let Ok(inverse) = inverse else { return Ok(None) };
@@ -189,18 +228,6 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
 /// Whether the level below the one of this number is solved by two cycles.
 pub(super) fn is_solved_twice(level: usize) -> bool {
     level < TWICE
-}
-
-/// The matrix of the boxes.
-pub(super) fn coarser<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    here: GridMatrix<'_, T, B>,
-    unfit: &mut B::Slice<u32>,
-) -> Result<Dia<T, B>> {
-    let boxes = here.grid.coarser();
-    let mut values = backend.buffer(grid_values(boxes, here.neighbours))?;
-    backend.grid_coarser(here, &mut values, unfit)?;
-    Dia::on_grid(backend, boxes, here.neighbours, values)
 }
 
 /// Smoothing scaled by the reciprocals of rows' sums.
@@ -311,18 +338,11 @@ pub(super) fn values_of<T: Scalar>(grid: Grid, neighbours: Neighbours, a: &Csr<T
     for row in 0..a.rows() {
         let (columns, entries) = a.row(row);
         for (&column, &value) in columns.iter().zip(entries) {
-            let k = neighbours.number(between(grid, row, column as usize)?)?;
+            let k = neighbours.number(grid.between(row, column as usize)?)?;
             values[first_place(row, neighbours.count()) + k * DIA_SECTION] = value;
         }
     }
     Some(values)
-}
-
-/// The way from a point to another that lies beside it.
-pub(super) fn between(grid: Grid, from: usize, to: usize) -> Option<[i64; 3]> {
-    let (from, to) = (grid.place(from), grid.place(to));
-    let by = [0, 1, 2].map(|axis| to[axis] as i64 - from[axis] as i64);
-    by.iter().all(|d| d.abs() <= 1).then_some(by)
 }
 
 /// The matrix on the host.

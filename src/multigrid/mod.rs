@@ -25,6 +25,7 @@
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
 //! | `blocks` | blocks of strongly coupled unknowns, by matching |
 //! | `grid` | levels of grids, whose aggregates are boxes |
+//! | `on_grid` | the matrix of such a level: a stencil, or diagonals |
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `modes` | near-null vectors of elasticity |
 //! | `cycle` | the way through the levels, on any backend |
@@ -47,6 +48,7 @@ mod energy;
 mod grid;
 mod independent;
 mod modes;
+mod on_grid;
 mod options;
 mod setup;
 mod smoother;
@@ -256,12 +258,10 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     ) -> Result<Option<Self>> {
         let Some(found) = grid::suited(backend, a, options, known)? else { return Ok(None) };
         let made = if options.is_narrow::<T>() {
-            let mut values = backend.buffer(a.nonzeros())?;
-            backend.narrow::<T>(num_traits::One::one(), a.parts().values, &mut values)?;
-            let made = grid::hierarchy(backend, a.parts().with_values(&values), found, options)?;
+            let made = grid::narrow_hierarchy(backend, a, found, options)?;
             made.map(|(cycle, facts)| (AnyCycle::Narrow(cycle), facts))
         } else {
-            let made = grid::hierarchy(backend, a.parts(), found, options)?;
+            let made = grid::hierarchy(backend, a, found, options)?;
             made.map(|(cycle, facts)| (AnyCycle::Full(cycle), facts))
         };
         Ok(made.map(|(cycle, facts)| Self {

@@ -1,10 +1,11 @@
 //! Steps of multigrid on grids, on the CPU.
 
-use super::Host;
+use super::precondition::step_of_rows;
 use super::sums::{chunk_size, for_chunks};
+use super::{Host, grid_stencil};
 use crate::backend::{
-    DIA_SECTION, Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, first_place, grid_values, is_no_entry,
-    no_entry,
+    BoxSums, ChebyshevStep, CsrParts, DIA_SECTION, Grid, GridMatrix, GridStencil, GridSteps, Neighbours,
+    first_place, grid_values, is_no_entry, no_entry,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -14,27 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Sections that one task takes.
 const SECTIONS: usize = 64;
-
-/// For a point at each of the 8 places in a box and each of its neighbours: which neighbour of the box that is in.
-fn boxes_of(neighbours: Neighbours) -> [[usize; NEIGHBOURS]; 8] {
-    let mut table = [[0; NEIGHBOURS]; 8];
-    for (place, boxes) in table.iter_mut().enumerate() {
-        for (k, by) in neighbours.iter().enumerate() {
-            let within = [place & 1, place >> 1 & 1, place >> 2].map(|bit| bit as i64);
-            let to = [0, 1, 2].map(|axis| (within[axis] + by[axis]).div_euclid(2));
-            boxes[k] = neighbours.number(to).expect("neighbours of a box are those of its points");
-        }
-    }
-    table
-}
-
-/// The points of a box: the place of each within it, and its number.
-fn points_of(grid: Grid, place: [usize; 3]) -> impl Iterator<Item = (usize, [usize; 3])> {
-    (0..8).filter_map(move |within| {
-        let point = [0, 1, 2].map(|axis| 2 * place[axis] + (within >> axis & 1));
-        (0..3).all(|axis| point[axis] < grid.sizes[axis]).then_some((within, point))
-    })
-}
 
 impl GridSteps for Host {
     fn grid_coarser<T: Scalar>(
@@ -51,8 +31,8 @@ impl GridSteps for Host {
             grid_values(coarse, neighbours),
             values.len(),
         )?;
-        let (table, away) = (boxes_of(neighbours), neighbours.iter().collect::<Vec<_>>());
-        let strides: Vec<i64> = away.iter().map(|&by| coarse.distance(by)).collect();
+        let sums = BoxSums::new(neighbours);
+        let strides: Vec<i64> = neighbours.iter().map(|by| coarse.distance(by)).collect();
         let bad = AtomicBool::new(false);
         let task = SECTIONS * DIA_SECTION;
         let tasks = values.par_chunks_mut(task * count).enumerate();
@@ -60,19 +40,15 @@ impl GridSteps for Host {
             let rows = number * task..((number + 1) * task).min(coarse.points());
             values.fill(no_entry());
             for row in rows {
-                let mut sums = [T::zero(); NEIGHBOURS];
-                for (within, point) in points_of(grid, coarse.place(row)) {
+                let (sums, fits) = sums.row(grid, coarse.place(row), |point| {
                     let from = first_place(grid.distance(point.map(|at| at as i64)) as usize, count);
-                    for (k, &by) in away.iter().enumerate() {
+                    move |k| {
                         let value = fine[from + k * DIA_SECTION];
-                        if value == T::zero() || is_no_entry(value) {
-                            continue;
-                        }
-                        if !value.is_finite() || grid.neighbour(point, by).is_none() {
-                            bad.store(true, Ordering::Relaxed);
-                        }
-                        sums[table[within][k]] += value;
+                        if is_no_entry(value) { T::zero() } else { value }
                     }
+                });
+                if !fits {
+                    bad.store(true, Ordering::Relaxed);
                 }
                 let to = first_place(row - number * task, count);
                 for k in 0..count {
@@ -137,6 +113,39 @@ impl GridSteps for Host {
             let pairs = fine.chunks_mut(2).zip(&coarse[start..]);
             pairs.for_each(|(pair, &value)| pair.iter_mut().for_each(|v| *v += value));
         });
+        Ok(())
+    }
+
+    fn grid_stencil<T: Scalar>(
+        &self,
+        a: CsrParts<'_, T, Self>,
+        grid: Grid,
+        neighbours: Neighbours,
+    ) -> Result<Option<GridStencil<T>>> {
+        Ok(grid_stencil::find(a, grid, neighbours))
+    }
+
+    fn grid_stencil_product<T: Scalar>(&self, a: &GridStencil<T>, x: &[T], y: &mut [T]) -> Result<()> {
+        grid_stencil::product(a, x, y, |_, sums, y| y.copy_from_slice(sums));
+        Ok(())
+    }
+
+    fn grid_stencil_chebyshev<T: Scalar>(
+        &self,
+        a: &GridStencil<T>,
+        ChebyshevStep { keep, momentum, step, d, r, last }: ChebyshevStep<'_, T, Self>,
+        z: &[T],
+    ) -> Result<()> {
+        grid_stencil::product(
+            a,
+            z,
+            last,
+            #[inline(always)]
+            |rows, sums, last| {
+                let (r, z, d) = (&r[rows.clone()], &z[rows.clone()], d.map(|d| &d[rows]));
+                step_of_rows((keep, momentum, step), d, r, (z, sums), last);
+            },
+        );
         Ok(())
     }
 }

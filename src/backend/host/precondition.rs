@@ -42,6 +42,27 @@ pub(super) fn step_of_row<'a, T: Scalar>(
     }
 }
 
+/// A step of Chebyshev's iteration for consecutive rows, of which z and A z are known.
+#[inline(always)]
+pub(super) fn step_of_rows<T: Scalar>(
+    (keep, momentum, step): (T::Real, T::Real, T::Real),
+    d: Option<&[T::Real]>,
+    r: &[T],
+    (z, product): (&[T], &[T]),
+    last: &mut [T],
+) {
+    let by = (T::from_real(keep), T::from_real(momentum));
+    let rows = last.iter_mut().zip(r).zip(z.iter().zip(product));
+    match d {
+        Some(d) => rows.zip(d).for_each(|(((last, &r), (&z, &t)), &d)| {
+            *last = stepped((by.0, by.1, T::from_real(step * d)), r, Some((z, t)), *last);
+        }),
+        None => rows.for_each(|((last, &r), (&z, &t))| {
+            *last = stepped((by.0, by.1, T::from_real(step)), r, Some((z, t)), *last);
+        }),
+    }
+}
+
 impl PreconditionSteps for Host {
     fn block_inverses<V: Widen<T>, T: Scalar>(
         &self,

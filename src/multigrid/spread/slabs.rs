@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::matrix::{Csr, Dia, add};
 use crate::multigrid::MultigridBackend;
 use crate::multigrid::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
-use crate::multigrid::grid::{self, between};
+use crate::multigrid::grid;
+use crate::multigrid::on_grid::{OnGrid, boxes};
 use crate::multigrid::options::{LevelFacts, MultigridFacts};
 use crate::scalar::Scalar;
 use crate::spread::{Edge, Spread, asked_for, halo_beyond};
@@ -94,7 +95,7 @@ impl<S: Scalar> Slabs<S> {
             let from = own.start + self.edge.rows[row] as usize;
             let (columns, values) = self.edge.a.row(row);
             let beside = |&column: &u32| {
-                between(whole, from, column as usize).is_some_and(|by| self.neighbours.number(by).is_some())
+                whole.between(from, column as usize).is_some_and(|by| self.neighbours.number(by).is_some())
             };
             columns.iter().all(beside) && values.iter().all(|value| value.is_finite())
         })
@@ -188,7 +189,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             let mut scales = backend.buffer(here.len())?;
             backend.grid_scales(on_grid, &mut scales)?;
             self.widen(&mut scales, &slabs.edge)?;
-            let next = grid::coarser(backend, on_grid, &mut unfit)?;
+            let next = boxes(backend, on_grid, &mut unfit)?;
             let halo = halo_beyond(&slabs.edge.a, &(0..slabs.edge.a.rows()), here);
             let asked = asked_for(communicator, &halo, &slabs.parts)?;
             let own = Box::new(std::mem::replace(&mut matrix, next));
@@ -215,6 +216,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let all = gathered::<S, B, C>(communicator, &own)?;
         let Some(values) = grid::values_of(whole, neighbours, &all) else { return Ok(None) };
         let matrix = Dia::on_grid(backend, whole, neighbours, backend.upload(values)?)?;
+        let matrix = OnGrid::Diagonals(matrix);
         let below = grid::levels(backend, (whole, neighbours), matrix, self.options, levels.len())?;
         let Some((cycle, below)) = below else { return Ok(None) };
         facts.extend(below.levels);
