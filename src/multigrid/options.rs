@@ -51,7 +51,8 @@ pub struct MultigridOptions {
     /// A matrix of so many rows is not made smaller any more.
     pub coarsest_rows: usize,
     /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
-    /// that is not smoothed.
+    /// that is not smoothed, and so does one whose products, counted before they are made, would be more than a hundred
+    /// times these entries.
     pub most_entries: f64,
     /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
     /// and no near-null vectors are given.

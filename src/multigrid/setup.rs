@@ -4,11 +4,11 @@ use super::aggregate::Aggregates;
 use super::energy::{WEAKER, of_least_energy};
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{Groups, NearNull, Parts, tentative};
-use super::{LevelFacts, MultigridOptions, Prolongation};
-use crate::backend::{CoarseningSteps, Conversions, copied};
+use super::{LevelFacts, MultigridBackend, MultigridOptions, Prolongation};
+use crate::backend::{CoarseningSteps, Conversions, Gemv, copied};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
-use crate::scalar::Scalar;
+use crate::scalar::{Max, Scalar};
 
 /// More levels than any matrix has where aggregates have more than two nodes.
 pub(super) const MOST_LEVELS: usize = 25;
@@ -19,6 +19,15 @@ pub(super) const STAGNATION: f64 = 0.85;
 /// What smoothing the prolongation is damped by: 4/3 over the bound of the largest eigenvalue, 1 (Vanek, Mandel and
 /// Brezina, Computing 56, 1996).
 pub(super) const OMEGA: f64 = 4.0 / 3.0;
+
+/// Products of numbers that A P and R (A P) of one level may take, as a multiple of the finest matrix' entries, for a
+/// prolongation that is smoothed. Where rows of P have k entries they are k + k^2 for each entry of A: 11 to 43 for
+/// meshes in space and small worlds, 240 to 4000 where a few vertices of a graph have a large part of all as
+/// neighbours, and what came out there had too many entries every time.
+pub(super) const MOST_PRODUCTS: f64 = 100.0;
+
+/// Products of matrices whose rows are no longer are not counted before they are made.
+const SHORT: u32 = 128;
 
 /// What is kept for new values: what follows from the strength of couplings, and no values of A.
 #[derive(Debug)]
@@ -49,7 +58,7 @@ pub(super) type Matrices<T, B> = Vec<[Csr<T, B>; 3]>;
 /// What [`Hierarchy::into_parts`] gives.
 pub(super) type AllParts<T, B> = (Matrices<T, B>, Csr<T, B>, Vec<Plan<T, B>>);
 
-impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
+impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
     /// From the finest matrix.
     pub(super) fn new(
         backend: &B,
@@ -95,12 +104,18 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Hierarchy<T, B> {
                 _ => multiply(backend, &damping(backend, a, &nodes, strong, OMEGA)?, &p)?,
             };
             drop(graph);
-            let mut built = galerkin(backend, a, smoothed)?;
             let most = options.most_entries * finest as f64;
-            let fits = (entries + built.1.nonzeros()) as f64 <= most;
-            if !fits {
-                built = galerkin(backend, a, p.copied(backend)?)?;
-            }
+            let few = coarse_nodes.0.is_some() || has_short_rows(backend, a)? || {
+                let products = products_of(backend, &smoothed, a, &smoothed)?;
+                products <= MOST_PRODUCTS * finest as f64
+            };
+            let built = if few { Some(galerkin(backend, a, smoothed)?) } else { None };
+            let built = built.filter(|built| (entries + built.1.nonzeros()) as f64 <= most);
+            let fits = built.is_some();
+            let built = match built {
+                Some(built) => built,
+                None => galerkin(backend, a, p.copied(backend)?)?,
+            };
             entries += built.1.nonzeros();
             let groups = match (near_null, &coarse_null) {
                 (NearNull::One(vector), NearNull::One(norms)) => {
@@ -143,6 +158,45 @@ pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
     all.map(|a| LevelFacts { rows: a.rows(), entries: a.nonzeros() }).collect()
 }
 
+/// Whether all rows are short.
+fn has_short_rows<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
+    let (mut lengths, mut longest) = (backend.buffer::<u32>(a.rows())?, backend.buffer::<u32>(1)?);
+    backend.row_lengths(a.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
+    backend.reduce(Max, &lengths, &mut longest)?;
+    Ok(backend.value(&longest)? <= SHORT)
+}
+
+/// At most so many products of numbers are A P and R (A P), of which `own` has the rows of P that belong to A's rows
+/// and `all` those of all columns: counted from the lengths of rows, by two products with vectors.
+pub(super) fn products_of<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    own: &Csr<T, B>,
+    a: &Csr<T, B>,
+    all: &Csr<T, B>,
+) -> Result<f64> {
+    // Doubles hold counts exactly, so that every backend decides alike.
+    let ones = |len: usize| -> Result<B::Vec<f64>> {
+        let mut ones = backend.buffer(len)?;
+        backend.fill(1.0, &mut ones)?;
+        Ok(ones)
+    };
+    let of_rows = |matrix: &Csr<T, B>, x: &B::Slice<f64>| -> Result<B::Vec<f64>> {
+        let mut sums = backend.buffer(matrix.rows())?;
+        let ones = ones(matrix.nonzeros())?;
+        backend.csr(matrix.parts().with_values(&*ones), Gemv::plain(x, &mut *sums))?;
+        Ok(sums)
+    };
+    let columns = ones(all.columns())?;
+    let lengths = of_rows(all, &columns)?;
+    let products = of_rows(a, &lengths)?;
+    let mut sums = backend.zeros::<f64>(2)?;
+    backend.dot(&*ones(a.rows())?, &products, B::part_mut(&mut sums, 0..1))?;
+    backend.dot(&*of_rows(own, &columns)?, &products, B::part_mut(&mut sums, 1..2))?;
+    let sums = backend.download(&sums)?;
+    // A row of A P has no more entries than columns.
+    Ok(sums[0] + sums[1].min(all.columns() as f64 * own.nonzeros() as f64))
+}
+
 /// P^H.
 pub(super) fn conjugate_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
@@ -167,4 +221,69 @@ fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
     let r = conjugate_transpose(backend, &p)?;
     let coarse = multiply(backend, &r, &multiply(backend, a, &p)?)?;
     Ok(((p, r), coarse))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Host;
+    use crate::matrix::Triplets;
+    use crate::random::Random;
+    use crate::{assemble, generate};
+
+    /// The Laplacian of a graph of which the first vertices have a large part of all as neighbours; weights span six
+    /// decades.
+    fn with_hubs(vertices: usize) -> Csr<f64> {
+        let mut random = Random::new(3);
+        let mut entries = Triplets::new(vertices, vertices).unwrap();
+        (0..vertices).for_each(|i| entries.push(i, i, 1e-3).unwrap());
+        for _ in 0..4 * vertices {
+            let [i, j] = [random.unit(), random.unit()].map(|at| (at.powi(4) * vertices as f64) as usize);
+            let weight = 10_f64.powf(random.between(-3.0, 3.0));
+            if i != j {
+                let both = [(i, j, -weight), (j, i, -weight), (i, i, weight), (j, j, weight)];
+                both.into_iter().for_each(|(row, column, value)| entries.push(row, column, value).unwrap());
+            }
+        }
+        assemble::to_csr(&Host, entries).unwrap()
+    }
+
+    #[test]
+    fn what_hubs_would_fill_is_counted_and_not_computed() {
+        let options = MultigridOptions::default();
+        let a = with_hubs(8000);
+        assert!((0..8000).any(|row| a.row(row).0.len() > 1500));
+        let hierarchy = Hierarchy::new(&Host, a.copied(&Host).unwrap(), None, &options).unwrap();
+        assert!(!hierarchy.plans[0].smoothed);
+        // A prolongation that is not smoothed makes no level larger.
+        let facts = hierarchy.facts();
+        assert!(
+            facts.len() > 2 && facts.windows(2).all(|pair| pair[1].entries <= pair[0].entries),
+            "{facts:?}"
+        );
+        let mesh = generate::poisson3d_27(14, 14, 14).unwrap();
+        let hierarchy = Hierarchy::new(&Host, mesh, None, &options).unwrap();
+        assert!(hierarchy.plans.iter().all(|plan| plan.smoothed));
+    }
+
+    #[test]
+    fn products_are_bounded_by_lengths_of_rows() {
+        let a = with_hubs(500);
+        let columns = (0..500_u32).flat_map(|row| [row % 40, 40 + row % 20]).collect();
+        let p = Csr::from_parts(500, 60, (0..=1000).step_by(2).collect(), columns, vec![1.0; 1000]).unwrap();
+        let lengths = |matrix: &Csr<f64>| -> Vec<usize> {
+            (0..matrix.rows()).map(|row| matrix.row(row).0.len()).collect()
+        };
+        let of_p = lengths(&p);
+        let of_a: Vec<usize> =
+            (0..500).map(|row| a.row(row).0.iter().map(|&j| of_p[j as usize]).sum()).collect();
+        let counted = of_a.iter().sum::<usize>() as f64
+            + of_a.iter().zip(&of_p).map(|(&products, &entries)| (products * entries) as f64).sum::<f64>();
+        let bound = products_of(&Host, &p, &a, &p).unwrap();
+        assert!(bound <= counted && bound >= of_a.iter().sum::<usize>() as f64, "{bound} {counted}");
+        let product = multiply(&Host, &a, &p).unwrap();
+        let needed = of_a.iter().sum::<usize>()
+            + lengths(&product).iter().zip(&of_p).map(|(entries, of_p)| entries * of_p).sum::<usize>();
+        assert!(bound >= needed as f64, "{bound} {needed}");
+    }
 }

@@ -25,6 +25,7 @@ macro_rules! each_case {
             what_is_on_no_grid,
             strong_directions_of_points,
             iterations_do_not_grow,
+            graphs_with_hubs,
             rough_coefficients,
             flat_elements,
             what_has_no_prolongation_of_least_energy,
@@ -113,6 +114,38 @@ pub fn what_is_on_no_grid<B: Able>(backend: &B) {
         offsets.push(columns.len());
     }
     assert!(!on_grid(&Csr::from_parts(1500, 1500, offsets, columns, values).unwrap()), "lines that go on");
+}
+
+/// A graph of which a few vertices have a large part of all as neighbours: levels do not fill up, and iterations are a
+/// small part of those with the diagonal.
+pub fn graphs_with_hubs<B: Able>(backend: &B) {
+    let n = 6000;
+    let mut random = Random(5);
+    let mut unit = || random.signed().abs().min(0.999_999);
+    let (mut entries, mut sums) = (std::collections::BTreeMap::new(), vec![1e-3; n]);
+    for _ in 0..4 * n {
+        let [i, j] = [unit(), unit()].map(|at| (at.powi(4) * n as f64) as usize);
+        let weight = 10_f64.powf(6.0 * unit() - 3.0);
+        if i != j {
+            for (row, column) in [(i, j), (j, i)] {
+                *entries.entry((row, column)).or_insert(0.0) -= weight;
+                sums[row] += weight;
+            }
+        }
+    }
+    entries.extend(sums.iter().enumerate().map(|(i, &sum)| ((i, i), sum)));
+    let mut offsets = vec![0];
+    for row in 0..n {
+        offsets.push(offsets[row] + entries.range((row, 0)..(row + 1, 0)).count());
+    }
+    let (columns, values) = entries.iter().map(|(&(_, column), &value)| (column as u32, value)).unzip();
+    let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+    assert!((0..n).any(|row| a.row(row).0.len() > n / 4));
+    let on_backend = a.to_backend(backend).unwrap();
+    let m = Multigrid::new(backend, &on_backend, &options()).unwrap();
+    assert!(m.facts().operator_complexity() <= 3.0, "{}", m.facts());
+    let took = solved(backend, &on_backend, &m);
+    assert!(took <= 60, "{took} iterations, {}", m.facts());
 }
 
 /// Couplings that are as strong along all axes in the whole, and not at any point: boxes do not suit.

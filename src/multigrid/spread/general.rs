@@ -9,7 +9,9 @@ use crate::matrix::{Csr, multiply};
 use crate::multigrid::MultigridBackend;
 use crate::multigrid::aggregate::Aggregates;
 use crate::multigrid::options::{LevelFacts, MultigridOptions};
-use crate::multigrid::setup::{MOST_LEVELS, OMEGA, STAGNATION, conjugate_transpose};
+use crate::multigrid::setup::{
+    MOST_LEVELS, MOST_PRODUCTS, OMEGA, STAGNATION, conjugate_transpose, products_of,
+};
 use crate::multigrid::strength::{Nodes, damping, strong_couplings};
 use crate::multigrid::tentative::{NearNull, tentative};
 use crate::scalar::{Real, Scalar};
@@ -109,13 +111,23 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
         };
         let before: usize = all.facts.iter().map(|level| level.entries).sum();
         let mut prolongation = product(backend, &damping, &all_rows(&p)?)?;
-        let (mut restriction, mut next) = galerkin(&prolongation)?;
-        let mut entries = over_all(next.nonzeros())?;
-        if (before + entries) as f64 > options.most_entries * first as f64 {
-            prolongation = p;
-            (restriction, next) = galerkin(&prolongation)?;
-            entries = over_all(next.nonzeros())?;
+        let products = products_of(&Host, &prolongation, &local, &all_rows(&prolongation)?)?;
+        let mut made = None;
+        if over_all(products as usize)? as f64 <= MOST_PRODUCTS * first as f64 {
+            let (restriction, next) = galerkin(&prolongation)?;
+            let entries = over_all(next.nonzeros())?;
+            let fits = (before + entries) as f64 <= options.most_entries * first as f64;
+            made = fits.then_some((restriction, next, entries));
         }
+        let (restriction, next, entries) = match made {
+            Some(made) => made,
+            None => {
+                prolongation = p;
+                let (restriction, next) = galerkin(&prolongation)?;
+                let entries = over_all(next.nonzeros())?;
+                (restriction, next, entries)
+            }
+        };
         all.facts.push(LevelFacts { rows: coarse, entries });
         let fine = std::mem::replace(&mut all.coarsest, Rows { a: next, parts: coarse_parts });
         all.levels.push(Spreadable { fine, prolongation, restriction });
