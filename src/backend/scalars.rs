@@ -170,6 +170,9 @@ impl ScalarLayout {
     ///
     /// # Panics
     /// Beyond [`Slot::MOST`] scalars: a method has a few dozen.
+    // Kept apart, as all that writes programs: a method has a few dozen of these lines for each type of numbers and
+    // backend.
+    #[inline(never)]
     pub fn slot(&self, initial: f64) -> Slot {
         let mut all = self.initial.borrow_mut();
         assert!(all.len() < Slot::MOST, "a recurrence of more than {} scalars", Slot::MOST);
@@ -228,10 +231,12 @@ pub struct Value<'w> {
 }
 
 impl<'l> Writer<'l> {
+    #[inline(never)]
     fn emit(&self, code: Code, to: Slot, a: Slot, b: Slot) {
         self.words.borrow_mut().extend([code as u32, to.0, a.0, b.0]);
     }
 
+    #[inline(never)]
     fn value(&self, code: Code, a: Slot, b: Slot) -> Value<'_> {
         let number = self.used.replace(self.used.get() + 1);
         let known = self.layout.temporaries.borrow().get(number).copied();
@@ -255,6 +260,7 @@ impl<'l> Writer<'l> {
     }
 
     /// A constant.
+    #[inline(never)]
     pub fn constant(&self, value: f64) -> Value<'_> {
         let constants = &self.layout.constants;
         let known = constants.borrow().iter().find(|known| known.0.to_bits() == value.to_bits()).map(|k| k.1);

@@ -17,7 +17,7 @@ use super::cycle::{Best, End, Iterations, Pace, Run};
 use super::method::{Aim, Method, System, Vectors};
 use super::units::Units;
 use super::{Outcome, Report, SolveOptions, check_sizes};
-use crate::backend::{Alone, Communicator, Mailbox, Slot, Space, VectorOps};
+use crate::backend::{Alone, Backend, Communicator, Mailbox, Slot, Space, VectorOps};
 use crate::error::Result;
 use crate::lock::lock;
 use crate::operator::LinearOperator;
@@ -105,14 +105,14 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     /// On a tolerance that is negative, infinite or NaN, and without memory.
     pub fn with_method(space: Space<B, C>, method: M, options: SolveOptions) -> Result<Self> {
         options.check()?;
-        let backend = space.backend();
-        let (rows, columns) = if method.is_least_squares() { method.shape() } else { (0, 0) };
+        let shape = if method.is_least_squares() { method.shape() } else { (0, 0) };
+        let (mailbox, square, squares, gradient, image) = room::<T, B, M::Word>(space.backend(), shape)?;
         Ok(Self {
-            mailbox: backend.mailbox(Slot::MESSAGE)?,
-            square: backend.zeros(1)?,
-            squares: backend.zeros(2)?,
-            gradient: backend.zeros(columns)?,
-            image: backend.zeros(rows)?,
+            mailbox,
+            square,
+            squares,
+            gradient,
+            image,
             history: Vec::with_capacity(1 + options.iteration_limit(method.shape().1).min(10_000)),
             options,
             method,
@@ -240,6 +240,28 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
             bytes_per_iteration,
         })
     }
+}
+
+/// A solver's mailbox, square, squares, gradient and image: apart, so that it is not compiled for each method.
+type Room<T, B, W> = (
+    <B as Backend>::Mailbox<W>,
+    <B as Backend>::Vec<<T as Scalar>::Real>,
+    <B as Backend>::Vec<<T as Scalar>::Real>,
+    <B as Backend>::Vec<T>,
+    <B as Backend>::Vec<T>,
+);
+
+fn room<T: Scalar, B: VectorOps, W: Scalar>(
+    backend: &B,
+    (rows, columns): (usize, usize),
+) -> Result<Room<T, B, W>> {
+    Ok((
+        backend.mailbox(Slot::MESSAGE)?,
+        backend.zeros(1)?,
+        backend.zeros(2)?,
+        backend.zeros(columns)?,
+        backend.zeros(rows)?,
+    ))
 }
 
 /// The method and the memory of a solver. The method's type is left behind here, so that what follows is compiled once
