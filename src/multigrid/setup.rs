@@ -105,7 +105,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             };
             drop(graph);
             let most = options.most_entries * finest as f64;
-            let few = coarse_nodes.0.is_some() || has_short_rows(backend, a)? || {
+            let few = coarse_nodes.0.is_some() || longest_row(backend, a)? <= SHORT || {
                 let products = products_of(backend, &smoothed, a, &smoothed)?;
                 products <= MOST_PRODUCTS * finest as f64
             };
@@ -158,12 +158,12 @@ pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
     all.map(|a| LevelFacts { rows: a.rows(), entries: a.nonzeros() }).collect()
 }
 
-/// Whether all rows are short.
-fn has_short_rows<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
+/// Entries of the longest row.
+pub(super) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<u32> {
     let (mut lengths, mut longest) = (backend.buffer::<u32>(a.rows())?, backend.buffer::<u32>(1)?);
     backend.row_lengths(a.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
     backend.reduce(Max, &lengths, &mut longest)?;
-    Ok(backend.value(&longest)? <= SHORT)
+    backend.value(&longest)
 }
 
 /// At most so many products of numbers are A P and R (A P), of which `own` has the rows of P that belong to A's rows

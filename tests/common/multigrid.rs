@@ -119,7 +119,12 @@ pub fn what_is_on_no_grid<B: Able>(backend: &B) {
 /// A graph of which a few vertices have a large part of all as neighbours: levels do not fill up, and iterations are a
 /// small part of those with the diagonal.
 pub fn graphs_with_hubs<B: Able>(backend: &B) {
-    let n = 6000;
+    with_hubs(backend, 6000, &options());
+    // Of the largest hub's 12 000 entries single precision knows no sum.
+    with_hubs(backend, 60_000, &options().narrow(true));
+}
+
+fn with_hubs<B: Able>(backend: &B, n: usize, options: &MultigridOptions) {
     let mut random = Random(5);
     let mut unit = || random.signed().abs().min(0.999_999);
     let (mut entries, mut sums) = (std::collections::BTreeMap::new(), vec![1e-3; n]);
@@ -140,9 +145,9 @@ pub fn graphs_with_hubs<B: Able>(backend: &B) {
     }
     let (columns, values) = entries.iter().map(|(&(_, column), &value)| (column as u32, value)).unzip();
     let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
-    assert!((0..n).any(|row| a.row(row).0.len() > n / 4));
+    assert!((0..n).any(|row| a.row(row).0.len() > n / 6));
     let on_backend = a.to_backend(backend).unwrap();
-    let m = Multigrid::new(backend, &on_backend, &options()).unwrap();
+    let m = Multigrid::new(backend, &on_backend, options).unwrap();
     assert!(m.facts().operator_complexity() <= 3.0, "{}", m.facts());
     let took = solved(backend, &on_backend, &m);
     assert!(took <= 60, "{took} iterations, {}", m.facts());
