@@ -240,8 +240,8 @@ pub trait GridSteps: Backend {
     ) -> Result<()>;
 
     /// The matrix as a [`GridStencil`], where its rows are alike but for the sides of the grid. None where they are
-    /// not, where an entry couples points that are no neighbours, or is infinite or NaN, and on a backend whose products
-    /// with all diagonals are no slower, as the provided method says.
+    /// not, where an entry couples points that are no neighbours, or is infinite or NaN, and on a backend whose
+    /// products with all diagonals are no slower, as the provided method says.
     ///
     /// # Errors
     /// When the device fails.
