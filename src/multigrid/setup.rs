@@ -22,8 +22,8 @@ pub(super) const OMEGA: f64 = 4.0 / 3.0;
 
 /// Products of numbers that A P and R (A P) of one level may take, as a multiple of the finest matrix' entries, for a
 /// prolongation that is smoothed. Where rows of P have k entries they are k + k^2 for each entry of A: 11 to 43 for
-/// meshes in space and small worlds, 240 to 4000 where a few vertices of a graph have a large part of all as
-/// neighbours, and what came out there had too many entries every time.
+/// grids in space and a small world, 240 to 4000 where a few vertices of a graph have a large part of all as
+/// neighbours, and what comes out there has too many entries (docs/multigrid.md).
 pub(super) const MOST_PRODUCTS: f64 = 100.0;
 
 /// Products of matrices whose rows are no longer are not counted before they are made.
