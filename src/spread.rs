@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::operator::{FusedParts, LinearOperator};
+use crate::parallel::both;
 use crate::parallel::of_stretches;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
@@ -373,7 +374,7 @@ fn columns_of<T: Scalar>(
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in rows.clone() {
         let (line, entries) = a.row(row);
-        for (&column, &value) in line.iter().zip(entries) {
+        for (&column, &value) in both(line, entries) {
             if let Some(place) = place(column) {
                 indices.push(place);
                 values.push(value);

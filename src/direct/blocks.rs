@@ -20,6 +20,7 @@ use super::report::Reason;
 use crate::backend::Offsets;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::prepare::{OrderKind, Pattern, strong_components};
 use num_traits::Float;
 use std::ops::Range;
@@ -222,7 +223,7 @@ impl<T: Factorable> BlockLu<T> {
         };
         let column = |j: usize| {
             let range = self.starts[j]..self.starts[j + 1];
-            self.indices[range.clone()].iter().map(|&i| i as usize).zip(self.values[range].iter().copied())
+            both(&self.indices[range.clone()], &self.values[range]).map(|(&i, &value)| (i as usize, value))
         };
         if transposed {
             for k in (0..self.blocks.len()).rev() {

@@ -9,6 +9,7 @@
 
 use super::foreign::Columns;
 use super::report::Reason;
+use crate::parallel::both;
 use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use num_traits::Float;
@@ -54,7 +55,7 @@ impl<T: Scalar> Triangle<T> {
 
     fn column(&self, j: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.starts[j]..self.starts[j + 1];
-        self.indices[range.clone()].iter().map(|&i| i as usize).zip(self.values[range].iter().copied())
+        both(&self.indices[range.clone()], &self.values[range]).map(|(&i, &value)| (i as usize, value))
     }
 
     /// x without `value` times a column. Its rows differ, so that four entries can be loaded before the first is
@@ -63,11 +64,10 @@ impl<T: Scalar> Triangle<T> {
     #[inline(never)]
     fn take_away(&self, j: usize, value: T, x: &mut [T]) {
         let range = self.starts[j]..self.starts[j + 1];
-        let (rows, factors) =
-            (self.indices[range.clone()].chunks_exact(4), self.values[range].chunks_exact(4));
-        let last = rows.remainder().iter().zip(factors.remainder());
-        for (rows, factors) in rows.zip(factors) {
-            let [a, b, c, d] = [0, 1, 2, 3].map(|k| rows[k] as usize);
+        let (rows, last_rows) = self.indices[range.clone()].as_chunks::<4>();
+        let (factors, last_factors) = self.values[range].as_chunks::<4>();
+        for (rows, factors) in both(rows, factors) {
+            let (a, b, c, d) = (rows[0] as usize, rows[1] as usize, rows[2] as usize, rows[3] as usize);
             let left = [
                 x[a] - factors[0] * value,
                 x[b] - factors[1] * value,
@@ -76,7 +76,7 @@ impl<T: Scalar> Triangle<T> {
             ];
             [x[a], x[b], x[c], x[d]] = left;
         }
-        for (&row, &factor) in last {
+        for (&row, &factor) in both(last_rows, last_factors) {
             x[row as usize] -= factor * value;
         }
     }
@@ -220,7 +220,7 @@ impl<T: Scalar> Lu<T> {
             let range = a.starts[column as usize] as usize..a.starts[column as usize + 1] as usize;
             search.order.clear();
             let mut largest = T::Real::default();
-            for (&row, &value) in a.indices[range.clone()].iter().zip(&values[range]) {
+            for (&row, &value) in both(&a.indices[range.clone()], &values[range]) {
                 search.from(row, k as u32, &lu.lower, &step_of);
                 x[row as usize] = value;
                 largest = Float::max(largest, value.abs());

@@ -9,6 +9,7 @@ use super::options::Kind;
 use crate::backend::{Host, OffsetsRef};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::{Real, Scalar};
@@ -81,7 +82,7 @@ pub(super) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&
                 let mut re = Sum { sum: b[row].re(), error: T::Real::default() };
                 let mut im = Sum { sum: b[row].im(), error: T::Real::default() };
                 let range = range(row);
-                for (&column, &a) in parts.indices[range.clone()].iter().zip(&parts.values[range]) {
+                for (&column, &a) in both(&parts.indices[range.clone()], &parts.values[range]) {
                     let mut subtract = |x: T| {
                         re.add(-a.re(), x.re());
                         if T::COMPLEX {
@@ -128,7 +129,7 @@ fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
     let length = norm(r);
     for (row, &r) in r.iter().enumerate() {
         let (indices, values) = a.row(row);
-        for (&column, &value) in indices.iter().zip(values) {
+        for (&column, &value) in both(indices, values) {
             product[column as usize] += value.conj() * times(r, 1.0 / length);
             // Squares would overflow where A is in units far from 1.
             columns[column as usize] = columns[column as usize].hypot(value.abs().to_f64());
@@ -149,7 +150,7 @@ fn adjoint_product<T: Scalar>(a: &Csr<T>, r: &[T]) -> Vec<T> {
     let mut product = vec![T::default(); a.columns()];
     for (row, &r) in r.iter().enumerate() {
         let (indices, values) = a.row(row);
-        indices.iter().zip(values).for_each(|(&j, &value)| product[j as usize] += value.conj() * r);
+        both(indices, values).for_each(|(&j, &value)| product[j as usize] += value.conj() * r);
     }
     product
 }

@@ -24,6 +24,7 @@ use super::report::Reason;
 use super::structures::symmetric_structure;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::prepare::{Scaling, equilibrate, equilibrate_symmetric};
 use crate::scalar::Real;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
@@ -41,7 +42,7 @@ fn of_columns<T: Factorable>(a: &Csr<T>) -> Result<Scaling, Reason> {
     let mut columns = vec![0.0_f64; a.columns()];
     for row in 0..a.rows() {
         let (indices, values) = a.row(row);
-        for (&column, value) in indices.iter().zip(values) {
+        for (&column, value) in both(indices, values) {
             let largest = &mut columns[column as usize];
             *largest = largest.max(value.abs().to_f64());
         }
@@ -130,7 +131,7 @@ impl<T: Factorable> Regular<T> {
         for i in 0..m {
             rows.push(i, s);
             let (indices, values) = a.row(i);
-            for (&column, &value) in indices.iter().zip(values) {
+            for (&column, &value) in both(indices, values) {
                 rows.push(m + column as usize, value);
                 counts[column as usize + 1] += 1;
             }
@@ -142,7 +143,7 @@ impl<T: Factorable> Regular<T> {
         let (mut next, mut places) = (counts.clone(), vec![(0, T::default()); a.nonzeros()]);
         for i in 0..m {
             let (indices, values) = a.row(i);
-            for (&column, &value) in indices.iter().zip(values) {
+            for (&column, &value) in both(indices, values) {
                 let place = &mut next[column as usize];
                 places[*place] = (i, value.conj());
                 *place += 1;

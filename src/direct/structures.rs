@@ -12,6 +12,7 @@ use super::symmetric::SymmetricPlan;
 use crate::backend::Offsets;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::prepare::{OrderKind, better_dissection, maximum_product_matching};
 use crate::scalar::{Real, Scalar};
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
@@ -190,7 +191,7 @@ fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
     let (mut diagonal, mut beside) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
     for row in 0..a.rows() {
         let (indices, values) = a.row(row);
-        for (&column, value) in indices.iter().zip(values) {
+        for (&column, value) in both(indices, values) {
             let size = value.abs2().to_f64();
             if column as usize == row {
                 diagonal[row] = size;

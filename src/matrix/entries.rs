@@ -3,6 +3,7 @@
 use super::Csr;
 use crate::backend::{Host, OffsetsRef, with_offsets};
 use crate::error::Result;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::ops::{Mul, Range};
@@ -59,7 +60,7 @@ impl<V: Scalar> Csr<V, Host> {
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize, V)> + '_ {
         (0..self.rows()).flat_map(|i| {
             let (columns, values) = self.row(i);
-            columns.iter().zip(values).map(move |(&j, &v)| (i, j as usize, v))
+            both(columns, values).map(move |(&j, &v)| (i, j as usize, v))
         })
     }
 
@@ -110,7 +111,7 @@ impl<V: Scalar> Csr<V, Host> {
         self.rows() == self.columns()
             && (0..self.rows()).into_par_iter().with_min_len(1 << 10).all(|i| {
                 let (columns, values) = self.row(i);
-                columns.iter().zip(values).all(|(&j, &v)| agree(v, self.get(j as usize, i)))
+                both(columns, values).all(|(&j, &v)| agree(v, self.get(j as usize, i)))
             })
     }
 }

@@ -4,6 +4,7 @@ use crate::backend::{
     Backend, CompressedSteps, GridHoles, GridMarks, GridRows, STENCIL_PLACES, StencilParts, WholeKinds,
 };
 use crate::error::Result;
+use crate::parallel::both;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
 
@@ -110,7 +111,7 @@ impl<V: Scalar> Shape<V> {
 /// The stencil, and the places of each kind.
 fn find<V: Scalar>(lengths: &[u32], distances: &[u32], values: &[V]) -> Option<(Shape<V>, Vec<u32>)> {
     let mut all = BTreeMap::new();
-    for (&distance, &value) in distances.iter().zip(values) {
+    for (&distance, &value) in both(distances, values) {
         let known = *all.entry(distance as i32).or_insert(value);
         if known.bits() != value.bits() || all.len() > STENCIL_PLACES {
             return None;

@@ -11,6 +11,7 @@ use super::strength::packed;
 use crate::backend::NO_GROUP;
 use crate::backend::host::by_column;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::parallel::{of_stretches, prelude::*};
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
@@ -159,17 +160,17 @@ pub(super) fn of_least_energy<T: Scalar>(
             let mut sums = vec![T::zero(); columns.len()];
             let mut magnitudes = T::Real::zero();
             let (neighbours, values) = a.row(row);
-            for (&neighbour, &value) in neighbours.iter().zip(values) {
+            for (&neighbour, &value) in both(neighbours, values) {
                 magnitudes += value.abs();
                 let range = pattern.range(neighbour as usize);
-                for (&column, &entry) in pattern.columns[range.clone()].iter().zip(&p[range]) {
+                for (&column, &entry) in both(&pattern.columns[range.clone()], &p[range]) {
                     if let Some(place) = places.of(row, column) {
                         sums[place] += value * entry;
                     }
                 }
             }
             let (mut along, mut square) = (T::zero(), T::Real::zero());
-            for (&column, &sum) in columns.iter().zip(&sums) {
+            for (&column, &sum) in both(columns, &sums) {
                 let norm = norms[column as usize];
                 along += sum * T::from_real(norm);
                 square += norm * norm;

@@ -17,6 +17,7 @@ use crate::backend::{
 };
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
+use crate::parallel::both;
 use crate::scalar::{Real, Scalar};
 
 /// A grid of fewer points a side has neighbours whose distances are the same.
@@ -275,7 +276,7 @@ where
                 columns.iter().position(|&j| i64::from(j) == row).map_or(1.0, |at| values[at].re().to_f64());
             // Along three axes, then along the two diagonals of the planes xy, xz, yz.
             let mut along = [0.0; 9];
-            for (&j, value) in columns.iter().zip(values) {
+            for (&j, value) in both(columns, values) {
                 let found = directions.iter().find(|(_, distance)| *distance == i64::from(j) - row);
                 let Some(place) = found.and_then(|(by, _)| direction(*by)) else { continue };
                 along[place] += (-value.re().to_f64() * diagonal.signum()).max(0.0);
@@ -337,7 +338,7 @@ pub(super) fn values_of<T: Scalar>(grid: Grid, neighbours: Neighbours, a: &Csr<T
     let mut values = vec![no_entry(); grid_values(grid, neighbours)];
     for row in 0..a.rows() {
         let (columns, entries) = a.row(row);
-        for (&column, &value) in columns.iter().zip(entries) {
+        for (&column, &value) in both(columns, entries) {
             let k = neighbours.number(grid.between(row, column as usize)?)?;
             values[first_place(row, neighbours.count()) + k * DIA_SECTION] = value;
         }

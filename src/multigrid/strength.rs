@@ -6,6 +6,7 @@ use crate::backend::{
 };
 use crate::error::Result;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::row_chunks;
 use crate::scalar::{Offset, Scalar};
@@ -73,7 +74,7 @@ fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes, node_of: &[u32]) -> Csr<T::R
             met.clear();
             for unknown in nodes.unknowns(node) {
                 let (indices, entries) = a.row(unknown);
-                met.extend(indices.iter().zip(entries).map(|(&j, v)| (node_of[j as usize], v.abs2())));
+                met.extend(both(indices, entries).map(|(&j, v)| (node_of[j as usize], v.abs2())));
             }
             // Stable: squares of a block are added in the order of rows.
             met.sort_by_key(|&(node, _)| node);

@@ -15,12 +15,14 @@ pub(crate) mod prelude {
     pub(crate) use super::{IntoPieces as _, Pieces as _};
 }
 
+mod both;
 mod pieces;
 pub(crate) mod rows;
 mod team;
 mod vectors;
 
 use crate::lock::lock;
+pub(crate) use both::both;
 use pieces::Numbers;
 use pieces::Sliced as _;
 use pieces::{AtLeast, Zip};

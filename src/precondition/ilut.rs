@@ -7,6 +7,7 @@ use crate::backend::{Backend, Host, TriangularSteps};
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::prepare::{Scaling, maximum_product_matching, permute};
 use crate::scalar::{Real, Scalar};
 use crate::work::{self, Stage};
@@ -132,8 +133,8 @@ struct Growing<T> {
 impl<T: Scalar> Growing<T> {
     fn row(&self, i: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.offsets[i]..self.offsets[i + 1];
-        let columns = self.columns[range.clone()].iter().map(|&column| column as usize);
-        columns.zip(self.values[range].iter().copied())
+        both(&self.columns[range.clone()], &self.values[range])
+            .map(|(&column, &value)| (column as usize, value))
     }
 
     /// Adds a row: the `most` largest of these entries, by columns.

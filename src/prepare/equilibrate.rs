@@ -4,6 +4,7 @@ use super::pattern::Pattern;
 use super::scaling::{Scaling, logarithms};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::scalar::Scalar;
 
 /// Passes over the matrix at most: each halves the distance of all logarithms from their goal.
@@ -76,7 +77,7 @@ impl Largest {
         for (row, most) in self.rows.iter_mut().enumerate() {
             *most = f64::NEG_INFINITY;
             let places = starts[row]..starts[row + 1];
-            for (&column, entry) in pattern.row(row).iter().zip(&entries[places]) {
+            for (&column, entry) in both(pattern.row(row), &entries[places]) {
                 let size = entry + rows[row] + columns[column as usize];
                 *most = most.max(size);
                 let column = &mut self.columns[column as usize];

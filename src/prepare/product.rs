@@ -15,6 +15,7 @@ use super::peel::{Forced, peel};
 use super::scaling::{LARGEST_POWER, Scaling, logarithms};
 use crate::error::Result;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use crate::work::{self, Stage};
@@ -175,8 +176,7 @@ impl<'a> Assignment<'a> {
     /// Column and cost of each entry of a row.
     fn entries(&self, row: usize) -> impl Iterator<Item = (usize, i64)> + '_ {
         let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
-        let costs = self.costs[places].iter();
-        self.pattern.row(row).iter().zip(costs).map(|(&column, &cost)| (column as usize, cost))
+        both(self.pattern.row(row), &self.costs[places]).map(|(&column, &cost)| (column as usize, cost))
     }
 
     /// The same without columns that were set aside.
@@ -198,7 +198,7 @@ impl<'a> Assignment<'a> {
         self.v.fill(NEVER);
         for &row in &rows {
             let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
-            for (&column, &cost) in self.pattern.row(row).iter().zip(&self.costs[places]) {
+            for (&column, &cost) in both(self.pattern.row(row), &self.costs[places]) {
                 let v = &mut self.v[column as usize];
                 *v = (*v).min(cost);
             }
@@ -344,7 +344,7 @@ impl<'a> Assignment<'a> {
     fn reach(&mut self, row: usize, distance: i64, shortest: &mut i64, end: &mut usize) {
         let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
         let base = distance - self.u[row];
-        for (&column, &cost) in self.pattern.row(row).iter().zip(&self.costs[places]) {
+        for (&column, &cost) in both(self.pattern.row(row), &self.costs[places]) {
             let j = column as usize;
             if self.dead[j] != ALIVE || self.done[j] == self.searches {
                 continue;

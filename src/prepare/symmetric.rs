@@ -7,6 +7,7 @@ use super::scaling::{Scaling, logarithms};
 use crate::backend::with_offsets;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::scalar::{Offset, Real, Scalar};
 use num_complex::Complex;
 
@@ -104,7 +105,7 @@ fn principal<T: Scalar>(a: &Csr<T>, kept: &[u32]) -> Result<Csr<T>> {
     let (mut offsets, mut indices, mut inner) = (vec![0], Vec::new(), Vec::new());
     for &row in kept {
         let start = pattern.starts()[row as usize];
-        for (&column, &value) in pattern.row(row as usize).iter().zip(&values[start..]) {
+        for (&column, &value) in both(pattern.row(row as usize), &values[start..]) {
             if place[column as usize] != UNMATCHED {
                 indices.push(place[column as usize]);
                 inner.push(value);

@@ -5,6 +5,7 @@ use super::partition::{ByDigit, DIGIT, Plan};
 use crate::assemble::sorting::significant_bits;
 use crate::backend::{Backend, Host};
 use crate::error::Result;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::hint::select_unpredictable;
@@ -153,7 +154,7 @@ pub(super) fn sum_all<T: Scalar, K: Offset, O: Offset>(
 pub(super) fn finish_offsets<O: Offset>(shape: Shape, buckets: &[Bucket], counts: &[usize], ends: &mut [O]) {
     let mut tasks = Vec::with_capacity(buckets.len());
     let (mut base, mut rest) = (0, ends);
-    for (bucket, &count) in buckets.iter().zip(counts) {
+    for (bucket, &count) in both(buckets, counts) {
         let ends;
         (ends, rest) = rest.split_at_mut(bucket.rows(shape).len());
         tasks.push((base, ends));

@@ -27,6 +27,7 @@ use super::{Assemble, ResidentTriplets, Symmetry};
 use crate::backend::{Backend, Host, NARROW_LIMIT, Offsets, Primitives};
 use crate::error::Result;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::scalar::{Offset, Scalar};
 use bucket::Bucket;
 pub(crate) use order::Arrangement;
@@ -239,7 +240,7 @@ fn in_buckets<T: Scalar, K: Offset, O: Offset>(
 /// Moves what each bucket kept to the end of what those before it kept.
 fn close_gaps<T: Copy>(buckets: &[Bucket], counts: &[usize], x: &mut Vec<T>) {
     let mut end = 0;
-    for (bucket, &count) in buckets.iter().zip(counts) {
+    for (bucket, &count) in both(buckets, counts) {
         if bucket.start != end {
             x.copy_within(bucket.start..bucket.start + count, end);
         }

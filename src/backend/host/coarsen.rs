@@ -6,6 +6,7 @@ use crate::backend::{
     CoarseningSteps, CsrParts, CsrPattern, NO_GROUP, OffsetsRef, SMALLEST_LUMPED, with_offsets,
 };
 use crate::error::Result;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Real, Scalar};
@@ -34,8 +35,7 @@ impl<'a, V: Scalar> Entries<'a, V> {
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> impl Iterator<Item = (usize, V)> + Clone + 'a {
         let range = self.rows.range(i);
-        let columns = self.rows.indices[range.clone()].iter().map(|&j| j as usize);
-        columns.zip(self.values[range].iter().copied())
+        both(&self.rows.indices[range.clone()], &self.values[range]).map(|(&j, &value)| (j as usize, value))
     }
 
     /// The same without the diagonal entry.
@@ -267,7 +267,7 @@ impl CoarseningSteps for Host {
                 entries.resize(neighbours.len() + 1, V::zero());
                 damped_row(i, &a, neighbours, omega, (&mut *columns, &mut *entries));
                 let mut count = 0;
-                for (&j, &entry) in columns.iter().zip(&*entries) {
+                for (&j, &entry) in both(columns, &*entries) {
                     let of = group[j as usize];
                     if of == NO_GROUP {
                         continue;

@@ -7,6 +7,7 @@ use crate::backend::{
     BlockParts, ChebyshevStep, CsrParts, DENSE_LIMIT, OffsetsRef, PreconditionSteps, with_offsets,
 };
 use crate::error::{Error, Result};
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::{Float, Zero};
@@ -85,7 +86,7 @@ impl PreconditionSteps for Host {
                         let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
                         let columns = &a.indices[range.clone()];
                         let from = columns.partition_point(|&column| (column as usize) < rows.start);
-                        for (column, value) in columns[from..].iter().zip(&a.values[range][from..]) {
+                        for (column, value) in both(&columns[from..], &a.values[range][from..]) {
                             let Some(column) = dense[..size].get_mut(*column as usize - rows.start) else { break };
                             column[i] = value.widen();
                         }
@@ -116,8 +117,8 @@ impl PreconditionSteps for Host {
                 let k = blocks.block_of[row] as usize;
                 let (start, end) = (blocks.starts[k] as usize, blocks.starts[k + 1] as usize);
                 let from = blocks.offsets[k].to_usize() + row - start;
-                let entries = values[from..].iter().step_by(end - start);
-                *z = entries.zip(&r[start..end]).fold(T::zero(), |sum, (&m, &r)| sum + m * r);
+                let (entries, size) = (&values[from..], end - start);
+                *z = (0..size).fold(T::zero(), |sum, k| sum + entries[k * size] * r[start + k]);
             }
         });
         Ok(())
@@ -301,7 +302,7 @@ fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
     let mut l = [[T::zero(); DENSE_LIMIT]; DENSE_LIMIT];
     for (i, &other) in columns.iter().enumerate() {
         let range = offsets[other as usize].to_usize()..offsets[other as usize + 1].to_usize();
-        let (mut j, mut entries) = (0, indices[range.clone()].iter().zip(&values[range]));
+        let (mut j, mut entries) = (0, both(&indices[range.clone()], &values[range]));
         while let Some((&column, value)) = entries.next().filter(|(column, _)| **column <= other) {
             while columns[j] < column {
                 j += 1;

@@ -4,6 +4,7 @@
 //! Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 5.3.
 
 use super::memory::PARALLEL_FROM;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::{Offset, Real, Scalar, Widen};
@@ -60,7 +61,7 @@ pub(super) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
                 let mut re = Compensated::new(b[row].re());
                 let mut im = Compensated::new(b[row].im());
                 let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
-                for (&column, value) in indices[range.clone()].iter().zip(&values[range]) {
+                for (&column, value) in both(&indices[range.clone()], &values[range]) {
                     let (a, x) = (value.widen(), x[column as usize]);
                     re.add_product(-a.re(), x.re());
                     if T::COMPLEX {

@@ -52,7 +52,9 @@ pub(super) fn dots<T: Scalar>(x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
     let all = sum_chunks(n, x.par_chunks(size).zip(y.par_chunks(size)), |(x, y)| {
         let mut sums = Columns::default();
         for (x, y) in x.chunks_exact(k).zip(y.chunks_exact(k)) {
-            sums.0.iter_mut().zip(x.iter().zip(y)).for_each(|(sum, (x, &y))| *sum += x.conj() * y);
+            for j in 0..k {
+                sums.0[j] += x[j].conj() * y[j];
+            }
         }
         sums
     });
@@ -205,21 +207,23 @@ fn descend<T: Scalar>(
     all.iter_mut().zip(steps).for_each(|(all, step)| *all = step.unwrap_or_default());
     let all = steps.iter().all(Option::is_some).then_some(&all[..k]);
     for (row, (r, q)) in (first..).zip(r.chunks_exact_mut(k).zip(q.chunks_exact(k))) {
-        let d = weight(row);
+        let (d, r, q) = (weight(row), &mut r[..k], &q[..k]);
         // The usual case apart: no test between the elements of a row.
         match all {
             Some(steps) => {
-                r.iter_mut().zip(q).zip(steps).for_each(|((r, &q), &step)| *r -= step * q);
+                for j in 0..k {
+                    r[j] -= steps[j] * q[j];
+                }
             }
             None => {
-                for ((r, &q), step) in r.iter_mut().zip(q).zip(steps) {
-                    *r = step.map_or(*r, |step| *r - step * q);
+                for j in 0..k {
+                    r[j] = steps[j].map_or(r[j], |step| r[j] - step * q[j]);
                 }
             }
         }
-        for (r, sum) in r.iter().zip(&mut sums.0) {
+        for (j, r) in r.iter().enumerate() {
             let rr = r.abs2();
-            *sum = *sum + Pair(rr, d * rr);
+            sums.0[j] = sums.0[j] + Pair(rr, d * rr);
         }
     }
     sums
@@ -240,19 +244,14 @@ fn advance<T: Scalar>(
     let all = turns.iter().all(Option::is_some).then_some(&all[..k]);
     let rows = z.chunks_exact(k).zip(p.chunks_exact_mut(k)).zip(x.chunks_exact_mut(k));
     for (row, ((z, p), x)) in (first..).zip(rows) {
-        let d = T::from_real(weight(row));
-        let entries = z.iter().zip(p).zip(x);
+        let (d, z, p, x) = (T::from_real(weight(row)), &z[..k], &mut p[..k], &mut x[..k]);
+        let mut step = |j: usize, (alpha, beta): (T, T)| {
+            x[j] += alpha * p[j];
+            p[j] = d * z[j] + beta * p[j];
+        };
         match all {
-            Some(turns) => entries.zip(turns).for_each(|(((&z, p), x), &(alpha, beta))| {
-                *x += alpha * *p;
-                *p = d * z + beta * *p;
-            }),
-            None => entries.zip(turns).for_each(|(((&z, p), x), turn)| {
-                if let Some((alpha, beta)) = *turn {
-                    *x += alpha * *p;
-                    *p = d * z + beta * *p;
-                }
-            }),
+            Some(turns) => (0..k).for_each(|j| step(j, turns[j])),
+            None => (0..k).for_each(|j| turns[j].into_iter().for_each(|turn| step(j, turn))),
         }
     }
 }

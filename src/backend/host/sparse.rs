@@ -3,6 +3,7 @@
 use super::Host;
 use crate::backend::{CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, SparseProducts, with_offsets};
 use crate::error::Result;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
@@ -109,9 +110,9 @@ fn accumulate<V: Scalar>(
     (b, b_values): (&Rows<'_>, &[V]),
 ) {
     let range = a.range(row);
-    for (&k, &factor) in a.indices[range.clone()].iter().zip(&a_values[range]) {
+    for (&k, &factor) in both(&a.indices[range.clone()], &a_values[range]) {
         let entries = b.range(k as usize);
-        for (&column, &value) in b.indices[entries.clone()].iter().zip(&b_values[entries]) {
+        for (&column, &value) in both(&b.indices[entries.clone()], &b_values[entries]) {
             let slot = table.slot(column);
             table.items[slot] += factor * value;
         }

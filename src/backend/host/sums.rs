@@ -1,5 +1,6 @@
 //! How vectors are cut for sums: by their length alone, so that the bits do not depend on the number of threads.
 
+use crate::parallel::both;
 use crate::parallel::{Pieces, in_team};
 use crate::scalar::Scalar;
 use std::ops::Add;
@@ -49,7 +50,7 @@ pub(super) fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T)
     let mut sums = [S::default(); LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();
     let (ys, y_rest) = y.as_chunks::<LANES>();
-    for (x, y) in xs.iter().zip(ys) {
+    for (x, y) in both(xs, ys) {
         for lane in 0..LANES {
             sums[lane] += f(x[lane], y[lane]);
         }

@@ -7,6 +7,7 @@ use crate::backend::{
     CsrParts, CsrPattern, OffsetsRef, Pivots, Side, TriangleParts, TriangularSteps, with_offsets,
 };
 use crate::error::Result;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
@@ -66,7 +67,7 @@ impl TriangularSteps for Host {
                 let factor = row[at] * inverses[k];
                 row[at] = factor;
                 let (range, columns) = (rows.range(k), rows.columns(k));
-                for (&column, &value) in columns[upper[k]..].iter().zip(&before[range.start + upper[k]..]) {
+                for (&column, &value) in both(&columns[upper[k]..], &before[range.start + upper[k]..]) {
                     let to = place[column as usize];
                     if to != NOWHERE {
                         row[to as usize] -= factor * value;
@@ -164,7 +165,7 @@ fn solve<T: Scalar, I: Offset>(triangle: &TriangleParts<'_, T, Host>, offsets: &
     let unknown = |k: usize, x: &[T]| {
         let entries = offsets[k].to_usize()..offsets[k + 1].to_usize();
         let mut sum = r[sources[k] as usize];
-        for (&column, &value) in columns[entries.clone()].iter().zip(&values[entries]) {
+        for (&column, &value) in both(&columns[entries.clone()], &values[entries]) {
             sum -= value * x[column as usize];
         }
         inverses.map_or(sum, |inverses| sum * inverses[k])
@@ -174,8 +175,8 @@ fn solve<T: Scalar, I: Offset>(triangle: &TriangleParts<'_, T, Host>, offsets: &
         let (before, rest) = x.split_at_mut(first);
         let (now, before) = (&mut rest[..behind - first], &*before);
         if now.len() < 2 * WIDE {
-            for (k, x) in (first..behind).zip(now) {
-                *x = unknown(k, before);
+            for (k, x) in now.iter_mut().enumerate() {
+                *x = unknown(first + k, before);
             }
         } else {
             let tasks = now.par_iter_mut().enumerate().with_min_len(WIDE);

@@ -162,8 +162,10 @@ fn plain<T: Factorable>(panel: &[T], m: usize, w: usize, upper: &mut [T], contri
 /// y - factor x.
 #[inline(always)]
 pub(super) fn subtract<T: Factorable>(y: &mut [T], x: &[T], factor: T) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y -= x * factor;
+    let n = y.len().min(x.len());
+    let (y, x) = (&mut y[..n], &x[..n]);
+    for i in 0..n {
+        y[i] -= x[i] * factor;
     }
 }
 

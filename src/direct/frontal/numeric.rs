@@ -6,6 +6,7 @@ use super::dense::{Front, Pivots};
 use super::symmetric::SymmetricFront;
 use super::tree::{NONE, Tree};
 use crate::direct::Factorable;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Real;
@@ -180,7 +181,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
             self.place[row as usize] = (w + k) as u32;
         }
         let range = self.entries.starts[s]..self.entries.starts[s + 1];
-        for (&(i, j), &value) in self.entries.places[range.clone()].iter().zip(&self.entries.values[range]) {
+        for (&(i, j), &value) in both(&self.entries.places[range.clone()], &self.entries.values[range]) {
             let (i, j) = (self.place[i as usize] as usize, self.place[j as usize] as usize);
             if j < w {
                 panel[j * m + i] += value;
@@ -207,7 +208,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
                 } else {
                     add(&mut upper[(j - w) * w..(j - w + 1) * w], &places[..own], &given[..own]);
                     let below = &mut contribution[(j - w) * r..(j - w + 1) * r];
-                    for (&i, &value) in places[own..].iter().zip(&given[own..]) {
+                    for (&i, &value) in both(&places[own..], &given[own..]) {
                         below[i as usize - w] += value;
                     }
                 }
@@ -233,7 +234,7 @@ fn zeros<T: Factorable>(values: &mut Vec<T>, more: usize) -> &mut [T] {
 }
 
 fn add<T: Factorable>(column: &mut [T], places: &[u32], values: &[T]) {
-    for (&i, &value) in places.iter().zip(values) {
+    for (&i, &value) in both(places, values) {
         column[i as usize] += value;
     }
 }
@@ -252,7 +253,7 @@ fn add_lower<T: Factorable>(
             add(&mut panel[j * (w + r)..(j + 1) * (w + r)], places, given);
         } else {
             let column = &mut contribution[(j - w) * r..(j - w + 1) * r];
-            for (&i, &value) in places.iter().zip(given) {
+            for (&i, &value) in both(places, given) {
                 column[i as usize - w] += value;
             }
         }

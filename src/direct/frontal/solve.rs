@@ -4,6 +4,7 @@ use super::dense::{subtract, subtract_columns};
 use super::numeric::Frontal;
 use super::symmetric::TWO;
 use crate::direct::Factorable;
+use crate::parallel::both;
 use crate::parallel::vectorised;
 
 impl<T: Factorable> Frontal<T> {
@@ -48,7 +49,7 @@ impl<T: Factorable> Frontal<T> {
             subtract(&mut own[next..], &column[next..w], factor);
         }
         subtract_columns(below, (panel, m, w), own);
-        for (&row, &value) in self.tree.rows(s).iter().zip(below.iter()) {
+        for (&row, &value) in both(self.tree.rows(s), below) {
             rest[row as usize - begin - w] += value;
         }
         let mut k = 0;
@@ -111,7 +112,7 @@ impl<T: Factorable> Frontal<T> {
             subtract(&mut own[k + 1..], &panel[k * m + k + 1..k * m + w], factor);
         }
         subtract_columns(below, (panel, m, w), own);
-        for (&row, &value) in self.tree.rows(s).iter().zip(below.iter()) {
+        for (&row, &value) in both(self.tree.rows(s), below) {
             rest[row as usize - begin - w] += value;
         }
     }
@@ -166,11 +167,11 @@ fn product<T: Factorable>(a: &[T], b: &[T]) -> T {
     let (fours, rest) = a.as_chunks::<4>();
     let (fours_b, rest_b) = b.as_chunks::<4>();
     let mut sums = [T::default(); 4];
-    for (a, b) in fours.iter().zip(fours_b) {
+    for (a, b) in both(fours, fours_b) {
         for k in 0..4 {
             sums[k] += a[k] * b[k];
         }
     }
-    let last = rest.iter().zip(rest_b).fold(T::default(), |sum, (&a, &b)| sum + a * b);
+    let last = both(rest, rest_b).fold(T::default(), |sum, (&a, &b)| sum + a * b);
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + last
 }

@@ -98,8 +98,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                         *made_up += 1;
                     }
                     let inverse = T::from_f64(1.0) / own[k];
-                    for (own, &product) in own[k + 1..].iter_mut().zip(&product[k + 1..]) {
-                        *own = product * inverse;
+                    let (own, product) = (&mut own[k + 1..], &product[k + 1..]);
+                    for (i, own) in own.iter_mut().enumerate() {
+                        *own = product[i] * inverse;
                     }
                     k += 1;
                 }

@@ -11,6 +11,7 @@ use crate::multigrid::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 use crate::multigrid::grid;
 use crate::multigrid::on_grid::{OnGrid, boxes};
 use crate::multigrid::options::{LevelFacts, MultigridFacts};
+use crate::parallel::both;
 use crate::scalar::Scalar;
 use crate::spread::{Edge, Spread, asked_for, halo_beyond};
 use num_traits::{Float, Zero};
@@ -114,7 +115,7 @@ impl<S: Scalar> Slabs<S> {
         for (row, &point) in self.edge.rows.iter().enumerate() {
             let to = of_point(own.start + point as usize);
             let (columns, values) = self.edge.a.row(row);
-            for (&column, &value) in columns.iter().zip(values) {
+            for (&column, &value) in both(columns, values) {
                 *sums.entry((to, of_point(column as usize) as u32)).or_insert(S::zero()) += value;
             }
         }

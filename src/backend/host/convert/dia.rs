@@ -5,6 +5,7 @@ use crate::backend::{
     CsrParts, DIA_SECTION, DiaFill, DiaParts, Diagonals, Host, OffsetsRef, is_no_entry, no_entry,
     with_offsets,
 };
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -76,7 +77,7 @@ pub(super) fn from_csr<V: Scalar>(
                 let in_task = row % ROWS;
                 let base = in_task / DIA_SECTION * section + in_task % DIA_SECTION;
                 let (mut k, entries) = (0, offsets[row].to_usize()..offsets[row + 1].to_usize());
-                for (&column, &value) in a.indices[entries.clone()].iter().zip(&a.values[entries]) {
+                for (&column, &value) in both(&a.indices[entries.clone()], &a.values[entries]) {
                     let distance = i64::from(column) - row as i64;
                     if is_no_entry(value) {
                         lost.store(true, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 //! and walks all rows: columns ascend, so a row's entries in the range are consecutive too. The result does not
 //! depend on the number of tasks.
 
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
 use std::ops::Range;
@@ -62,7 +63,7 @@ fn fill_columns<O: Offset, P: Offset, V: Element>(
         let (start, end) = (ends[0].to_usize(), ends[1].to_usize());
         let line = &columns[start..end];
         let skip = if all { 0 } else { line.partition_point(|&j| (j as usize) < range.start) };
-        for (&j, &number) in line[skip..].iter().zip(&numbers[start + skip..end]) {
+        for (&j, &number) in both(&line[skip..], &numbers[start + skip..end]) {
             if j as usize >= range.end {
                 break;
             }

@@ -1,6 +1,7 @@
 //! CSR with several vectors at once, interleaved: a row of A meets rows of X.
 
 use super::Scale;
+use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 
@@ -47,12 +48,16 @@ fn part<const WIDTH: usize, V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) -> usize {
     let mut sums = [T::zero(); WIDTH];
-    for (&column, &value) in columns.iter().zip(values) {
+    for (&column, &value) in both(columns, values) {
         let (value, start): (T, usize) = (value.widen(), column as usize * vectors + first);
         let line = &x[start..start + WIDTH];
-        sums.iter_mut().zip(line).for_each(|(sum, &x)| *sum += value * x);
+        for k in 0..WIDTH {
+            sums[k] += value * line[k];
+        }
     }
-    let line = y[first..first + WIDTH].iter_mut();
-    line.zip(sums).for_each(|(y, sum)| *y = scale.finish(sum, *y));
+    let line = &mut y[first..first + WIDTH];
+    for k in 0..WIDTH {
+        line[k] = scale.finish(sums[k], line[k]);
+    }
     WIDTH
 }

@@ -7,6 +7,7 @@ use crate::backend::{
     BASES, COMPRESSED_WINDOW, CompressedBody, CompressedColumns, CompressedParts, CompressedValues, Host,
     KindParts, LongParts, MOST_KEYS, SECTION, SectionParts, base_of, with_offsets,
 };
+use crate::parallel::both;
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Offset, Scalar, Widen};
 
@@ -68,8 +69,8 @@ fn lines<T: Scalar>(
         sums.fill(T::zero());
         let base = (first + start) as u32;
         run(&table[entries.clone()], &kinds.distances[entries], base, x, sums);
-        for (i, (y, &sum)) in y[start..end].iter_mut().zip(sums.iter()).enumerate() {
-            *y = finish(first + start + i, sum, *y);
+        for (i, y) in y[start..end].iter_mut().enumerate() {
+            *y = finish(first + start + i, sums[i], *y);
         }
         start = end;
     }
@@ -102,14 +103,17 @@ fn run_any<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums:
     };
     let (fours, rest) = values.as_chunks::<4>();
     let (fours_d, rest_d) = distances.as_chunks::<4>();
-    for (v, d) in fours.iter().zip(fours_d) {
-        let [a, b, c, e] = d.map(of);
-        for ((((sum, &a), &b), &c), &e) in sums.iter_mut().zip(a).zip(b).zip(c).zip(e) {
-            *sum = *sum + v[0] * a + v[1] * b + v[2] * c + v[3] * e;
+    for (v, d) in both(fours, fours_d) {
+        let (a, b, c, e) = (of(d[0]), of(d[1]), of(d[2]), of(d[3]));
+        for i in 0..n {
+            sums[i] = sums[i] + v[0] * a[i] + v[1] * b[i] + v[2] * c[i] + v[3] * e[i];
         }
     }
-    for (&v, &d) in rest.iter().zip(rest_d) {
-        sums.iter_mut().zip(of(d)).for_each(|(sum, &a)| *sum += v * a);
+    for (&v, &d) in both(rest, rest_d) {
+        let a = of(d);
+        for i in 0..n {
+            sums[i] += v * a[i];
+        }
     }
 }
 
@@ -182,7 +186,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
             }
             sums(first / SECTION, here, &mut out);
             // Windows are whole, so a task's positions hold the task's rows.
-            for (&row, &sum) in here.iter().zip(&out) {
+            for (&row, &sum) in both(here, &out) {
                 let y = &mut y[row as usize - start];
                 *y = finish(&mut state, row as usize, sum, *y);
             }
@@ -202,40 +206,41 @@ fn columns<T: Scalar>(
     sums: &mut [T; SECTION],
     number: impl Fn(usize, usize) -> T,
 ) {
+    let rows = &rows[..rows.len().min(SECTION)];
     let word = |k: usize, j: usize, lane: usize| s.words[(k / 4 * s.per_quad + j) * SECTION + lane];
     match columns {
         CompressedColumns::Kinds(kinds) => {
-            for (lane, (&row, sum)) in rows.iter().zip(sums).enumerate() {
+            for (lane, &row) in rows.iter().enumerate() {
                 for (k, d) in kinds.distances[kinds.range(row as usize)].iter().enumerate() {
-                    *sum += number(k, lane) * x[row.wrapping_add(*d) as usize];
+                    sums[lane] += number(k, lane) * x[row.wrapping_add(*d) as usize];
                 }
             }
         }
         CompressedColumns::Codes(distances) => {
             let table: &[u32; MOST_KEYS] = distances.try_into().expect("a place for each code");
             for k in 0..s.width {
-                for (lane, (&row, sum)) in rows.iter().zip(sums.iter_mut()).enumerate() {
+                for (lane, &row) in rows.iter().enumerate() {
                     let code = word(k, 0, lane) >> (8 * (k % 4)) & 255;
                     if code != 255 {
-                        *sum += number(k, lane) * x[row.wrapping_add(table[code as usize]) as usize];
+                        sums[lane] += number(k, lane) * x[row.wrapping_add(table[code as usize]) as usize];
                     }
                 }
             }
         }
         CompressedColumns::Wide(_) if s.of_columns == 2 => {
             for k in 0..s.width {
-                for (lane, (&row, sum)) in rows.iter().zip(sums.iter_mut()).enumerate() {
+                for (lane, &row) in rows.iter().enumerate() {
                     let code = word(k, k % 4 / 2, lane) >> (16 * (k % 2)) & 65535;
                     if code != 65535 {
                         let column = row.wrapping_add(base_of(&s.bases, code)).wrapping_add(code);
-                        *sum += number(k, lane) * x[column as usize];
+                        sums[lane] += number(k, lane) * x[column as usize];
                     }
                 }
             }
         }
         CompressedColumns::Wide(_) => {
             for k in 0..s.width {
-                for (lane, (_, sum)) in rows.iter().zip(sums.iter_mut()).enumerate() {
+                for (lane, sum) in sums.iter_mut().enumerate().take(rows.len()) {
                     let column = word(k, k % 4, lane);
                     if column != u32::MAX {
                         *sum += number(k, lane) * x[column as usize];
@@ -296,7 +301,7 @@ pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
             for (&row, range) in long.rows.iter().zip(offsets.windows(2)) {
                 let range = range[0].to_usize()..range[1].to_usize();
                 let factor = scale.alpha * x[row as usize];
-                for (&j, &v) in long.indices[range.clone()].iter().zip(&long.values[range]) {
+                for (&j, &v) in both(&long.indices[range.clone()], &long.values[range]) {
                     y[j as usize] += value(v) * factor;
                 }
             }

@@ -2,6 +2,7 @@
 
 use super::prefetch::{self, AHEAD};
 use super::{Scale, transposed};
+use crate::parallel::both;
 use crate::parallel::{parts, prelude::*, worth_a_thread};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 use std::ops::Range;
@@ -141,11 +142,11 @@ fn row_sum<V: Copy, T: Scalar>(indices: &[u32], values: &[V], value: impl Fn(V) 
     let (index_chunks, index_rest) = indices.as_chunks::<4>();
     let (value_chunks, value_rest) = values.as_chunks::<4>();
     let mut sum = T::default();
-    for (j, v) in index_chunks.iter().zip(value_chunks) {
+    for (j, v) in both(index_chunks, value_chunks) {
         let product = |lane: usize| value(v[lane]) * x[j[lane] as usize];
         sum += (product(0) + product(1)) + (product(2) + product(3));
     }
-    for (&j, &v) in index_rest.iter().zip(value_rest) {
+    for (&j, &v) in both(index_rest, value_rest) {
         sum += value(v) * x[j as usize];
     }
     sum
@@ -190,8 +191,8 @@ fn row_sums<O: Offset, V: Element, T: Scalar>(
     let far = values.len() > NEAR;
     let mut start = offsets[rows.start].to_usize();
     let ends = &offsets[rows.start + 1..=rows.end];
-    for ((row, end), y) in rows.zip(ends).zip(y) {
-        let end = end.to_usize();
+    for (k, y) in y[..ends.len()].iter_mut().enumerate() {
+        let (row, end) = (rows.start + k, ends[k].to_usize());
         if far {
             prefetch::entries(indices, values, start + AHEAD, end + AHEAD);
         }
@@ -291,7 +292,7 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     let scatter = |b, sums: &mut [T], base| {
         for row in rows(b) {
             let line = offsets[row].to_usize()..offsets[row + 1].to_usize();
-            for (&j, &v) in indices[line.clone()].iter().zip(&values[line]) {
+            for (&j, &v) in both(&indices[line.clone()], &values[line]) {
                 sums[j as usize - base] += value(v) * x[row];
             }
         }

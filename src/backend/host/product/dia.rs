@@ -134,8 +134,8 @@ pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
             for (section, y) in y.chunks_mut(DIA_SECTION).enumerate() {
                 let first = number * task + section * DIA_SECTION;
                 let sums = rows.section(first, y.len(), x);
-                for (lane, (y, sum)) in y.iter_mut().zip(sums).enumerate() {
-                    *y = finish(&mut state, first + lane, sum, *y);
+                for (lane, y) in y.iter_mut().enumerate() {
+                    *y = finish(&mut state, first + lane, sums[lane], *y);
                 }
             }
             state

@@ -29,8 +29,8 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     y.par_chunks_mut(TASK).enumerate().for_each(|(task, y)| {
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
             let sums = strip_sums(a, task * TASK + strip * STRIP, y.len(), value, x);
-            for (y, sum) in y.iter_mut().zip(sums) {
-                *y = scale.finish(sum, *y);
+            for (lane, y) in y.iter_mut().enumerate() {
+                *y = scale.finish(sums[lane], *y);
             }
         }
     });
@@ -64,6 +64,7 @@ fn strip_sums<V: Element, T: Scalar>(
 }
 
 /// The least and the greatest length.
+#[inline]
 pub(super) fn bounds(lengths: &[u32]) -> (usize, usize) {
     let (low, high) = lengths.iter().fold((u32::MAX, 0), |(low, high), &n| (low.min(n), high.max(n)));
     (low as usize, high as usize)

@@ -52,7 +52,8 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
                 (0..values.len()).for_each(&mut add);
             }
         }
-        for (position, sum) in positions.zip(sums) {
+        for (lane, position) in positions.enumerate() {
+            let sum = sums[lane];
             // SAFETY: each position belongs to one strip, and each strip to one task.
             unsafe { y.update(position, |_, old| scale.finish(sum, old)) };
         }

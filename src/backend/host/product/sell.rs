@@ -47,15 +47,15 @@ fn chunk_sums<V: Copy, T: Scalar>(
     let mut k = 0;
     while start < end {
         prefetch::entries(indices, values, start + AHEAD, start + AHEAD + height);
-        let column = indices[start..start + height].iter().zip(&values[start..start + height]);
+        let (j, v) = (&indices[start..start + height], &values[start..start + height]);
         if k < low {
-            for (sum, (&j, &v)) in sums.iter_mut().zip(column) {
-                *sum += value(v) * x[j as usize];
+            for lane in 0..height {
+                sums[lane] += value(v[lane]) * x[j[lane] as usize];
             }
         } else {
-            for ((sum, &length), (&j, &v)) in sums.iter_mut().zip(lengths).zip(column) {
-                if k < length as usize {
-                    *sum += value(v) * x[j as usize];
+            for lane in 0..lengths.len() {
+                if k < lengths[lane] as usize {
+                    sums[lane] += value(v[lane]) * x[j[lane] as usize];
                 }
             }
         }
@@ -116,8 +116,8 @@ pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
                     let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
                     for (s, y) in chunks.zip(y.chunks_mut(a.height)) {
                         let first = chunk(s, &mut sums);
-                        for (lane, (y, &sum)) in y.iter_mut().zip(&sums).enumerate() {
-                            *y = finish(&mut state, first + lane, sum, *y);
+                        for (lane, y) in y.iter_mut().enumerate() {
+                            *y = finish(&mut state, first + lane, sums[lane], *y);
                         }
                     }
                     state
@@ -132,7 +132,8 @@ pub(super) fn product<V: Widen<T>, T: Scalar, S: Default + Send>(
                     let (mut state, mut sums) = (S::default(), vec![T::zero(); a.height]);
                     for s in chunks {
                         let first = chunk(s, &mut sums);
-                        for (position, &sum) in (first..a.rows).zip(&sums) {
+                        for (position, &sum) in sums.iter().enumerate().take(a.rows - first) {
+                            let position = first + position;
                             // SAFETY: each position belongs to one chunk, and each chunk to one task.
                             unsafe { y.update(position, |row, old| finish(&mut state, row, sum, old)) };
                         }
