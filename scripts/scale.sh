@@ -8,7 +8,8 @@
 # BENCH in the environment is the benchmark's binary (in the bundle: bin/benches/ranks_device); without, it is built.
 # SIZE (400) is the side of a GPU's cube in the weak cases and of the whole in the strong ones, which also run at twice
 # that; MESH (2000) points a side; GRAPH (33554432:16) vertices and edges a vertex; LARGEST (500000000) unknowns a GPU,
-# 0 for none. The processors of the machine are shared among the ranks.
+# 0 for none; COUNTS ("2 4 8") of GPUs, in the order in which they run. The processors of the machine are shared among
+# the ranks.
 set -euo pipefail
 size=${SIZE:-400} mesh=${MESH:-2000} graph=${GRAPH:-33554432:16} largest=${LARGEST:-500000000}
 if [ -z "${BENCH:-}" ]; then
@@ -23,21 +24,23 @@ date --utc +'%Y-%m-%d %H:%M UTC'
 bench() { # GPUs, cases
     # A case that fails is told of, and the others run.
     RAYON_NUM_THREADS=$(($(nproc) / $1)) "$BENCH" "$@" || echo "failed: $*"
+    echo "-- $SECONDS s"
 }
 
 cube=${size}x${size}
 double=$((2 * size))x$((2 * size))x$((2 * size))
 alone=
-for count in 2 4 8; do
-    [ "$count" -le "$gpus" ] || break
+for count in ${COUNTS:-2 4 8}; do
+    [ "$count" -le "$gpus" ] || continue
     echo "== $count GPUs"
     # One GPU alone, with the first of the counts only.
-    bench "$count" "${alone}own:${cube}x$size" "${alone}own:$double" "${alone}mesh:$mesh"
+    bench "$count" "${alone}own:${cube}x$size" "${alone}mesh:$mesh"
     bench "$count" "several-own:${cube}x$((size * count))" "several-amg:${cube}x$((size * count))"
     bench "$count" "${alone}amg:${cube}x$size"
     bench "$count" "${alone}256x256x256"
     RESIDUA_PEERS=nccl bench "$count" several-256x256x256
     bench "$count" "bfs:$graph"
+    bench "$count" "${alone}own:$double"
     alone=several-
 done
 if [ "$largest" != 0 ]; then

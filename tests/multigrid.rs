@@ -25,6 +25,11 @@ fn boxes_of_points() {
     grid::boxes_of_points(&residua::Host);
 }
 
+#[test]
+fn points_between() {
+    grid::points_between(&residua::Host);
+}
+
 /// The same bodies on a device.
 #[cfg(feature = "cuda")]
 mod on_device {

@@ -1,5 +1,20 @@
 //! Matrices on grids of points: the steps between two levels of multigrid where the next level has a point for each box
 //! of 2 x 2 x 2 points.
+//!
+//! Two prolongations take the next level's vectors to the finer grid. The one is constant on boxes. The other
+//! interpolates between the points whose coordinates are all even, which are those of the next level:
+//!
+//! ```text
+//!     0 -- x -- 0 -- x --      0  a point of the next level: keeps its value
+//!     |    |    |    |         x  between two of them along x, y  along y
+//!     y -- c -- y -- c --      c  between four (in space there are points between eight too)
+//!     |    |    |    |
+//! ```
+//!
+//! Weights are those of the matrix. A point between two along x has the value with which its row is zero, when each
+//! coupling across x counts as one to the point itself; one in the middle has that with which its row is zero, when its
+//! neighbours have theirs. So a jump of coefficients shows in the weights (Alcouffe, Brandt, Dendy and Painter, SIAM J.
+//! Sci. Stat. Comput. 2, 1981; Dendy, Black box multigrid, J. Comput. Phys. 48, 1982).
 
 use super::{Backend, ChebyshevStep, CsrParts, DIA_SECTION, GridStencil, PreconditionSteps};
 use crate::error::{Error, Result};
@@ -191,8 +206,43 @@ impl BoxSums {
     }
 }
 
-/// Steps of multigrid on grids. P takes a value of a box to each of its points. Nothing here waits for the device, and
-/// everything is deterministic.
+/// Weights of the points of a box that are odd along some axes (`odd`, bit 0 for x), one for each corner (bits of
+/// `odd`: which side) that they lie between, have numbers in this order; this is the number of the first.
+pub(crate) const FIRST_WEIGHT: [usize; 8] = [0, 0, 2, 4, 8, 10, 14, 18];
+
+/// Weights of a box in the plane, and in space.
+const WEIGHTS: [usize; 2] = [8, 26];
+
+/// The number of the weight that a point which is odd along `odd` gives to the corner `corner`, whose bits are among
+/// those of `odd`.
+pub(crate) fn weight_number(odd: usize, corner: usize) -> usize {
+    let bits = (0..3).filter(|bit| odd >> bit & 1 == 1).enumerate();
+    FIRST_WEIGHT[odd] + bits.map(|(place, bit)| (corner >> bit & 1) << place).sum::<usize>()
+}
+
+/// Values of all weights of a grid: weight `number` of the box of point I of the next level is at
+/// `number` times the points of the next level, plus I.
+pub fn grid_weights(grid: Grid) -> usize {
+    WEIGHTS[usize::from(grid.sizes[2] > 1)] * grid.coarser().points()
+}
+
+/// Refuses another number of weights.
+pub(crate) fn check_weights(grid: Grid, weights: usize) -> Result<()> {
+    Error::check_dimension("weights of a grid", grid_weights(grid), weights)
+}
+
+/// The neighbours on the next level of a matrix that interpolates: all in the plane, or all.
+pub(crate) fn interpolated(grid: Grid) -> Neighbours {
+    let all = Neighbours((1 << NEIGHBOURS) - 1);
+    if grid.sizes[2] > 1 { all } else { Neighbours(all.0 & 0b111_111_111 << 9) }
+}
+
+/// A row of which less is left on the diagonal than this part of its other entries does not tell weights: they are
+/// the parts of these entries then.
+pub(crate) const LEAST_LEFT: f64 = 0.25;
+
+/// Steps of multigrid on grids. P takes a value of a box to each of its points, or interpolates. Nothing here waits for
+/// the device, and everything is deterministic.
 pub trait GridSteps: Backend {
     /// P^T A P on the grid of boxes, with the same neighbours, into `values` (layout: [`GridMatrix`]). `unfit[0]`
     /// becomes 1 where an entry couples a point to one that is no neighbour, or is infinite or NaN, and stays as it is
@@ -235,6 +285,53 @@ pub trait GridSteps: Backend {
     fn grid_prolong<T: Scalar>(
         &self,
         grid: Grid,
+        coarse: &Self::Slice<T>,
+        fine: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// The weights of the prolongation that interpolates, for a matrix on a grid (layout: [`grid_weights`]).
+    /// `unfit[0]` as for [`GridSteps::grid_coarser`].
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn grid_weights<T: Scalar>(
+        &self,
+        a: GridMatrix<'_, T, Self>,
+        weights: &mut Self::Slice<T>,
+        unfit: &mut Self::Slice<u32>,
+    ) -> Result<()>;
+
+    /// P^H A P for the prolongation of these weights, into `values`: all neighbours of the plane or of space.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn grid_interpolated<T: Scalar>(
+        &self,
+        a: GridMatrix<'_, T, Self>,
+        weights: &Self::Slice<T>,
+        values: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// `coarse` = P^H `fine` for the prolongation of these weights.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn grid_restrict_weighted<T: Scalar>(
+        &self,
+        grid: Grid,
+        weights: &Self::Slice<T>,
+        fine: &Self::Slice<T>,
+        coarse: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// `fine` += P `coarse` for the prolongation of these weights.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn grid_prolong_weighted<T: Scalar>(
+        &self,
+        grid: Grid,
+        weights: &Self::Slice<T>,
         coarse: &Self::Slice<T>,
         fine: &mut Self::Slice<T>,
     ) -> Result<()>;

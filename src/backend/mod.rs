@@ -73,8 +73,8 @@ pub use graph::{
     FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,
     UNREACHED, priority,
 };
-pub(crate) use grid::BoxSums;
-pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values};
+pub(crate) use grid::{BoxSums, LEAST_LEFT, check_weights, interpolated, weight_number};
+pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values, grid_weights};
 pub use grid_stencil::GridStencil;
 pub(crate) use grouping::independent_priority;
 pub use grouping::{ALIKE, GroupingSteps, MOST_OF_BLOCK, NO_GROUP, NodeState};

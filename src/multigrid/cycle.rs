@@ -84,6 +84,8 @@ pub(super) enum Transfer<T: Scalar, B: MultigridBackend> {
     Spread { prolongation: Box<LevelMatrix<T, B>>, restriction: Box<LevelMatrix<T, B>> },
     /// Each box of 2 x 2 x 2 points of this grid is a point of the next.
     Boxes(Grid),
+    /// Points of this grid lie between those of the next, and interpolate with these weights.
+    Between { grid: Grid, weights: B::Vec<T> },
 }
 
 impl<T: Scalar, B: MultigridBackend> fmt::Debug for Transfer<T, B> {
@@ -98,7 +100,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
         match self {
             Self::Matrices { restriction, .. } => restriction.rows(),
             Self::Spread { restriction, .. } => restriction.rows(),
-            Self::Boxes(grid) => grid.coarser().points(),
+            Self::Boxes(grid) | Self::Between { grid, .. } => grid.coarser().points(),
         }
     }
 
@@ -110,6 +112,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
             }
             Self::Spread { restriction, .. } => restriction.apply(backend, fine, coarse),
             Self::Boxes(grid) => backend.grid_restrict(*grid, fine, coarse),
+            Self::Between { grid, weights } => backend.grid_restrict_weighted(*grid, weights, fine, coarse),
         }
     }
 
@@ -123,6 +126,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
                 prolongation.product_op(backend, Op::None, T::one(), coarse, T::one(), fine)
             }
             Self::Boxes(grid) => backend.grid_prolong(*grid, coarse, fine),
+            Self::Between { grid, weights } => backend.grid_prolong_weighted(*grid, weights, coarse, fine),
         }
     }
 
@@ -133,6 +137,7 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
             }
             Self::Spread { prolongation, restriction } => prolongation.bytes() + restriction.bytes(),
             Self::Boxes(_) => 0,
+            Self::Between { weights, .. } => B::len(weights) * size_of::<T>(),
         }
     }
 }

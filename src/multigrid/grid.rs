@@ -1,14 +1,14 @@
-//! Hierarchies of grids: where a matrix couples the points of a box to their neighbours, boxes of 2 x 2 x 2 points are
-//! the points of the next level, and no search for couplings is needed.
+//! Hierarchies of grids: where a matrix couples the points of a grid to their neighbours, every other point along each
+//! axis is one of the next level, and no search for couplings is needed.
 //!
-//! The prolongation is constant on boxes and not smoothed, so each level keeps the diagonals of the finest: setting up
-//! moves little more than the matrix, on the device that holds it. What such a prolongation lacks, two cycles for the
-//! first levels make up for (`cycle`).
+//! For a Hermitian matrix the points between interpolate with the weights of their rows (`crate::backend::GridSteps`).
+//! For others, and for stencils on a CPU, boxes of 2 x 2 x 2 points are the points of the next level, and what such a
+//! prolongation lacks, two cycles for the first levels make up for (`cycle`).
 
 use super::MultigridBackend;
 use super::cycle::{Coarsest, Cycle, Level, Transfer};
 use super::dense;
-use super::on_grid::OnGrid;
+use super::on_grid::{Below, OnGrid};
 use super::options::{MultigridFacts, MultigridOptions};
 use super::smoother::{Scaling, Smoother};
 use crate::backend::{
@@ -185,7 +185,7 @@ fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
 /// axis are much weaker than along another, where an entry leads out of the grid, or where values are infinite or NaN.
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
-    (mut grid, neighbours): (Grid, Neighbours),
+    (mut grid, mut neighbours): (Grid, Neighbours),
     finest: OnGrid<T, B>,
     options: &MultigridOptions,
     above: usize,
@@ -201,14 +201,14 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
                 return Ok(None);
             }
         }
-        let made = matrix.scales_and_coarser(backend, (grid, neighbours), &mut unfit)?;
-        let Some((scales, next)) = made else { return Ok(None) };
-        levels.push(Level {
-            a: std::mem::replace(&mut matrix, next).into_stored(),
-            smoother: smoother(scales, options),
-            transfer: Transfer::Boxes(grid),
-            twice: is_solved_twice(above + levels.len()),
-        });
+        // Levels of several parts are boxes, which lie within parts, and so are those below them.
+        let between = options.real_eigenvalues && above == 0;
+        let below = matrix.below(backend, (grid, neighbours), between, &mut unfit)?;
+        let Some(Below { scales, transfer, next, neighbours: of_next }) = below else { return Ok(None) };
+        let twice = matches!(transfer, Transfer::Boxes(_)) && is_solved_twice(above + levels.len());
+        let a = std::mem::replace(&mut matrix, next).into_stored();
+        levels.push(Level { a, smoother: smoother(scales, options), transfer, twice });
+        neighbours = of_next;
         grid = grid.coarser();
     }
     if backend.value(&unfit)? != 0 {
@@ -310,16 +310,20 @@ fn direction(by: [i64; 3]) -> Option<usize> {
     }
 }
 
-/// Whether the couplings along all axes are about as strong.
+/// Whether the couplings along all axes are about as strong. Those along an axis are those to all neighbours that are
+/// away along it, of either sign: where points between interpolate, a weak axis has couplings that add up to little.
 fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bool {
     let (mut sums, points) = ([0.0; 3], grid.points());
     let away: Vec<[i64; 3]> = neighbours.iter().collect();
+    let Some(own) = neighbours.number([0; 3]) else { return false };
     for row in 0..points {
         let first = first_place(row, away.len());
+        let sign = values[first + own * DIA_SECTION].re().to_f64().signum();
         for (k, by) in away.iter().enumerate() {
             let value = values[first + k * DIA_SECTION];
             if !is_no_entry(value) {
-                (0..3).filter(|&axis| by[axis] != 0).for_each(|axis| sums[axis] += value.abs().to_f64());
+                let coupling = -sign * value.re().to_f64();
+                (0..3).filter(|&axis| by[axis] != 0).for_each(|axis| sums[axis] += coupling);
             }
         }
     }
@@ -329,8 +333,8 @@ fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bo
         sums[axis] * size / (size - 1.0)
     });
     let (least, most) =
-        sums.fold((f64::INFINITY, 0.0_f64), |(least, most), sum| (least.min(sum), most.max(sum)));
-    least >= COMPARABLE * most
+        sums.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), sum| (least.min(sum), most.max(sum)));
+    least >= COMPARABLE * most && most > 0.0
 }
 
 /// The values, as they lie on a grid, of a matrix that couples points to neighbours; none where it couples others.

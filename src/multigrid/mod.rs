@@ -24,7 +24,7 @@
 //! | `again` | the same levels for new values |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
 //! | `blocks` | blocks of strongly coupled unknowns, by matching |
-//! | `grid` | levels of grids, whose aggregates are boxes |
+//! | `grid` | levels of grids |
 //! | `on_grid` | the matrix of such a level: a stencil, or diagonals |
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `modes` | near-null vectors of elasticity |

@@ -1,11 +1,11 @@
 //! The matrix of a level of grids.
 
 use super::MultigridBackend;
-use super::cycle::Stored;
+use super::cycle::{Stored, Transfer};
 use super::options::LevelFacts;
 use crate::backend::{
-    Backend, ChebyshevStep, Grid, GridMatrix, GridStencil, GridSteps, Neighbours, PreconditionSteps,
-    grid_values,
+    ChebyshevStep, Grid, GridMatrix, GridStencil, GridSteps, Neighbours, PreconditionSteps, grid_values,
+    grid_weights, interpolated,
 };
 use crate::error::{Error, Result};
 use crate::matrix::Dia;
@@ -20,8 +20,15 @@ pub(super) enum OnGrid<T: Scalar, B: MultigridBackend> {
     Diagonals(Dia<T, B>),
 }
 
-/// The scales of a level, and the matrix of the next.
-type Below<T, B> = (<B as Backend>::Vec<<T as Scalar>::Real>, OnGrid<T, B>);
+/// What a level needs, and the next one.
+pub(super) struct Below<T: Scalar, B: MultigridBackend> {
+    /// The reciprocals of the sums of magnitudes of rows.
+    pub(super) scales: B::Vec<T::Real>,
+    pub(super) transfer: Transfer<T, B>,
+    pub(super) next: OnGrid<T, B>,
+    /// To which neighbours points of the next level are coupled.
+    pub(super) neighbours: Neighbours,
+}
 
 impl<T: Scalar, B: MultigridBackend> OnGrid<T, B> {
     pub(super) fn facts(&self) -> LevelFacts {
@@ -39,26 +46,36 @@ impl<T: Scalar, B: MultigridBackend> OnGrid<T, B> {
         }
     }
 
-    /// The reciprocals of the sums of magnitudes of rows, and the matrix of the boxes. `unfit[0]` is told as by
-    /// [`GridSteps::grid_coarser`].
-    pub(super) fn scales_and_coarser(
+    /// The way to the next level and its matrix: where `between` says so, of points that others interpolate between,
+    /// unless this is a stencil; else of boxes. `unfit[0]` is told as by [`GridSteps::grid_coarser`].
+    pub(super) fn below(
         &self,
         backend: &B,
         (grid, neighbours): (Grid, Neighbours),
+        between: bool,
         unfit: &mut B::Slice<u32>,
     ) -> Result<Option<Below<T, B>>> {
-        match self {
+        let a = match self {
+            // A box of points keeps the kinds of its rows; points that interpolate would not next to the sides.
             Self::Stencil(a) => {
-                let Some(coarser) = a.coarser() else { return Ok(None) };
-                Ok(Some((backend.upload(a.scales())?, Self::Stencil(coarser))))
+                let (scales, transfer) = (backend.upload(a.scales())?, Transfer::Boxes(grid));
+                let Some(next) = a.coarser() else { return Ok(None) };
+                return Ok(Some(Below { scales, transfer, next: Self::Stencil(next), neighbours }));
             }
-            Self::Diagonals(a) => {
-                let here = GridMatrix { grid, neighbours, values: a.parts().values };
-                let mut scales = backend.buffer(grid.points())?;
-                backend.grid_scales(here, &mut scales)?;
-                Ok(Some((scales, Self::Diagonals(boxes(backend, here, unfit)?))))
-            }
+            Self::Diagonals(a) => a,
+        };
+        let here = GridMatrix { grid, neighbours, values: a.parts().values };
+        let mut scales = backend.buffer(grid.points())?;
+        backend.grid_scales(here, &mut scales)?;
+        if !between {
+            let next = Self::Diagonals(boxes(backend, here, unfit)?);
+            return Ok(Some(Below { scales, transfer: Transfer::Boxes(grid), next, neighbours }));
         }
+        let mut weights = backend.buffer(grid_weights(grid))?;
+        backend.grid_weights(here, &mut weights, unfit)?;
+        let next = Self::Diagonals(between_points(backend, here, &weights)?);
+        let transfer = Transfer::Between { grid, weights };
+        Ok(Some(Below { scales, transfer, next, neighbours: interpolated(grid) }))
     }
 
     pub(super) fn into_stored(self) -> Stored<T, B> {
@@ -79,6 +96,18 @@ pub(super) fn boxes<T: Scalar, B: MultigridBackend>(
     let mut values = backend.buffer(grid_values(boxes, here.neighbours))?;
     backend.grid_coarser(here, &mut values, unfit)?;
     Dia::on_grid(backend, boxes, here.neighbours, values)
+}
+
+/// The matrix of the points that others interpolate between, with these weights.
+pub(super) fn between_points<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    here: GridMatrix<'_, T, B>,
+    weights: &B::Slice<T>,
+) -> Result<Dia<T, B>> {
+    let (coarse, neighbours) = (here.grid.coarser(), interpolated(here.grid));
+    let mut values = backend.buffer(grid_values(coarse, neighbours))?;
+    backend.grid_interpolated(here, weights, &mut values)?;
+    Dia::on_grid(backend, coarse, neighbours, values)
 }
 
 impl<T: Scalar, B: GridSteps> LinearOperator<T, B> for GridStencil<T> {

@@ -18,7 +18,7 @@ pub enum Smoothing {
     Blocks,
 }
 
-/// How prolongations are made from aggregates, where these are no boxes.
+/// How prolongations are made from aggregates, where levels are no grids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Prolongation {
@@ -42,7 +42,7 @@ pub struct MultigridOptions {
     pub unknowns_a_node: usize,
     /// What residuals are scaled by in smoothing.
     pub smoothing: Smoothing,
-    /// How prolongations are made, where aggregates are no boxes.
+    /// How prolongations are made, where levels are no grids.
     pub prolongation: Prolongation,
     /// Steps of smoothing before and after the correction; without, two where the eigenvalues of A are real, else
     /// three: plain steps damp less, and upwind differences at a cell Peclet number of 100 on 64^3 points took 52
@@ -57,11 +57,11 @@ pub struct MultigridOptions {
     /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
     /// and no near-null vectors are given.
     pub narrow: bool,
-    /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing, and the two cycles of
-    /// the first levels of grids, are weighted as Chebyshev's iteration. Else each step weighs one, which converges for
-    /// every diagonally dominant matrix.
+    /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing is
+    /// weighted as Chebyshev's iteration, and the points of a grid interpolate. Else each step weighs one, which converges
+    /// for every diagonally dominant matrix, and levels are boxes of points.
     pub real_eigenvalues: bool,
-    /// Whether a matrix on a grid of points gets boxes of points as aggregates, where couplings along all axes are
+    /// Whether a matrix on a grid of points gets grids as levels, where couplings along all axes are
     /// about as strong.
     pub boxes: bool,
 }
@@ -196,7 +196,7 @@ pub struct LevelFacts {
 pub struct MultigridFacts {
     /// Its levels, finest first.
     pub levels: Vec<LevelFacts>,
-    /// Whether they are grids, and aggregates boxes of points.
+    /// Whether they are grids.
     pub grid: bool,
 }
 

@@ -170,10 +170,10 @@ fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> St
     format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))
 }
 
-/// Iterations with multigrid on a grid, about, and those of conjugate gradients for each point of a grid's longest side
-/// (316 for 128^3 points, 518 for 256^3, 2216 for 4096^2, 975 for 512^2, to 1e-8); fewer where a point is coupled to
-/// all 26 around (193 for 160^3).
-const WITH: f64 = 12.0;
+/// Iterations with multigrid on a grid, about, where points between interpolate and where boxes are levels; and those of
+/// conjugate gradients for each point of a grid's longest side (316 for 128^3 points, 518 for 256^3, 2216 for 4096^2,
+/// 975 for 512^2, to 1e-8); fewer where a point is coupled to all 26 around (193 for 160^3).
+const WITH: [f64; 2] = [8.0, 12.0];
 const WITHOUT: f64 = 1.7;
 const WITHOUT_DENSE: f64 = 1.2;
 const DENSE: f64 = 15.0;
@@ -185,16 +185,20 @@ const VECTORS: f64 = 40.0;
 /// Passes over the matrix for the setup.
 const SETUP: f64 = 4.0;
 
-/// Seconds of an iteration beyond what bytes cost: all launches of a cycle on a GPU, handing work to threads on a CPU.
-const LAUNCHES: f64 = 8e-4;
+/// Seconds of an iteration beyond what bytes cost: all launches of a cycle on a GPU (two cycles for each of the first
+/// levels where these are boxes), handing work to threads on a CPU.
+const LAUNCHES: [f64; 2] = [3e-4, 8e-4];
 const HANDING: f64 = 5e-5;
 
-/// Whether boxes of points as levels are likely to be faster than conjugate gradients alone.
-pub(super) fn boxes_pay<T: Scalar>(
+/// Seconds of a setup on a GPU beyond what bytes cost: launches, and the inverse of the coarsest matrix.
+const SMALL_SETUP: f64 = 2e-3;
+
+/// Whether grids as levels are likely to be faster than iterations alone.
+pub(super) fn grids_pay<T: Scalar>(
     sizes: [usize; 3],
     nonzeros: usize,
     price: OrderingPrice,
-    on_device: bool,
+    (on_device, hermitian): (bool, bool),
 ) -> bool {
     let n = sizes.iter().product::<usize>() as f64;
     let (wide, narrow) = (size_of::<T>() as f64, size_of::<T::Narrow>() as f64);
@@ -202,9 +206,10 @@ pub(super) fn boxes_pay<T: Scalar>(
     let matrix = nonzeros as f64;
     let plain = matrix * wide + 10.0 * n * wide;
     let cycle = PRODUCTS * matrix * narrow + VECTORS * n * narrow;
-    let each = if on_device { LAUNCHES } else { HANDING };
-    let with =
-        WITH * ((plain + cycle) / price.bandwidth + each) + SETUP * matrix * (wide + 4.0) / price.bandwidth;
+    let boxes = usize::from(!hermitian);
+    let (each, small) = if on_device { (LAUNCHES[boxes], SMALL_SETUP) } else { (HANDING, 0.0) };
+    let setup = SETUP * matrix * (wide + 4.0) / price.bandwidth + small;
+    let with = WITH[boxes] * ((plain + cycle) / price.bandwidth + each) + setup;
     let without = if matrix > DENSE * n { WITHOUT_DENSE } else { WITHOUT };
     with < without * longest * plain / price.bandwidth
 }

@@ -201,7 +201,7 @@ pub struct MultigridChoice {
     pub prolongation: Prolongation,
     /// `precision`: `single` for half the precision, or `double` for that of the solve.
     pub narrow: bool,
-    /// `boxes`: `yes` or `no`, whether grids get boxes of points as aggregates.
+    /// `boxes`: `yes` or `no`, whether matrices on grids get grids as levels.
     pub boxes: bool,
 }
 

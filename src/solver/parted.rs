@@ -6,7 +6,7 @@ use super::agreed::{local_rows, together, weights};
 use super::budgets::{LEVELS_FROM, LEVELS_ITERATIONS, PATIENCE, SHARE, before_levels};
 use super::builder::Builder;
 use super::diagonal::Diagonal;
-use super::hierarchy::{Levels, boxes_pay};
+use super::hierarchy::{Levels, grids_pay};
 use super::iterated::RESTART;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
 use super::plan::{AS_ASKED, GENERAL, GRIDS, PLAIN, SPD};
@@ -161,7 +161,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let nonzeros = self.shares().iter().map(|share| share.nonzeros).sum();
         let grid = seeming_grid(a.rows(), some_distances(a, own_rows));
         let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
-        let pays = grid.is_some_and(|grid| boxes_pay::<T>(grid.sizes, nonzeros, price, on_device));
+        let pays =
+            grid.is_some_and(|grid| grids_pay::<T>(grid.sizes, nonzeros, price, (on_device, hermitian)));
         let curved = hermitian && self.curvature.is_some();
         if curved || self.space.count(pays)? < self.parts.len() {
             return Ok(None);

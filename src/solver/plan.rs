@@ -4,7 +4,7 @@ use super::SolverBackend;
 use super::budgets::{BEFORE_FACTORS, LEVELS_ITERATIONS, SMALL, device_setup};
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
-use super::hierarchy::{Levels, boxes_pay};
+use super::hierarchy::{Levels, grids_pay};
 use super::iterated::Parts;
 use super::many;
 use super::mesh::Mesh;
@@ -474,7 +474,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         })?;
         let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
         let grid = multigrid::of_distances(rows, &found.distances);
-        let pays = grid.is_some_and(|(grid, _)| boxes_pay::<T>(grid.sizes, a.nonzeros(), price, on_device));
+        let pays = grid.is_some_and(|(grid, _)| {
+            grids_pay::<T>(grid.sizes, a.nonzeros(), price, (on_device, self.hermitian))
+        });
         Ok(pays.then_some(found))
     }
 

@@ -3,9 +3,12 @@
 use crate::random::Random;
 use num_complex::Complex;
 use num_traits::Float;
-use residua::backend::{Grid, GridMatrix, GridSteps, Neighbours, grid_values, is_no_entry, no_entry};
+use residua::backend::{
+    Grid, GridMatrix, GridSteps, Neighbours, grid_values, grid_weights, is_no_entry, no_entry,
+};
 use residua::scalar::Real;
 use residua::{Csr, Host, Scalar};
+use std::collections::BTreeMap;
 
 /// The prolongation that is constant on boxes.
 fn constant_on_boxes<T: Scalar>(grid: Grid) -> Csr<T> {
@@ -124,6 +127,165 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
             backend
                 .grid_coarser(GridMatrix { grid, neighbours, values: &*here }, &mut product, &mut unfit)
                 .unwrap();
+            assert_eq!(backend.download(&unfit).unwrap(), [1], "{sizes:?}");
+            unfit = backend.zeros(1).unwrap();
+        }
+    }
+}
+
+/// The prolongation that interpolates by the rows of A, point by point: a point that is odd along some axes is such that
+/// its row is zero, where what couples it to points that lie away along other axes only is coupled to the point itself.
+fn between_points<T: Scalar>(grid: Grid, a: &Csr<T>) -> Csr<T> {
+    let (sizes, coarse, n) = (grid.sizes, grid.coarser().sizes, a.rows());
+    let place = |point: usize| [point % sizes[0], point / sizes[0] % sizes[1], point / sizes[0] / sizes[1]];
+    let axes = |point: usize| place(point).iter().filter(|&&at| at % 2 == 1).count();
+    let mut rows: Vec<BTreeMap<u32, T>> = vec![BTreeMap::new(); n];
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|&point| axes(point));
+    for point in order {
+        let at = place(point);
+        if axes(point) == 0 {
+            let [x, y, z] = at.map(|at| at / 2);
+            rows[point].insert((x + coarse[0] * (y + coarse[1] * z)) as u32, T::one());
+            continue;
+        }
+        let (mut left, mut others) = (0.0, 0.0);
+        let mut sums = BTreeMap::new();
+        let (columns, values) = a.row(point);
+        for (&column, &value) in columns.iter().zip(values) {
+            let mut to = place(column as usize);
+            for axis in 0..3 {
+                // Along an axis on which the point is even, every coupling counts as one that stays.
+                if at[axis] % 2 == 0 {
+                    to[axis] = at[axis];
+                }
+            }
+            if to == at {
+                left += value.re().to_f64();
+                continue;
+            }
+            others += value.abs().to_f64();
+            for (&parent, &weight) in &rows[to[0] + sizes[0] * (to[1] + sizes[1] * to[2])] {
+                *sums.entry(parent).or_insert(T::zero()) += value * weight;
+            }
+        }
+        let left = if left > 0.25 * others { left } else { others };
+        rows[point] =
+            sums.into_iter().map(|(parent, sum)| (parent, T::zero() - sum / T::from_f64(left))).collect();
+    }
+    let mut offsets = vec![0];
+    offsets.extend(rows.iter().scan(0, |sum, row| {
+        *sum += row.len();
+        Some(*sum)
+    }));
+    let (columns, values) = rows.into_iter().flatten().unzip();
+    Csr::from_parts(n, coarse.iter().product(), offsets, columns, values).unwrap()
+}
+
+/// Interpolation between points beside products with matrices.
+pub fn points_between<B: GridSteps>(backend: &B) {
+    between::<f64, B>(backend);
+    between::<f32, B>(backend);
+    between::<Complex<f32>, B>(backend);
+    between::<Complex<f64>, B>(backend);
+}
+
+fn between<T: Scalar, B: GridSteps>(backend: &B) {
+    let near = |a: T, b: T| {
+        let scale = 1.0 + a.abs().to_f64();
+        (a - b).abs().to_f64() <= 4096.0 * scale * <T::Real as Float>::epsilon().to_f64()
+    };
+    let all = Neighbours((1 << 27) - 1);
+    let flat = Neighbours(0b111_111_111 << 9);
+    let seven = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
+    let seven = seven.into_iter().fold(Neighbours(0), Neighbours::with);
+    let five = Neighbours(seven.0 & 0b111_111_111 << 9);
+    for (sizes, neighbours, dominant) in [
+        ([7, 5, 4], all, false),
+        ([33, 3, 3], seven, true),
+        ([40, 41, 1], flat, true),
+        ([150, 3, 1], five, false),
+        ([3, 4, 5], seven, true),
+        ([1, 1, 1], seven, true),
+        ([2, 1, 3], all, false),
+    ] {
+        let grid = Grid { sizes };
+        let (n, coarse) = (grid.points(), grid.coarser());
+        let mut random = Random(n as u64);
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        let count = neighbours.count();
+        let mut stored = vec![no_entry::<T>(); grid_values(grid, neighbours)];
+        for row in 0..n {
+            let at = [row % sizes[0], row / sizes[0] % sizes[1], row / sizes[0] / sizes[1]];
+            for (k, by) in neighbours.iter().enumerate() {
+                let to = [0, 1, 2].map(|axis| at[axis] as i64 + by[axis]);
+                if (0..3).all(|axis| (0..sizes[axis] as i64).contains(&to[axis])) {
+                    let mut value = random.vector::<T>(1)[0];
+                    if by == [0; 3] && dominant {
+                        value = T::from_f64(count as f64);
+                    }
+                    columns.push(
+                        (to[0] as usize + sizes[0] * (to[1] as usize + sizes[1] * to[2] as usize)) as u32,
+                    );
+                    values.push(value);
+                    stored[row / 32 * (32 * count) + k * 32 + row % 32] = value;
+                }
+            }
+            offsets.push(columns.len());
+        }
+        let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+        let p = between_points(grid, &a);
+        let mut r = p.transpose(&Host).unwrap();
+        r.values_mut().iter_mut().for_each(|value| *value = value.conj());
+        let half = residua::matrix::multiply(&Host, &a, &p).unwrap();
+        let expected = residua::matrix::multiply(&Host, &r, &half).unwrap();
+        let here = backend.upload(stored.clone()).unwrap();
+        let matrix = GridMatrix { grid, neighbours, values: &*here };
+        let mut weights = backend.zeros::<T>(grid_weights(grid)).unwrap();
+        let mut unfit = backend.zeros::<u32>(1).unwrap();
+        backend.grid_weights(matrix, &mut weights, &mut unfit).unwrap();
+        assert_eq!(backend.download(&unfit).unwrap(), [0]);
+        let to = if sizes[2] > 1 { all } else { flat };
+        let mut product = backend.zeros::<T>(grid_values(coarse, to)).unwrap();
+        backend.grid_interpolated(matrix, &weights, &mut product).unwrap();
+        let product = backend.download(&product).unwrap();
+        for row in 0..coarse.points() {
+            let mut dense = vec![T::zero(); coarse.points()];
+            for (k, by) in to.iter().enumerate() {
+                let value = product[row / 32 * (32 * to.count()) + k * 32 + row % 32];
+                let [cx, cy, _] = coarse.sizes.map(|size| size as i64);
+                let column = row as i64 + by[0] + cx * (by[1] + cy * by[2]);
+                if !is_no_entry(value) {
+                    dense[column as usize] += value;
+                }
+            }
+            let (columns, values) = expected.row(row);
+            let mut wanted = vec![T::zero(); coarse.points()];
+            columns.iter().zip(values).for_each(|(&j, &value)| wanted[j as usize] += value);
+            assert!(wanted.iter().zip(&dense).all(|(&a, &b)| near(a, b)), "{sizes:?}, row {row}");
+        }
+        let fine = Random(3).vector::<T>(n);
+        let mut sums = vec![T::zero(); coarse.points()];
+        r.product(&Host, T::one(), &fine[..], T::zero(), &mut sums[..]).unwrap();
+        let mut fine = backend.upload(fine).unwrap();
+        let mut here = backend.zeros::<T>(coarse.points()).unwrap();
+        backend.grid_restrict_weighted(grid, &weights, &fine, &mut here).unwrap();
+        let told = backend.download(&here).unwrap();
+        assert!(told.iter().zip(&sums).all(|(&a, &b)| near(a, b)), "{sizes:?}");
+        let mut expected = backend.download(&fine).unwrap();
+        p.product(&Host, T::one(), &told[..], T::one(), &mut expected[..]).unwrap();
+        backend.grid_prolong_weighted(grid, &weights, &here, &mut fine).unwrap();
+        let told = backend.download(&fine).unwrap();
+        assert!(told.iter().zip(&expected).all(|(&a, &b)| near(a, b)), "{sizes:?}");
+        // Infinite, and out of the grid to another line.
+        for (row, k, value) in
+            [(0, count / 2, T::from_f64(f64::INFINITY)), (sizes[0] - 1, count / 2 + 1, T::one())]
+        {
+            let mut stored = stored.clone();
+            stored[row / 32 * (32 * count) + k * 32 + row % 32] = value;
+            let here = backend.upload(stored).unwrap();
+            let matrix = GridMatrix { grid, neighbours, values: &*here };
+            backend.grid_weights(matrix, &mut weights, &mut unfit).unwrap();
             assert_eq!(backend.download(&unfit).unwrap(), [1], "{sizes:?}");
             unfit = backend.zeros(1).unwrap();
         }

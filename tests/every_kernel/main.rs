@@ -62,7 +62,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 62] = [
+const GROUPS: [Group; 63] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -121,6 +121,7 @@ const GROUPS: [Group; 62] = [
     ("incomplete-pivots", triangular::failing_pivot_cases),
     ("peers", peers::one_rank),
     ("boxes", grid::boxes_of_points),
+    ("boxes-between", grid::points_between),
     ("coarsening", multigrid::the_hierarchy_of_the_host),
     ("sparse-products", sparse::small_cases),
     ("streams", solving::streams),

@@ -108,7 +108,7 @@ def ilu(A: Any, fill: int | None = None, digits: int | None = None) -> Any:
 
 
 def amg(A: Any, **options: Any) -> Any:
-    """One cycle of algebraic multigrid, by smoothed aggregation; on a grid of points, by boxes of them.
+    """One cycle of algebraic multigrid, by smoothed aggregation; on a grid of points, by coarser grids.
 
     Parameters
     ----------

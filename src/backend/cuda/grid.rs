@@ -3,7 +3,7 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Grid, GridMatrix, GridSteps, grid_values};
+use crate::backend::{DIA_SECTION, Grid, GridMatrix, GridSteps, check_weights, grid_values, interpolated};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -23,6 +23,49 @@ mod kernel {
         fn grid_scales(rows: u64, count: u32, values: &Slice<T>, scales: &mut Slice<T::Real>);
         fn grid_restrict(nx: u32, ny: u32, nz: u32, fine: &Slice<T>, coarse: &mut Slice<T>);
         fn grid_prolong(nx: u32, ny: u32, nz: u32, coarse: &Slice<T>, fine: &mut Slice<T>);
+    }
+}
+
+mod linear {
+    use super::*;
+    kernels! {
+        "grid_linear.cu", types(T: Scalar as SCALAR);
+        fn grid_weights(
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            neighbours: u32,
+            axes: u32,
+            values: &Slice<T>,
+            weights: &mut Slice<T>,
+            unfit: &mut Slice<u32>,
+        );
+        fn grid_interpolated(
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            neighbours: u32,
+            coarse_neighbours: u32,
+            fine: &Slice<T>,
+            weights: &Slice<T>,
+            values: &mut Slice<T>,
+        );
+        fn grid_restrict_weighted(
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            weights: &Slice<T>,
+            fine: &Slice<T>,
+            coarse: &mut Slice<T>,
+        );
+        fn grid_prolong_weighted(
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            weights: &Slice<T>,
+            coarse: &Slice<T>,
+            fine: &mut Slice<T>,
+        );
     }
 }
 
@@ -66,5 +109,90 @@ impl GridSteps for Cuda {
         let [nx, ny, nz] = check(grid, fine, coarse)?;
         let shape = tuning::elementwise(self.0.chip, fine.len());
         kernel::grid_prolong::<T>(*self, shape, nx, ny, nz, coarse, fine)
+    }
+
+    fn grid_weights<T: Scalar>(
+        &self,
+        a: GridMatrix<'_, T, Self>,
+        weights: &mut Slice<T>,
+        unfit: &mut Slice<u32>,
+    ) -> Result<()> {
+        a.check()?;
+        check_weights(a.grid, weights.len())?;
+        let [nx, ny, nz] = a.grid.sizes.map(|size| size as u32);
+        let shape = tuning::elementwise(self.0.chip, a.grid.points());
+        // Points between two come first, since others need their weights.
+        for axes in 1..=if nz > 1 { 3 } else { 2 } {
+            linear::grid_weights::<T>(
+                *self,
+                shape,
+                nx,
+                ny,
+                nz,
+                a.neighbours.0,
+                axes,
+                a.values,
+                weights,
+                unfit,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn grid_interpolated<T: Scalar>(
+        &self,
+        a: GridMatrix<'_, T, Self>,
+        weights: &Slice<T>,
+        values: &mut Slice<T>,
+    ) -> Result<()> {
+        a.check()?;
+        check_weights(a.grid, weights.len())?;
+        let to = interpolated(a.grid);
+        Error::check_dimension(
+            "values of the coarser matrix",
+            grid_values(a.grid.coarser(), to),
+            values.len(),
+        )?;
+        let rows = a.grid.coarser().points().next_multiple_of(DIA_SECTION);
+        let shape = tuning::three_a_row(rows);
+        let [nx, ny, nz] = a.grid.sizes.map(|size| size as u32);
+        linear::grid_interpolated::<T>(
+            *self,
+            shape,
+            nx,
+            ny,
+            nz,
+            a.neighbours.0,
+            to.0,
+            a.values,
+            weights,
+            values,
+        )
+    }
+
+    fn grid_restrict_weighted<T: Scalar>(
+        &self,
+        grid: Grid,
+        weights: &Slice<T>,
+        fine: &Slice<T>,
+        coarse: &mut Slice<T>,
+    ) -> Result<()> {
+        let [nx, ny, nz] = check(grid, fine, coarse)?;
+        check_weights(grid, weights.len())?;
+        let shape = tuning::elementwise(self.0.chip, coarse.len());
+        linear::grid_restrict_weighted::<T>(*self, shape, nx, ny, nz, weights, fine, coarse)
+    }
+
+    fn grid_prolong_weighted<T: Scalar>(
+        &self,
+        grid: Grid,
+        weights: &Slice<T>,
+        coarse: &Slice<T>,
+        fine: &mut Slice<T>,
+    ) -> Result<()> {
+        let [nx, ny, nz] = check(grid, fine, coarse)?;
+        check_weights(grid, weights.len())?;
+        let shape = tuning::elementwise(self.0.chip, coarse.len());
+        linear::grid_prolong_weighted::<T>(*self, shape, nx, ny, nz, weights, coarse, fine)
     }
 }

@@ -1,5 +1,6 @@
 //! Steps of multigrid on grids, on the CPU.
 
+use super::grid_linear;
 use super::precondition::step_of_rows;
 use super::sums::{chunk_size, for_chunks};
 use super::{Host, grid_stencil};
@@ -114,6 +115,44 @@ impl GridSteps for Host {
             pairs.for_each(|(pair, &value)| pair.iter_mut().for_each(|v| *v += value));
         });
         Ok(())
+    }
+
+    fn grid_weights<T: Scalar>(
+        &self,
+        a: GridMatrix<'_, T, Self>,
+        weights: &mut [T],
+        unfit: &mut [u32],
+    ) -> Result<()> {
+        grid_linear::weights(a, weights, unfit)
+    }
+
+    fn grid_interpolated<T: Scalar>(
+        &self,
+        a: GridMatrix<'_, T, Self>,
+        weights: &[T],
+        values: &mut [T],
+    ) -> Result<()> {
+        grid_linear::interpolated(a, weights, values)
+    }
+
+    fn grid_restrict_weighted<T: Scalar>(
+        &self,
+        grid: Grid,
+        weights: &[T],
+        fine: &[T],
+        coarse: &mut [T],
+    ) -> Result<()> {
+        grid_linear::restrict(grid, weights, fine, coarse)
+    }
+
+    fn grid_prolong_weighted<T: Scalar>(
+        &self,
+        grid: Grid,
+        weights: &[T],
+        coarse: &[T],
+        fine: &mut [T],
+    ) -> Result<()> {
+        grid_linear::prolong(grid, weights, coarse, fine)
     }
 
     fn grid_stencil<T: Scalar>(

@@ -12,6 +12,7 @@ mod compressed;
 mod convert;
 mod graph;
 mod grid;
+mod grid_linear;
 mod grid_stencil;
 mod grouping;
 mod histogram;

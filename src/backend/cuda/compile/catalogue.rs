@@ -195,7 +195,7 @@ fn recurrences(units: &mut Vec<Unit>) {
 }
 
 fn preconditioners(units: &mut Vec<Unit>) {
-    for file in ["chebyshev.cu", "grid.cu"] {
+    for file in ["chebyshev.cu", "grid.cu", "grid_linear.cu"] {
         units.extend(SCALARS.map(|scalar| Unit::new(file).with("SCALAR", scalar)));
     }
     for (wide, narrow) in [("f64", "f32"), ("f32", "f32"), ("c64", "c32")] {

@@ -44,6 +44,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "gather.cu",
     "gather_sum.cu",
     "grid.cu",
+    "grid_linear.cu",
     "hessenberg.cu",
     "histogram.cu",
     "incomplete.cu",

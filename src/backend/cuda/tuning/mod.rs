@@ -103,7 +103,10 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "krylov.cu" | "krylov_block.cu" => krylov_constants(),
         // With the threads of its own in the place of those of the kernels for windows.
         "cg_part.cu" => [krylov_constants(), peers::constants()[1..].to_vec()].concat(),
-        "chebyshev.cu" | "grid.cu" | "precision.cu" => vec![("THREADS", ELEMENTWISE_THREADS)],
+        "chebyshev.cu" | "grid.cu" | "precision.cu" => {
+            vec![("THREADS", ELEMENTWISE_THREADS)]
+        }
+        "grid_linear.cu" => vec![("THREADS", ELEMENTWISE_THREADS), ("ROWS", INTERPOLATED_ROWS)],
         "blocks.cu" | "sparse_inverse.cu" => {
             let wide = unit.type_of("SCALAR") == "c64";
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
@@ -196,11 +199,20 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "scalars.cu"
             | "aggregate.cu"
             | "coarsen.cu"
+            | "grid_linear.cu"
             | "spadd.cu"
             | "spgemm_rows.cu"
             | "spgemm_sorted.cu"
             | "spgemm_values.cu"
     )
+}
+
+/// Rows of a block of a matrix that interpolates: 41 KB of sums of the widest numbers.
+const INTERPOLATED_ROWS: u32 = 32;
+
+/// Three threads for each of so many rows, which are a multiple of 32.
+pub(super) fn three_a_row(rows: usize) -> Shape {
+    Shape::new(rows.div_ceil(INTERPOLATED_ROWS as usize) as u32, 3 * INTERPOLATED_ROWS)
 }
 
 /// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.
