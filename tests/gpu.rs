@@ -75,6 +75,7 @@ cases!(
     rows_of_several_large_tiles,
     rows_that_end_anywhere,
     tiles_of_every_size,
+    values_of_two_types_on_one_pattern,
     sums_of_many_blocks,
     several_vectors,
     recorded_first,

@@ -170,6 +170,44 @@ pub fn tiles_of_every_size(b: &Cuda) {
     }
 }
 
+/// Values of two types on one pattern, of which each has tiles of its own size: multigrid counted with doubles on a level
+/// in single precision, whose products then took the tiles of doubles.
+pub fn values_of_two_types_on_one_pattern(b: &Cuda) {
+    let mut lengths: Vec<usize> = (0..60_000).map(|i| 60 + i * 7919 % 64).collect();
+    lengths[30_000..30_003].copy_from_slice(&[40_000, 0, 770]);
+    let (host, mut random) = (with_lengths::<f64>(80_000, &lengths, 25), Random(26));
+    let (alpha, x, beta, y) = operands::<f64>(&mut random, host.rows(), host.columns());
+    let want = reference(
+        (host.rows(), host.columns()),
+        &entries(&host),
+        (false, false),
+        (alpha, &x),
+        (beta, Some(&y)),
+    );
+    let a = on(b, &host);
+    let narrow =
+        b.upload(host.parts().values.iter().map(|&value| value as f32).collect::<Vec<f32>>()).unwrap();
+    let single =
+        |values: &[f64]| b.upload(values.iter().map(|&value| value as f32).collect::<Vec<f32>>()).unwrap();
+    let (start, wide_x, narrow_x) = (b.upload(y.clone()).unwrap(), b.upload(x.clone()).unwrap(), single(&x));
+    for _ in 0..2 {
+        let mut wide_y = b.zeros::<f64>(host.rows()).unwrap();
+        b.copy(&start, &mut wide_y).unwrap();
+        b.csr_by(CsrAlgorithm::Balanced, a.parts(), alpha, &wide_x, beta, &mut wide_y).unwrap();
+        check("doubles", &b.download(&wide_y).unwrap(), &want);
+        let mut narrow_y = single(&y);
+        let CsrParts { rows, columns, offsets, indices, shape, .. } = a.parts();
+        let parts = CsrParts { rows, columns, offsets, indices, values: &*narrow, shape };
+        b.csr_by(CsrAlgorithm::Balanced, parts, alpha as f32, &narrow_x, beta as f32, &mut narrow_y).unwrap();
+        for (row, (got, want)) in
+            b.download(&narrow_y).unwrap().iter().zip(b.download(&wide_y).unwrap()).enumerate()
+        {
+            let most = 1e-6 * (lengths[row] as f64 + 8.0) * (1.0 + want.abs());
+            assert!((f64::from(*got) - want).abs() <= most, "row {row}: {got} for {want}");
+        }
+    }
+}
+
 fn cut_rows<T: Scalar>(b: &Cuda, lengths: &[usize]) {
     let columns = 2 * lengths.iter().copied().max().unwrap_or(0);
     let host = with_lengths::<T>(columns, lengths, 23);

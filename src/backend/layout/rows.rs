@@ -4,6 +4,9 @@ use crate::backend::Backend;
 use crate::error::Result;
 use std::sync::OnceLock;
 
+/// Kinds of tiles that a backend may have.
+pub(crate) const TILE_KINDS: usize = 4;
+
 /// What a backend found out about the rows of a CSR matrix at its first product, kept with the matrix: later products
 /// choose their way without looking. It follows from the pattern alone.
 #[derive(Debug)]
@@ -12,7 +15,7 @@ pub struct RowShape<B: Backend> {
     extent: OnceLock<RowExtent>,
     scattered: OnceLock<bool>,
     starts: OnceLock<B::Vec<u32>>,
-    tiles: OnceLock<B::Vec<u64>>,
+    tiles: [OnceLock<B::Vec<u64>>; TILE_KINDS],
     bins: OnceLock<Box<RowBins<B>>>,
 }
 
@@ -42,7 +45,7 @@ impl<B: Backend> Default for RowShape<B> {
             extent: OnceLock::new(),
             scattered: OnceLock::new(),
             starts: OnceLock::new(),
-            tiles: OnceLock::new(),
+            tiles: std::array::from_fn(|_| OnceLock::new()),
             bins: OnceLock::new(),
         }
     }
@@ -65,9 +68,14 @@ impl<B: Backend> RowShape<B> {
         known(&self.starts, find).map(|starts| &**starts)
     }
 
-    /// Where each of the backend's tiles begins that may end behind their last row's share, as [`Self::starts`].
-    pub(crate) fn tiles(&self, find: impl FnOnce() -> Result<B::Vec<u64>>) -> Result<&B::Slice<u64>> {
-        known(&self.tiles, find).map(|tiles| &**tiles)
+    /// Where each of the backend's tiles of a kind begins that may end behind their last row's share, as
+    /// [`Self::starts`]. The kind depends on the type of the values, of which one pattern may have several.
+    pub(crate) fn tiles(
+        &self,
+        kind: u32,
+        find: impl FnOnce() -> Result<B::Vec<u64>>,
+    ) -> Result<&B::Slice<u64>> {
+        known(&self.tiles[kind as usize], find).map(|tiles| &**tiles)
     }
 
     /// The rows in bins, as [`Self::starts`].

@@ -189,7 +189,7 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
 
 /// Where each balanced tile begins, as [`extent`].
 fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
-    a.shape.tiles(|| {
+    a.shape.tiles(class, || {
         capture::outside(|| {
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
             let (tiles, shape) = tuning::balanced_tiles(cuda.0.chip, class, a.rows, a.values.len());

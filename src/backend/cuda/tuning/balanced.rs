@@ -3,6 +3,7 @@
 
 use super::grid::{THREADS, blocks, row_shape};
 use super::{Chip, Shape, Unit};
+use crate::backend::TILE_KINDS;
 use crate::scalar::Element;
 
 /// How a tile of one product is worked off: threads of a block, steps and nonzeros under way a thread, nonzeros that
@@ -19,7 +20,7 @@ struct Tile {
 }
 
 /// The tiles of a class.
-const TILES: [Tile; 4] = [
+const TILES: [Tile; TILE_KINDS] = [
     // In matrices that lie in the second-level cache what counts is that one wave of blocks is nearly enough, ...
     Tile { threads: 128, items: 5, unroll: 5, slack: 128, blocks: 12, ahead: true },
     // ... where x comes from the first-level cache, that memory is kept busy, by all threads that a multiprocessor
