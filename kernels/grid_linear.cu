@@ -11,8 +11,8 @@
 // Bytes moved: the matrix once, and 8 weights a box in the plane, 26 in space, for each kernel.
 // Source: Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2 (1981); Dendy, J. Comput. Phys. 48 (1982).
 //
-// Constants: SCALAR, THREADS, ROWS (of a block, which three threads each take). Compiled with --fmad=false: the host has
-// the same bits.
+// Constants: SCALAR, THREADS, ROWS (of a block, which three threads each take). Compiled with --fmad=false: the host
+// has the same bits.
 #include "dia.cuh"
 #include "scalars.cuh"
 
@@ -122,9 +122,9 @@ DEVICE T weight_for(const T* weights, u64 boxes, Sizes coarse, Place of, Place o
     return weights[weight_number(odd, back) * boxes + coarse.number(moved_back(of, back))];
 }
 
-// values = P^H A P. Three threads have a row: each takes the points with one y that have weights for the row's point and,
-// of each, its entries, one after the other. An entry leads to a point that has weights for the corners that it lies
-// between. What the three have is added in their order.
+// values = P^H A P. Three threads have a row: each takes the points with one y that have weights for the row's point
+// and, of each, its entries, one after the other. An entry leads to a point that has weights for the corners that it
+// lies between. What the three have is added in their order.
 extern "C" __global__ void __launch_bounds__(3 * ROWS)
     grid_interpolated(u32 nx, u32 ny, u32 nz, u32 neighbours, u32 coarse_neighbours, const T* fine, const T* weights,
                       T* values) {

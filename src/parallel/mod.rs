@@ -263,19 +263,24 @@ impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
     pub(crate) fn reduce(self, identity: impl Fn() -> R, combine: impl Fn(R, R) -> R + Sync) -> R {
         let Self { pieces, function } = self;
         let (n, least) = (pieces.len(), pieces.least());
-        let folded = of_parts(n, least, &|numbers| {
+        let fold = |numbers: Range<usize>| {
             let mut all = None;
             for number in numbers {
-                // SAFETY: `of_parts` passes each number below `n` once.
+                // SAFETY: each number below `n` is passed once, by `of_parts` or by the one range of all.
                 let result = function(unsafe { pieces.item(number) });
                 all = Some(match all {
                     Some(all) => combine(all, result),
                     None => result,
                 });
             }
-            Vec::from_iter(all)
-        });
-        folded.into_iter().reduce(&combine).unwrap_or_else(identity)
+            all
+        };
+        // Without threads nothing is allocated: new values of a diagonal come here.
+        let all = match parts(n, least) {
+            1 => fold(0..n),
+            _ => of_parts(n, least, &|numbers| Vec::from_iter(fold(numbers))).into_iter().reduce(&combine),
+        };
+        all.unwrap_or_else(identity)
     }
 }
 

@@ -170,41 +170,39 @@ pub fn tiles_of_every_size(b: &Cuda) {
     }
 }
 
-/// Values of two types on one pattern, of which each has tiles of its own size: multigrid counted with doubles on a level
-/// in single precision, whose products then took the tiles of doubles.
+/// Values of two types on one pattern, each with tiles of its own size, since columns lie close together and entries are
+/// many: multigrid counted with doubles on a level in single precision, whose products then took the tiles of doubles.
+/// Sums are exact, as in [`tiles_of_every_size`].
 pub fn values_of_two_types_on_one_pattern(b: &Cuda) {
-    let mut lengths: Vec<usize> = (0..60_000).map(|i| 60 + i * 7919 % 64).collect();
-    lengths[30_000..30_003].copy_from_slice(&[40_000, 0, 770]);
-    let (host, mut random) = (with_lengths::<f64>(80_000, &lengths, 25), Random(26));
-    let (alpha, x, beta, y) = operands::<f64>(&mut random, host.rows(), host.columns());
-    let want = reference(
-        (host.rows(), host.columns()),
-        &entries(&host),
-        (false, false),
-        (alpha, &x),
-        (beta, Some(&y)),
-    );
-    let a = on(b, &host);
-    let narrow =
-        b.upload(host.parts().values.iter().map(|&value| value as f32).collect::<Vec<f32>>()).unwrap();
-    let single =
-        |values: &[f64]| b.upload(values.iter().map(|&value| value as f32).collect::<Vec<f32>>()).unwrap();
-    let (start, wide_x, narrow_x) = (b.upload(y.clone()).unwrap(), b.upload(x.clone()).unwrap(), single(&x));
-    for _ in 0..2 {
-        let mut wide_y = b.zeros::<f64>(host.rows()).unwrap();
-        b.copy(&start, &mut wide_y).unwrap();
-        b.csr_by(CsrAlgorithm::Balanced, a.parts(), alpha, &wide_x, beta, &mut wide_y).unwrap();
-        check("doubles", &b.download(&wide_y).unwrap(), &want);
-        let mut narrow_y = single(&y);
-        let CsrParts { rows, columns, offsets, indices, shape, .. } = a.parts();
-        let parts = CsrParts { rows, columns, offsets, indices, values: &*narrow, shape };
-        b.csr_by(CsrAlgorithm::Balanced, parts, alpha as f32, &narrow_x, beta as f32, &mut narrow_y).unwrap();
-        for (row, (got, want)) in
-            b.download(&narrow_y).unwrap().iter().zip(b.download(&wide_y).unwrap()).enumerate()
-        {
-            let most = 1e-6 * (lengths[row] as f64 + 8.0) * (1.0 + want.abs());
-            assert!((f64::from(*got) - want).abs() <= most, "row {row}: {got} for {want}");
-        }
+    let mut lengths: Vec<usize> = (0..270_000).map(|i| i * 7919 % 64).collect();
+    lengths[135_000..135_003].copy_from_slice(&[200_000, 0, 2561]);
+    let columns = 200_000;
+    let x: Vec<f64> = (0..columns).map(|j| (j % 5) as f64 - 1.0).collect();
+    let row: Vec<f64> = (0..columns).map(|j| (j % 11) as f64 - 3.0).collect();
+    let mut sums = vec![0.0];
+    row.iter().zip(&x).for_each(|(a, x)| sums.push(sums.last().unwrap() + a * x));
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for &length in &lengths {
+        indices.extend(0..length as u32);
+        values.extend_from_slice(&row[..length]);
+        offsets.push(indices.len());
+    }
+    let narrow = b.upload(values.iter().map(|&value| value as f32).collect::<Vec<f32>>()).unwrap();
+    let a = on(b, &Csr::from_parts(lengths.len(), columns, offsets, indices, values).unwrap());
+    let narrow_x = b.upload(x.iter().map(|&value| value as f32).collect::<Vec<f32>>()).unwrap();
+    let (x, mut y) = (b.upload(x).unwrap(), b.zeros::<f64>(lengths.len()).unwrap());
+    let mut narrow_y = b.zeros::<f32>(lengths.len()).unwrap();
+    b.csr_by(CsrAlgorithm::Balanced, a.parts(), 1.0, &x, 0.0, &mut y).unwrap();
+    let CsrParts { rows, columns, offsets, indices, shape, .. } = a.parts();
+    let parts = CsrParts { rows, columns, offsets, indices, values: &*narrow, shape };
+    b.csr_by(CsrAlgorithm::Balanced, parts, 1.0, &narrow_x, 0.0, &mut narrow_y).unwrap();
+    let both = b.download(&y).unwrap().into_iter().zip(b.download(&narrow_y).unwrap());
+    for (row, ((wide, narrow), length)) in both.zip(&lengths).enumerate() {
+        assert_eq!(
+            (wide, f64::from(narrow)),
+            (sums[*length], sums[*length]),
+            "row {row} of {length} nonzeros"
+        );
     }
 }
 
