@@ -57,9 +57,9 @@ pub struct MultigridOptions {
     /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
     /// and no near-null vectors are given.
     pub narrow: bool,
-    /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing is
-    /// weighted as Chebyshev's iteration, and the points of a grid interpolate. Else each step weighs one, which converges
-    /// for every diagonally dominant matrix, and levels are boxes of points.
+    /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing is weighted as
+    /// Chebyshev's iteration, and the points of a grid interpolate. Else each step weighs one, which converges for
+    /// every diagonally dominant matrix, and levels are boxes of points.
     pub real_eigenvalues: bool,
     /// Whether a matrix on a grid of points gets grids as levels, where couplings along all axes are
     /// about as strong.

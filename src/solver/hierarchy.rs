@@ -170,9 +170,9 @@ fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> St
     format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))
 }
 
-/// Iterations with multigrid on a grid, about, where points between interpolate and where boxes are levels; and those of
-/// conjugate gradients for each point of a grid's longest side (316 for 128^3 points, 518 for 256^3, 2216 for 4096^2,
-/// 975 for 512^2, to 1e-8); fewer where a point is coupled to all 26 around (193 for 160^3).
+/// Iterations with multigrid on a grid, about, where points between interpolate and where boxes are levels; and those
+/// of conjugate gradients for each point of a grid's longest side (316 for 128^3 points, 518 for 256^3, 2216 for
+/// 4096^2, 975 for 512^2, to 1e-8); fewer where a point is coupled to all 26 around (193 for 160^3).
 const WITH: [f64; 2] = [8.0, 12.0];
 const WITHOUT: f64 = 1.7;
 const WITHOUT_DENSE: f64 = 1.2;

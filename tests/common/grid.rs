@@ -133,8 +133,9 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
     }
 }
 
-/// The prolongation that interpolates by the rows of A, point by point: a point that is odd along some axes is such that
-/// its row is zero, where what couples it to points that lie away along other axes only is coupled to the point itself.
+/// The prolongation that interpolates by the rows of A, point by point: a point that is odd along some axes is such
+/// that its row is zero, where what couples it to points that lie away along other axes only is coupled to the point
+/// itself.
 fn between_points<T: Scalar>(grid: Grid, a: &Csr<T>) -> Csr<T> {
     let (sizes, coarse, n) = (grid.sizes, grid.coarser().sizes, a.rows());
     let place = |point: usize| [point % sizes[0], point / sizes[0] % sizes[1], point / sizes[0] / sizes[1]];
