@@ -11,10 +11,11 @@
 //!     |    |    |    |
 //! ```
 //!
-//! Weights are those of the matrix. A point between two along x has the value with which its row is zero, when each
-//! coupling across x counts as one to the point itself; one in the middle has that with which its row is zero, when its
-//! neighbours have theirs. So a jump of coefficients shows in the weights (Alcouffe, Brandt, Dendy and Painter, SIAM J.
-//! Sci. Stat. Comput. 2, 1981; Dendy, Black box multigrid, J. Comput. Phys. 48, 1982).
+//! Weights are those of the matrix. A point between two along x has the value with which its row of A x is zero, where
+//! couplings to points with another y or z count as couplings to the point itself. A point between four or eight has
+//! the value with which its row is zero once its neighbours have theirs. So a jump of coefficients shows in the weights
+//! (Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2, 1981; Dendy, Black box multigrid, J. Comput.
+//! Phys. 48, 1982).
 
 use super::{Backend, ChebyshevStep, CsrParts, DIA_SECTION, GridStencil, PreconditionSteps};
 use crate::error::{Error, Result};
@@ -48,6 +49,17 @@ impl Grid {
         [point % nx, point / nx % ny, point / nx / ny]
     }
 
+    /// The number of the point at x, y and z.
+    pub(crate) fn number(self, [x, y, z]: [usize; 3]) -> usize {
+        let [nx, ny, _] = self.sizes;
+        x + nx * (y + ny * z)
+    }
+
+    /// Whether there is a point at x, y and z.
+    pub(crate) fn has(self, place: [usize; 3]) -> bool {
+        (0..3).all(|axis| place[axis] < self.sizes[axis])
+    }
+
     /// How far apart the numbers of points are that are (dx, dy, dz) apart.
     pub(crate) fn distance(self, [dx, dy, dz]: [i64; 3]) -> i64 {
         let [nx, ny, _] = self.sizes.map(|size| size as i64);
@@ -59,11 +71,8 @@ impl Grid {
         let mut other = place;
         for axis in 0..3 {
             other[axis] = other[axis].checked_add_signed(by[axis] as isize)?;
-            if other[axis] >= self.sizes[axis] {
-                return None;
-            }
         }
-        Some(other)
+        self.has(other).then_some(other)
     }
 
     /// The way from a point to another that lies beside it.
@@ -88,6 +97,12 @@ impl Grid {
 pub struct Neighbours(pub u32);
 
 impl Neighbours {
+    /// All that a point in space has, and itself.
+    pub const ALL: Self = Self((1 << NEIGHBOURS) - 1);
+
+    /// All that a point in a plane of constant z has, and itself.
+    pub const IN_PLANE: Self = Self(0b111_111_111 << 9);
+
     /// How many there are.
     pub fn count(self) -> usize {
         self.0.count_ones() as usize
@@ -189,7 +204,7 @@ impl BoxSums {
         let (mut sums, mut fits) = ([T::zero(); NEIGHBOURS], true);
         for (within, boxes) in self.boxes_of.iter().enumerate() {
             let point = [0, 1, 2].map(|axis| 2 * place[axis] + (within >> axis & 1));
-            if (0..3).any(|axis| point[axis] >= grid.sizes[axis]) {
+            if !grid.has(point) {
                 continue;
             }
             let value_of = row(point);
@@ -206,22 +221,22 @@ impl BoxSums {
     }
 }
 
-/// Weights of the points of a box that are odd along some axes (`odd`, bit 0 for x), one for each corner (bits of
-/// `odd`: which side) that they lie between, have numbers in this order; this is the number of the first.
+/// A point of a box whose coordinates are odd along the axes `odd` (bit 0 for x) has a weight for each of the points of
+/// the next level that it lies between. These weights have consecutive numbers; this is the first of them, by `odd`.
 pub(crate) const FIRST_WEIGHT: [usize; 8] = [0, 0, 2, 4, 8, 10, 14, 18];
 
 /// Weights of a box in the plane, and in space.
 const WEIGHTS: [usize; 2] = [8, 26];
 
-/// The number of the weight that a point which is odd along `odd` gives to the corner `corner`, whose bits are among
-/// those of `odd`.
+/// The number of the weight that a point which is odd along `odd` has for one of the points that it lies between: the
+/// one that is above it along the axes `corner`, which are among those of `odd`, and below it along the others.
 pub(crate) fn weight_number(odd: usize, corner: usize) -> usize {
     let bits = (0..3).filter(|bit| odd >> bit & 1 == 1).enumerate();
     FIRST_WEIGHT[odd] + bits.map(|(place, bit)| (corner >> bit & 1) << place).sum::<usize>()
 }
 
-/// Values of all weights of a grid: weight `number` of the box of point I of the next level is at
-/// `number` times the points of the next level, plus I.
+/// How many weights a grid has. Weight `number` of the box whose even point is point I of the next level is at `number`
+/// times the points of the next level, plus I.
 pub fn grid_weights(grid: Grid) -> usize {
     WEIGHTS[usize::from(grid.sizes[2] > 1)] * grid.coarser().points()
 }
@@ -233,12 +248,12 @@ pub(crate) fn check_weights(grid: Grid, weights: usize) -> Result<()> {
 
 /// The neighbours on the next level of a matrix that interpolates: all in the plane, or all.
 pub(crate) fn interpolated(grid: Grid) -> Neighbours {
-    let all = Neighbours((1 << NEIGHBOURS) - 1);
-    if grid.sizes[2] > 1 { all } else { Neighbours(all.0 & 0b111_111_111 << 9) }
+    if grid.sizes[2] > 1 { Neighbours::ALL } else { Neighbours::IN_PLANE }
 }
 
-/// A row of which less is left on the diagonal than this part of its other entries does not tell weights: they are
-/// the parts of these entries then.
+/// The weights of a point are divided by its diagonal entry and the couplings that count as couplings to itself. Where
+/// their sum is less than this part of the magnitudes of the other couplings, the sum of these magnitudes is the
+/// divisor, so that weights stay bounded.
 pub(crate) const LEAST_LEFT: f64 = 0.25;
 
 /// Steps of multigrid on grids. P takes a value of a box to each of its points, or interpolates. Nothing here waits for

@@ -61,7 +61,7 @@ pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Ne
         })
         .find_map(|sizes| {
             let grid = Grid { sizes: sizes.map(|size| size as usize) };
-            let all = Neighbours((1 << NEIGHBOURS) - 1);
+            let all = Neighbours::ALL;
             let of = |distance: i64| {
                 all.iter().find(|&by| grid.distance(by) == distance && (by[2] == 0 || sizes[2] > 1))
             };
@@ -358,7 +358,7 @@ pub(super) fn to_csr<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]
         for (k, by) in neighbours.iter().enumerate() {
             if let Some(other) = grid.neighbour(place, by) {
                 let value = values[first_place(row, neighbours.count()) + k * DIA_SECTION];
-                indices.push(grid.distance(other.map(|at| at as i64)) as u32);
+                indices.push(grid.number(other) as u32);
                 entries.push(if is_no_entry(value) { T::zero() } else { value });
             }
         }
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!((grid.sizes, neighbours.count()), ([5, 4, 3], 7));
         let (grid, _) = of_distances(35, &[-5, -1, 0, 1, 5]).unwrap();
         assert_eq!(grid.sizes, [5, 7, 1]);
-        let all = Neighbours((1 << NEIGHBOURS) - 1);
+        let all = Neighbours::ALL;
         let box_ = Grid { sizes: [4, 5, 6] };
         let distances: Vec<i64> = all.iter().map(|by| box_.distance(by)).collect();
         assert_eq!(of_distances(120, &distances), Some((box_, all)));

@@ -56,7 +56,8 @@ impl<T: Scalar, B: MultigridBackend> OnGrid<T, B> {
         unfit: &mut B::Slice<u32>,
     ) -> Result<Option<Below<T, B>>> {
         let a = match self {
-            // A box of points keeps the kinds of its rows; points that interpolate would not next to the sides.
+            // With boxes the rows of the coarser matrix are alike but for the sides again. Interpolation would change
+            // the rows next to the sides too.
             Self::Stencil(a) => {
                 let (scales, transfer) = (backend.upload(a.scales())?, Transfer::Boxes(grid));
                 let Some(next) = a.coarser() else { return Ok(None) };

@@ -10,11 +10,76 @@ use residua::scalar::Real;
 use residua::{Csr, Host, Scalar};
 use std::collections::BTreeMap;
 
+/// x, y and z of a point.
+fn place([nx, ny, _]: [usize; 3], point: usize) -> [usize; 3] {
+    [point % nx, point / nx % ny, point / nx / ny]
+}
+
+/// Where the entry of a row for neighbour k lies among the values of a matrix on a grid, in sections of 32 rows.
+fn at(neighbours: Neighbours, row: usize, k: usize) -> usize {
+    row / 32 * (32 * neighbours.count()) + k * 32 + row % 32
+}
+
+/// The neighbours along the axes, and the point itself.
+fn seven() -> Neighbours {
+    let beside = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
+    beside.into_iter().fold(Neighbours(0), Neighbours::with)
+}
+
+/// A random matrix on a grid, with this diagonal if any, and its values as they lie on the grid.
+fn random_on_grid<T: Scalar>(grid: Grid, neighbours: Neighbours, diagonal: Option<f64>) -> (Csr<T>, Vec<T>) {
+    let (sizes, n) = (grid.sizes, grid.points());
+    let mut random = Random(n as u64);
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut stored = vec![no_entry::<T>(); grid_values(grid, neighbours)];
+    for row in 0..n {
+        for (k, by) in neighbours.iter().enumerate() {
+            let from = place(sizes, row);
+            let to = [0, 1, 2].map(|axis| from[axis] as i64 + by[axis]);
+            if (0..3).all(|axis| (0..sizes[axis] as i64).contains(&to[axis])) {
+                let drawn = random.vector::<T>(1)[0];
+                let value = diagonal.filter(|_| by == [0; 3]).map_or(drawn, T::from_f64);
+                columns
+                    .push((to[0] as usize + sizes[0] * (to[1] as usize + sizes[1] * to[2] as usize)) as u32);
+                values.push(value);
+                stored[at(neighbours, row, k)] = value;
+            }
+        }
+        offsets.push(columns.len());
+    }
+    (Csr::from_parts(n, n, offsets, columns, values).unwrap(), stored)
+}
+
+/// A row of a matrix on a grid, by columns.
+fn row_on_grid<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T], row: usize) -> Vec<T> {
+    let mut dense = vec![T::zero(); grid.points()];
+    for (k, by) in neighbours.iter().enumerate() {
+        let value = values[at(neighbours, row, k)];
+        let [nx, ny, _] = grid.sizes.map(|size| size as i64);
+        let column = row as i64 + by[0] + nx * (by[1] + ny * by[2]);
+        if !is_no_entry(value) {
+            dense[column as usize] += value;
+        }
+    }
+    dense
+}
+
+/// The values of a matrix with an entry that is infinite, and with one that leads out of the grid to another line.
+fn unfit<T: Scalar>(grid: Grid, neighbours: Neighbours, stored: &[T]) -> [Vec<T>; 2] {
+    let own = neighbours.count() / 2;
+    let bad = [(0, own, T::from_f64(f64::INFINITY)), (grid.sizes[0] - 1, own + 1, T::one())];
+    bad.map(|(row, k, value)| {
+        let mut stored = stored.to_vec();
+        stored[at(neighbours, row, k)] = value;
+        stored
+    })
+}
+
 /// The prolongation that is constant on boxes.
 fn constant_on_boxes<T: Scalar>(grid: Grid) -> Csr<T> {
-    let ([nx, ny, _], coarse) = (grid.sizes, grid.coarser());
+    let coarse = grid.coarser();
     let box_of = |point: usize| {
-        let at = [point % nx / 2, point / nx % ny / 2, point / nx / ny / 2];
+        let at = place(grid.sizes, point).map(|at| at / 2);
         (at[0] + coarse.sizes[0] * (at[1] + coarse.sizes[1] * at[2])) as u32
     };
     let n = grid.points();
@@ -32,10 +97,7 @@ pub fn boxes_of_points<B: GridSteps>(backend: &B) {
 
 fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
     let near = |a: T, b: T| (a - b).abs().to_f64() <= 64.0 * <T::Real as Float>::epsilon().to_f64();
-    let all = Neighbours((1 << 27) - 1);
-    let flat = Neighbours(0b111_111_111 << 9);
-    let seven = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
-    let seven = seven.into_iter().fold(Neighbours(0), Neighbours::with);
+    let (all, flat, seven) = (Neighbours::ALL, Neighbours::IN_PLANE, seven());
     for (sizes, neighbours) in [
         ([7, 5, 4], all),
         ([33, 3, 3], seven),
@@ -46,27 +108,7 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
     ] {
         let grid = Grid { sizes };
         let (n, coarse) = (grid.points(), grid.coarser());
-        let place =
-            |point: usize| [point % sizes[0], point / sizes[0] % sizes[1], point / sizes[0] / sizes[1]];
-        let mut random = Random(n as u64);
-        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        let mut stored = vec![no_entry::<T>(); grid_values(grid, neighbours)];
-        for row in 0..n {
-            for (k, by) in neighbours.iter().enumerate() {
-                let at = place(row);
-                let to = [0, 1, 2].map(|axis| at[axis] as i64 + by[axis]);
-                if (0..3).all(|axis| (0..sizes[axis] as i64).contains(&to[axis])) {
-                    let value = random.vector::<T>(1)[0];
-                    columns.push(
-                        (to[0] as usize + sizes[0] * (to[1] as usize + sizes[1] * to[2] as usize)) as u32,
-                    );
-                    values.push(value);
-                    stored[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32] = value;
-                }
-            }
-            offsets.push(columns.len());
-        }
-        let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+        let (a, stored) = random_on_grid::<T>(grid, neighbours, None);
         let p = constant_on_boxes(grid);
         let r = p.transpose(&Host).unwrap();
         let half = residua::matrix::multiply(&Host, &a, &p).unwrap();
@@ -74,20 +116,12 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
         let here = backend.upload(stored.clone()).unwrap();
         let matrix = GridMatrix { grid, neighbours, values: &*here };
         let mut product = backend.zeros::<T>(grid_values(coarse, neighbours)).unwrap();
-        let mut unfit = backend.zeros::<u32>(1).unwrap();
-        backend.grid_coarser(matrix, &mut product, &mut unfit).unwrap();
-        assert_eq!(backend.download(&unfit).unwrap(), [0]);
+        let mut told_unfit = backend.zeros::<u32>(1).unwrap();
+        backend.grid_coarser(matrix, &mut product, &mut told_unfit).unwrap();
+        assert_eq!(backend.download(&told_unfit).unwrap(), [0]);
         let product = backend.download(&product).unwrap();
         for row in 0..coarse.points() {
-            let mut dense = vec![T::zero(); coarse.points()];
-            for (k, by) in neighbours.iter().enumerate() {
-                let value = product[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32];
-                let [cx, cy, _] = coarse.sizes.map(|size| size as i64);
-                let column = row as i64 + by[0] + cx * (by[1] + cy * by[2]);
-                if !is_no_entry(value) {
-                    dense[column as usize] += value;
-                }
-            }
+            let mut dense = row_on_grid(coarse, neighbours, &product, row);
             let (columns, values) = expected.row(row);
             for (&j, &value) in columns.iter().zip(values) {
                 dense[j as usize] -= value;
@@ -115,20 +149,14 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
         p.product(&Host, T::one(), &told[..], T::one(), &mut expected[..]).unwrap();
         backend.grid_prolong(grid, &here, &mut fine).unwrap();
         assert_eq!(backend.download(&fine).unwrap(), expected);
-        // Infinite, and out of the grid to another line.
-        for (row, k, value) in [
-            (0, neighbours.count() / 2, T::from_f64(f64::INFINITY)),
-            (sizes[0] - 1, neighbours.count() / 2 + 1, T::one()),
-        ] {
-            let mut stored = stored.clone();
-            stored[row / 32 * (32 * neighbours.count()) + k * 32 + row % 32] = value;
+        for stored in unfit(grid, neighbours, &stored) {
             let here = backend.upload(stored).unwrap();
             let mut product = backend.zeros::<T>(grid_values(coarse, neighbours)).unwrap();
             backend
-                .grid_coarser(GridMatrix { grid, neighbours, values: &*here }, &mut product, &mut unfit)
+                .grid_coarser(GridMatrix { grid, neighbours, values: &*here }, &mut product, &mut told_unfit)
                 .unwrap();
-            assert_eq!(backend.download(&unfit).unwrap(), [1], "{sizes:?}");
-            unfit = backend.zeros(1).unwrap();
+            assert_eq!(backend.download(&told_unfit).unwrap(), [1], "{sizes:?}");
+            told_unfit = backend.zeros(1).unwrap();
         }
     }
 }
@@ -138,7 +166,7 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
 /// itself.
 fn between_points<T: Scalar>(grid: Grid, a: &Csr<T>) -> Csr<T> {
     let (sizes, coarse, n) = (grid.sizes, grid.coarser().sizes, a.rows());
-    let place = |point: usize| [point % sizes[0], point / sizes[0] % sizes[1], point / sizes[0] / sizes[1]];
+    let place = |point: usize| place(sizes, point);
     let axes = |point: usize| place(point).iter().filter(|&&at| at % 2 == 1).count();
     let mut rows: Vec<BTreeMap<u32, T>> = vec![BTreeMap::new(); n];
     let mut order: Vec<usize> = (0..n).collect();
@@ -196,10 +224,7 @@ fn between<T: Scalar, B: GridSteps>(backend: &B) {
         let scale = 1.0 + a.abs().to_f64();
         (a - b).abs().to_f64() <= 4096.0 * scale * <T::Real as Float>::epsilon().to_f64()
     };
-    let all = Neighbours((1 << 27) - 1);
-    let flat = Neighbours(0b111_111_111 << 9);
-    let seven = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
-    let seven = seven.into_iter().fold(Neighbours(0), Neighbours::with);
+    let (all, flat, seven) = (Neighbours::ALL, Neighbours::IN_PLANE, seven());
     let five = Neighbours(seven.0 & 0b111_111_111 << 9);
     for (sizes, neighbours, dominant) in [
         ([7, 5, 4], all, false),
@@ -212,29 +237,8 @@ fn between<T: Scalar, B: GridSteps>(backend: &B) {
     ] {
         let grid = Grid { sizes };
         let (n, coarse) = (grid.points(), grid.coarser());
-        let mut random = Random(n as u64);
-        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        let count = neighbours.count();
-        let mut stored = vec![no_entry::<T>(); grid_values(grid, neighbours)];
-        for row in 0..n {
-            let at = [row % sizes[0], row / sizes[0] % sizes[1], row / sizes[0] / sizes[1]];
-            for (k, by) in neighbours.iter().enumerate() {
-                let to = [0, 1, 2].map(|axis| at[axis] as i64 + by[axis]);
-                if (0..3).all(|axis| (0..sizes[axis] as i64).contains(&to[axis])) {
-                    let mut value = random.vector::<T>(1)[0];
-                    if by == [0; 3] && dominant {
-                        value = T::from_f64(count as f64);
-                    }
-                    columns.push(
-                        (to[0] as usize + sizes[0] * (to[1] as usize + sizes[1] * to[2] as usize)) as u32,
-                    );
-                    values.push(value);
-                    stored[row / 32 * (32 * count) + k * 32 + row % 32] = value;
-                }
-            }
-            offsets.push(columns.len());
-        }
-        let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+        let diagonal = dominant.then(|| neighbours.count() as f64);
+        let (a, stored) = random_on_grid::<T>(grid, neighbours, diagonal);
         let p = between_points(grid, &a);
         let mut r = p.transpose(&Host).unwrap();
         r.values_mut().iter_mut().for_each(|value| *value = value.conj());
@@ -243,23 +247,15 @@ fn between<T: Scalar, B: GridSteps>(backend: &B) {
         let here = backend.upload(stored.clone()).unwrap();
         let matrix = GridMatrix { grid, neighbours, values: &*here };
         let mut weights = backend.zeros::<T>(grid_weights(grid)).unwrap();
-        let mut unfit = backend.zeros::<u32>(1).unwrap();
-        backend.grid_weights(matrix, &mut weights, &mut unfit).unwrap();
-        assert_eq!(backend.download(&unfit).unwrap(), [0]);
+        let mut told_unfit = backend.zeros::<u32>(1).unwrap();
+        backend.grid_weights(matrix, &mut weights, &mut told_unfit).unwrap();
+        assert_eq!(backend.download(&told_unfit).unwrap(), [0]);
         let to = if sizes[2] > 1 { all } else { flat };
         let mut product = backend.zeros::<T>(grid_values(coarse, to)).unwrap();
         backend.grid_interpolated(matrix, &weights, &mut product).unwrap();
         let product = backend.download(&product).unwrap();
         for row in 0..coarse.points() {
-            let mut dense = vec![T::zero(); coarse.points()];
-            for (k, by) in to.iter().enumerate() {
-                let value = product[row / 32 * (32 * to.count()) + k * 32 + row % 32];
-                let [cx, cy, _] = coarse.sizes.map(|size| size as i64);
-                let column = row as i64 + by[0] + cx * (by[1] + cy * by[2]);
-                if !is_no_entry(value) {
-                    dense[column as usize] += value;
-                }
-            }
+            let dense = row_on_grid(coarse, to, &product, row);
             let (columns, values) = expected.row(row);
             let mut wanted = vec![T::zero(); coarse.points()];
             columns.iter().zip(values).for_each(|(&j, &value)| wanted[j as usize] += value);
@@ -278,17 +274,12 @@ fn between<T: Scalar, B: GridSteps>(backend: &B) {
         backend.grid_prolong_weighted(grid, &weights, &here, &mut fine).unwrap();
         let told = backend.download(&fine).unwrap();
         assert!(told.iter().zip(&expected).all(|(&a, &b)| near(a, b)), "{sizes:?}");
-        // Infinite, and out of the grid to another line.
-        for (row, k, value) in
-            [(0, count / 2, T::from_f64(f64::INFINITY)), (sizes[0] - 1, count / 2 + 1, T::one())]
-        {
-            let mut stored = stored.clone();
-            stored[row / 32 * (32 * count) + k * 32 + row % 32] = value;
+        for stored in unfit(grid, neighbours, &stored) {
             let here = backend.upload(stored).unwrap();
             let matrix = GridMatrix { grid, neighbours, values: &*here };
-            backend.grid_weights(matrix, &mut weights, &mut unfit).unwrap();
-            assert_eq!(backend.download(&unfit).unwrap(), [1], "{sizes:?}");
-            unfit = backend.zeros(1).unwrap();
+            backend.grid_weights(matrix, &mut weights, &mut told_unfit).unwrap();
+            assert_eq!(backend.download(&told_unfit).unwrap(), [1], "{sizes:?}");
+            told_unfit = backend.zeros(1).unwrap();
         }
     }
 }

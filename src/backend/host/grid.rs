@@ -42,7 +42,7 @@ impl GridSteps for Host {
             values.fill(no_entry());
             for row in rows {
                 let (sums, fits) = sums.row(grid, coarse.place(row), |point| {
-                    let from = first_place(grid.distance(point.map(|at| at as i64)) as usize, count);
+                    let from = first_place(grid.number(point), count);
                     move |k| {
                         let value = fine[from + k * DIA_SECTION];
                         if is_no_entry(value) { T::zero() } else { value }
@@ -110,7 +110,7 @@ impl GridSteps for Host {
         let lines = fine.par_chunks_mut(nx).enumerate();
         for_chunks(grid.points(), lines, |(line, fine)| {
             let [_, y, z] = grid.place(line * nx);
-            let start = boxes.distance([0, y as i64 / 2, z as i64 / 2]) as usize;
+            let start = boxes.number([0, y / 2, z / 2]);
             let pairs = fine.chunks_mut(2).zip(&coarse[start..]);
             pairs.for_each(|(pair, &value)| pair.iter_mut().for_each(|v| *v += value));
         });

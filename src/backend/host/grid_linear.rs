@@ -3,8 +3,8 @@
 
 use super::sums::for_chunks;
 use crate::backend::{
-    DIA_SECTION, Grid, GridMatrix, Host, LEAST_LEFT, NEIGHBOURS, check_weights, first_place, grid_values,
-    interpolated as interpolated_neighbours, is_no_entry, no_entry, weight_number,
+    DIA_SECTION, Grid, GridMatrix, Host, LEAST_LEFT, NEIGHBOURS, Neighbours, check_weights, first_place,
+    grid_values, interpolated as interpolated_neighbours, is_no_entry, no_entry, weight_number,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -18,11 +18,6 @@ const SECTIONS: usize = 16;
 /// Boxes along x whose points' values are summed up side by side.
 const BLOCK: usize = 64;
 
-/// Steps of -1, 0 and 1 along each axis, x first.
-fn around() -> impl Iterator<Item = [i64; 3]> {
-    (0..NEIGHBOURS).map(|bit| [bit % 3, bit / 3 % 3, bit / 9].map(|step| step as i64 - 1))
-}
-
 /// The bits of the axes along which a step is not zero, and of those along which it goes down.
 fn bits_of(step: [i64; 3]) -> (usize, usize) {
     let bits = |of: fn(i64) -> bool| (0..3).map(|axis| usize::from(of(step[axis])) << axis).sum();
@@ -31,14 +26,6 @@ fn bits_of(step: [i64; 3]) -> (usize, usize) {
 
 fn moved(place: [usize; 3], bits: usize) -> [usize; 3] {
     [0, 1, 2].map(|axis| place[axis] + (bits >> axis & 1))
-}
-
-fn number(grid: Grid, place: [usize; 3]) -> usize {
-    place[0] + grid.sizes[0] * (place[1] + grid.sizes[1] * place[2])
-}
-
-fn has(grid: Grid, place: [usize; 3]) -> bool {
-    (0..3).all(|axis| place[axis] < grid.sizes[axis])
 }
 
 /// The weights of the point of a box that is odd along `odd`, one for each corner; `bad` where its row has an entry
@@ -53,10 +40,10 @@ fn weights_of<T: Scalar>(
     let (grid, coarse) = (a.grid, a.grid.coarser());
     let mut sums = [T::zero(); 8];
     let point = [0, 1, 2].map(|axis| 2 * place[axis] + (odd >> axis & 1));
-    if !has(grid, point) {
+    if !grid.has(point) {
         return sums;
     }
-    let first = first_place(number(grid, point), away.len());
+    let first = first_place(grid.number(point), away.len());
     let (mut left, mut others) = (T::Real::zero(), T::Real::zero());
     for (k, &by) in away.iter().enumerate() {
         let value = a.values[first + k * DIA_SECTION];
@@ -76,7 +63,7 @@ fn weights_of<T: Scalar>(
         }
         others += value.abs();
         let still = odd & !across;
-        let there = number(coarse, moved(place, up));
+        let there = coarse.number(moved(place, up));
         for corner in (0..8).filter(|corner| corner & !still == 0) {
             let weight = match still {
                 0 => T::one(),
@@ -141,9 +128,9 @@ struct Parent {
 }
 
 /// Those of the point so far from one of the next level, by the entry that leads from there along `by`.
-fn parents(from: [i64; 3], by: [i64; 3], to: crate::backend::Neighbours) -> Vec<Parent> {
+fn parents(from: [i64; 3], by: [i64; 3], to: Neighbours) -> Vec<Parent> {
     let end = [0, 1, 2].map(|axis| from[axis] + by[axis]);
-    let all = around().filter_map(|coarse| {
+    let all = Neighbours::ALL.iter().filter_map(|coarse| {
         let offset = [0, 1, 2].map(|axis| end[axis] - 2 * coarse[axis]);
         if offset.iter().any(|d| d.abs() > 1) {
             return None;
@@ -170,7 +157,8 @@ pub(super) fn interpolated<T: Scalar>(
     let (boxes, count, entries) = (coarse.points(), neighbours.count(), to.count());
     let away: Vec<[i64; 3]> = neighbours.iter().collect();
     // For each point that has a weight for a row's, those with one y together, and each of its entries: where it leads.
-    let table: Vec<([i64; 3], Vec<Vec<Parent>>)> = around()
+    let table: Vec<([i64; 3], Vec<Vec<Parent>>)> = Neighbours::ALL
+        .iter()
         .map(|[x, z, y]| [x, y, z])
         .map(|from| (from, away.iter().map(|&by| parents(from, by, to)).collect()))
         .collect();
@@ -192,12 +180,12 @@ pub(super) fn interpolated<T: Scalar>(
                     sums = [T::zero(); NEIGHBOURS];
                 }
                 let Some(point) = grid.neighbour(place.map(|at| 2 * at), *from) else { continue };
-                let first = first_place(number(grid, point), count);
+                let first = first_place(grid.number(point), count);
                 let (odd, back) = bits_of(*from);
                 let here = match odd {
                     0 => T::one(),
                     _ => {
-                        let of_box = number(coarse, [0, 1, 2].map(|axis| place[axis] - (back >> axis & 1)));
+                        let of_box = coarse.number([0, 1, 2].map(|axis| place[axis] - (back >> axis & 1)));
                         weights[weight_number(odd, back) * boxes + of_box].conj()
                     }
                 };
@@ -250,10 +238,10 @@ pub(super) fn restrict<T: Scalar>(grid: Grid, weights: &[T], fine: &[T], coarse:
     for_chunks(fine.len(), lines, |(number_of_line, coarse)| {
         coarse.fill(T::zero());
         let place = all.place(number_of_line * line);
-        for [tx, ty, tz] in around() {
+        for [tx, ty, tz] in Neighbours::ALL.iter() {
             // Lines of points beside this one; of the points of a line, every other one.
             let Some(start) = grid.neighbour(place.map(|at| 2 * at), [0, ty, tz]) else { continue };
-            let points = &fine[number(grid, start)..][..grid.sizes[0]];
+            let points = &fine[grid.number(start)..][..grid.sizes[0]];
             let (odd, back) = bits_of([tx, ty, tz]);
             let of_box =
                 [0, 1, 2].map(|axis| place[axis].wrapping_sub(if axis == 0 { 0 } else { back >> axis & 1 }));
@@ -267,7 +255,7 @@ pub(super) fn restrict<T: Scalar>(grid: Grid, weights: &[T], fine: &[T], coarse:
                 to.iter_mut().zip(points).for_each(|(sum, &value)| *sum += value);
                 continue;
             }
-            let weights = &weights[weight_number(odd, back) * boxes + number(all, of_box)..][..line];
+            let weights = &weights[weight_number(odd, back) * boxes + all.number(of_box)..][..line];
             let pairs = to.iter_mut().zip(points.zip(weights));
             pairs.for_each(|(sum, (&value, weight))| *sum += weight.conj() * value);
         }
@@ -283,17 +271,17 @@ pub(super) fn prolong<T: Scalar>(grid: Grid, weights: &[T], coarse: &[T], fine: 
     for_chunks(grid.points(), lines, |(line, fine)| {
         let [_, y, z] = grid.place(line * nx);
         let (odd, of_line) = ((y & 1) << 1 | (z & 1) << 2, [0, y / 2, z / 2]);
-        let own = number(all, of_line);
+        let own = all.number(of_line);
         for (block, fine) in fine.chunks_mut(2 * BLOCK).enumerate() {
             let (from, count) = (block * BLOCK, fine.len().div_ceil(2));
             // Of the points that are even along x, and of those that are odd.
             let mut sums = [[T::zero(); BLOCK]; 2];
             for corner in (0..8).step_by(2).filter(|corner| corner & !odd == 0) {
                 let to = moved(of_line, corner);
-                if !has(all, to) {
+                if !all.has(to) {
                     continue;
                 }
-                let values = &coarse[number(all, to)..][..all.sizes[0]];
+                let values = &coarse[all.number(to)..][..all.sizes[0]];
                 let weights_of = |odd: usize, corner: usize| {
                     &weights[weight_number(odd, corner) * boxes + own + from..][..count]
                 };

@@ -22,7 +22,7 @@ pub(super) fn find<T: Scalar>(
     with_offsets!(a.offsets, offsets => {
         let rows = Rows { offsets, indices: a.indices, values: a.values };
         let stencil = GridStencil::new(grid, neighbours, a.indices.len(), |place| {
-            rows.by_neighbours(grid, neighbours, grid.distance(place.map(|at| at as i64)) as usize)
+            rows.by_neighbours(grid, neighbours, grid.number(place))
         })?;
         rows.are_of(&stencil).then_some(stencil)
     })
@@ -173,7 +173,7 @@ mod tests {
             let place = grid.place(row);
             for (k, by) in neighbours.iter().enumerate() {
                 if let Some(to) = grid.neighbour(place, by) {
-                    columns.push(grid.distance(to.map(|at| at as i64)) as u32);
+                    columns.push(grid.number(to) as u32);
                     values.push(rows[grid.kind(place)][k]);
                 }
             }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn grids() -> [(Grid, Neighbours); 7] {
-        let all = Neighbours((1 << 27) - 1);
+        let all = Neighbours::ALL;
         let flat = Neighbours(0b111_111_111 << 9);
         let seven = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
         let seven = seven.into_iter().fold(Neighbours(0), Neighbours::with);

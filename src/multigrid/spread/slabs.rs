@@ -109,7 +109,7 @@ impl<S: Scalar> Slabs<S> {
         let of_point = |point: usize| {
             let part = self.parts.partition_point(|points| points.end <= point);
             let place = self.grids[part].place(point - self.parts[part].start);
-            parts[part].start + grids[part].distance(place.map(|at| at as i64 / 2)) as usize
+            parts[part].start + grids[part].number(place.map(|at| at / 2))
         };
         let mut sums: BTreeMap<(usize, u32), S> = BTreeMap::new();
         for (row, &point) in self.edge.rows.iter().enumerate() {
