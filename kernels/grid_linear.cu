@@ -19,7 +19,7 @@
 typedef SCALAR T;
 typedef real_of<T>::type R;
 
-// A row of which less is left on the diagonal than this part of its other entries does not tell weights.
+// The least divisor of weights, as a part of the magnitudes of couplings (src/backend/grid.rs).
 constexpr f64 LEAST_LEFT = 0.25;
 
 struct Place {
@@ -56,8 +56,9 @@ constexpr u32 weight_number(u32 odd, u32 corner) {
 // The corner behind this one among those whose bits are `odd`, ascending; zero behind the last.
 DEVICE u32 next_corner(u32 corner, u32 odd) { return (corner - odd) & odd; }
 
-// Points that are odd along `axes` axes; with the first of them, those that are odd along none are looked at too. A
-// thread takes one. *unfit becomes 1 where an entry leads out of the grid, or is infinite or NaN.
+// The weights of the points that are odd along `axes` axes. A thread takes a point; with one axis, the rows of the
+// points that are odd along none are checked too. *unfit becomes 1 where an entry leads out of the grid, or is infinite
+// or NaN.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_weights(u32 nx, u32 ny, u32 nz, u32 neighbours, u32 axes, const T* values, T* weights, u32* unfit) {
     // Sums of a thread's point, by corners; which these are is known at run time only.
