@@ -80,7 +80,10 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
             let graph = strong_couplings(backend, a, &nodes, strength)?;
-            let aggregates = Aggregates::new(backend, &graph)?;
+            // Blocks between nodes of several unknowns are not counted; and least energy is for few iterations.
+            let counted = nodes.0.is_none() && !of_energy;
+            let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
+            let aggregates = Aggregates::new(backend, &graph, couplings)?;
             let count = nodes.count(a.rows());
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
                 break;

@@ -25,6 +25,7 @@ macro_rules! each_case {
             what_is_on_no_grid,
             strong_directions_of_points,
             iterations_do_not_grow,
+            entries_of_all_levels,
             graphs_with_hubs,
             rough_coefficients,
             flat_elements,
@@ -207,6 +208,20 @@ pub fn iterations_do_not_grow<B: Able>(backend: &B) {
     let of = |k| iterations(backend, &generate::poisson3d(k, k, k).unwrap(), &options());
     let (small, large) = (of(16), of(48));
     assert!(large <= small + 3, "{small} iterations for 16^3, {large} for 48^3");
+}
+
+/// Grids in space that are not taken as such have few entries on the levels below.
+pub fn entries_of_all_levels<B: Able>(backend: &B) {
+    for (a, most, what) in [
+        (generate::poisson3d(24, 24, 24).unwrap(), 1.5, "7 points"),
+        (generate::poisson3d_27(20, 20, 20).unwrap(), 1.1, "27 points"),
+    ] {
+        let a = shuffled(&a).to_backend(backend).unwrap();
+        let m = Multigrid::new(backend, &a, &options()).unwrap();
+        assert!(m.facts().operator_complexity() < most, "{what}: {}", m.facts());
+        let took = solved(backend, &a, &m);
+        assert!(took <= 11, "{what}: {took} iterations");
+    }
 }
 
 pub fn rough_coefficients<B: Able>(backend: &B) {

@@ -77,7 +77,10 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
         // Without rows there is nothing to aggregate; other parts may have some.
         let aggregates = match n {
             0 => Aggregates { of: Vec::new(), count: 0 },
-            _ => Aggregates::new(&Host, &leading(&strong, n)?)?,
+            _ => {
+                let couplings = leading(&matrix, n)?.nonzeros().saturating_sub(n);
+                Aggregates::new(&Host, &leading(&strong, n)?, Some(couplings))?
+            }
         };
         let coarse_parts = ranges(&numbers(communicator, aggregates.count)?);
         let coarse = coarse_parts.last().map_or(0, |rows| rows.end);
