@@ -1,20 +1,22 @@
 // The end of an exchange: rows that need entries of x which other GPUs own take them from the window and add their
-// products, y[rows[k]] += alpha (row k of H) halo, a thread a row; and their share of x.y, if that is asked for. With
-// `publish`, this rank's share of x.y goes to the windows of all in the same launch.
+// products, y[i] += alpha d[i] (row k of H) halo for i = rows[k], a thread a row, d being ones where there is none; and
+// their share of x.y, if that is asked for. With `publish`, this rank's share of x.y goes to the windows of all in the
+// same launch.
 //
 // Constants: SCALAR, OFFSET, and those of peers.cuh.
 #include "peers.cuh"
+#include "scalars.cuh"
 
 typedef OFFSET I;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    peers_rows(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, const u64* starts, u64 count, const u32* rows,
-               const I* offsets, const u32* columns, const T* values, T alpha, const T* x, T* y, T* xy,
-               u64 publish) {
+    peers_rows(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, const u64* starts, u64 count,
+               const u32* rows, const I* offsets, const u32* columns, const T* values, T alpha,
+               const real_of<T>::type* d, const T* x, T* y, T* xy, u64 publish) {
     after_predecessors();
     const u64 round = state[1] + 1, own = windows[rank], next = state[0] + 1;
     const u64 stride = u64(gridDim.x) * THREADS;
-    T share = T(), value = T(), of_x = T(), old = T();
+    T share = T(), value = T(), of_x = T(), old = T(), times = alpha;
     u64 k = u64(blockIdx.x) * THREADS + threadIdx.x, row = 0, at = 0, end = 0, column = 0;
     const auto entry = [&] {
         column = columns[at];
@@ -26,6 +28,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         end = offsets[k + 1];
         old = y[row];
         if (x) of_x = x[row];
+        if (d) times = alpha * from_real<T>(d[row]);
         if (at < end) entry();
     };
     // All but the halo is asked for before anybody is waited for.
@@ -38,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             sum = fused(value, fresh(halo_place(own, ranks, room, round, from) + (column - starts[from])), sum);
             if (++at < end) entry();
         }
-        sum = alpha * sum;
+        sum = times * sum;
         y[row] = old + sum;
         share = fused(conj(of_x), sum, share);
         k += stride;

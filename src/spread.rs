@@ -1,13 +1,14 @@
 //! A matrix whose rows are spread over several parts.
 
 use crate::backend::{
-    Backend, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps, NARROW_LIMIT,
-    Offsets, Op, PartDirection, PartResidual, Primitives, Products, Sends, VectorOps,
+    Backend, ChebyshevStep, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps,
+    NARROW_LIMIT, Offsets, Op, PartDirection, PartResidual, PreconditionSteps, Primitives, Products, Sends,
+    VectorOps,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
-use crate::operator::{FusedParts, LinearOperator};
+use crate::operator::{ChebyshevProduct, FusedParts, LinearOperator};
 use crate::parallel::both;
 use crate::parallel::of_stretches;
 use crate::parallel::prelude::*;
@@ -16,6 +17,7 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The rows of one part of a square matrix, as an operator on that part's entries of x and y.
 ///
@@ -45,6 +47,8 @@ pub struct Spread<T: Scalar, B: Backend, C> {
     /// The exchange the other way round.
     reversed: ExchangePlan,
     buffers: Mutex<Buffers<T, B>>,
+    /// Whether the own columns have declined to end a product in a step of Chebyshev's iteration.
+    declines: AtomicBool,
 }
 
 struct Buffers<T: Scalar, B: Backend> {
@@ -336,6 +340,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
             sends,
             asked: backend.upload(asked)?,
             buffers: Mutex::new(buffers),
+            declines: AtomicBool::new(false),
         })
     }
 }
@@ -360,7 +365,15 @@ impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
         y: &'a mut B::Slice<T>,
         dot: Option<DotWith<'a, T, B>>,
     ) -> HaloProduct<'a, T, B> {
-        HaloProduct { rows: &self.boundary, matrix: self.others.parts(), alpha, y, dot, publish: false }
+        HaloProduct {
+            rows: &self.boundary,
+            matrix: self.others.parts(),
+            alpha,
+            d: None,
+            y,
+            dot,
+            publish: false,
+        }
     }
 }
 
@@ -503,6 +516,14 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         self.sends.as_ref().map(|_| self as &dyn FusedParts<T, B>)
     }
 
+    fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
+    where
+        B: PreconditionSteps,
+    {
+        let there = self.communicator.is_fused() && !self.declines.load(Ordering::Relaxed);
+        self.own.chebyshev_product().filter(|_| there).map(|_| self as &dyn ChebyshevProduct<T, B>)
+    }
+
     fn waits(&self) -> bool {
         self.communicator.waits()
     }
@@ -510,6 +531,28 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
     fn bytes(&self) -> usize {
         let halo = self.others.storage_bytes() + 4 * self.others.columns() * size_of::<T>();
         self.own.bytes() + halo + 3 * self.others.rows() * size_of::<T>()
+    }
+}
+
+impl<T, B, C> ChebyshevProduct<T, B> for Spread<T, B, C>
+where
+    T: Scalar,
+    B: Products + Conversions + Primitives + PreconditionSteps,
+    C: Communicator<B>,
+{
+    /// The step of the own columns, from which the scaled product with the halo is taken then.
+    fn chebyshev_step(&self, backend: &B, step: ChebyshevStep<'_, T, B>, z: &B::Slice<T>) -> Result<bool> {
+        let Some(own) = self.own.chebyshev_product() else { return Ok(false) };
+        let _buffers = lock(&self.buffers);
+        self.communicator.begin_exchange_of(backend, &self.plan, z, &self.asked)?;
+        let ChebyshevStep { step: length, d, last, .. } = step;
+        let does = own.chebyshev_step(backend, ChebyshevStep { last: &mut *last, ..step }, z)?;
+        // What has been sent is taken in any case.
+        let alpha = if does { -T::from_real(length) } else { T::zero() };
+        let halo = HaloProduct { d, ..self.halo_product(alpha, last, None) };
+        self.communicator.end_exchange_with(backend, &self.plan, halo)?;
+        self.declines.fetch_or(!does, Ordering::Relaxed);
+        Ok(does)
     }
 }
 

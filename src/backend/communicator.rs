@@ -37,7 +37,8 @@ impl ExchangePlan {
 /// A vector, and the scalar to which its inner product (conjugating the vector) is added.
 pub type DotWith<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
-/// What is added to y = A x once the halo of x is there: `y[rows[k]] += alpha (row k of the matrix) halo`.
+/// What is added to y = A x once the halo of x is there: `y[i] += alpha d[i] (row k of the matrix) halo`
+/// for row i = `rows[k]`.
 pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     /// The rows of y.
     pub rows: &'a B::Slice<u32>,
@@ -45,6 +46,8 @@ pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     pub matrix: CsrParts<'a, T, B>,
     /// What the product is multiplied by.
     pub alpha: T,
+    /// What each row of y multiplies it by; `None` stands for ones.
+    pub d: Option<&'a B::Slice<T::Real>>,
     /// Where the product is added.
     pub y: &'a mut B::Slice<T>,
     /// x, and where this product's share of x.y is added, where that is asked for.

@@ -41,11 +41,14 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
             offsets.push(columns.len());
         }
         let entries = random.vector::<T>(columns.len());
-        let (mut y, mut share) = (values.clone(), T::one());
+        let weights: Vec<T::Real> = (0..n).map(|i| T::Real::from_f64(0.5 + (i % 5) as f64)).collect();
+        // Without weights, and with them.
+        let (mut y, mut share, mut weighted) = (values.clone(), T::one(), values.clone());
         for (k, &row) in rows.iter().enumerate() {
             let places = offsets[k]..offsets[k + 1];
             let sum = places.fold(T::zero(), |sum, e| sum + entries[e] * expected[columns[e] as usize]);
             y[row as usize] += sum + sum;
+            weighted[row as usize] += (sum + sum) * T::from_real(weights[row as usize]);
             share += values[row as usize].conj() * (sum + sum);
         }
         let matrix =
@@ -58,14 +61,22 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
             rows: &*rows,
             matrix: matrix.parts(),
             alpha,
+            d: None,
             y: &mut there,
             dot: Some((&*x, &mut *xy)),
             publish: false,
         };
         windows.add_rows(&starts, halo).unwrap();
+        windows.send(&starts, Some(&numbers), &x).unwrap();
+        let (d, mut also) = (b.upload(weights).unwrap(), b.upload(values.clone()).unwrap());
+        let (d, y_of_d) = (Some(&*d), &mut *also);
+        let matrix = matrix.parts();
+        let halo = HaloProduct { rows: &*rows, matrix, alpha, d, y: y_of_d, dot: None, publish: false };
+        windows.add_rows(&starts, halo).unwrap();
         let close =
             |a: T, b: T| (a - b).abs() <= T::Real::from_f64(1e-4) * (b.abs() + T::Real::from_f64(1.0));
         assert!(b.download(&there).unwrap().into_iter().zip(&y).all(|(a, &b)| close(a, b)));
+        assert!(b.download(&also).unwrap().into_iter().zip(&weighted).all(|(a, &b)| close(a, b)));
         assert!(close(b.download(&xy).unwrap()[0], share));
     }
 }
@@ -109,6 +120,7 @@ fn steps<T: Scalar>(b: &Cuda, n: usize, asked: usize, diagonal: bool) {
             rows: &*none,
             matrix: empty.parts(),
             alpha: T::one(),
+            d: None,
             y: &mut **q,
             dot,
             publish: true,

@@ -76,6 +76,7 @@ mod kernel {
             columns: &Slice<u32>,
             values: &Slice<T>,
             alpha: T,
+            d: Option<&Slice<T::Real>>,
             x: Option<&Slice<T>>,
             y: &mut Slice<T>,
             xy: Option<&mut Slice<T>>,
@@ -302,13 +303,13 @@ impl Windows {
     /// # Errors
     /// When the device fails.
     pub fn add_rows<T: Scalar>(&mut self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
-        let HaloProduct { rows, matrix, alpha, y, dot, publish } = halo;
+        let HaloProduct { rows, matrix, alpha, d, y, dot, publish } = halo;
         let (x, xy) = dot.unzip();
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = tuning::peers_rows(rows.len());
         with_offsets!(matrix.offsets, offsets => kernel::peers_rows(
             self.cuda, shape, rank, ranks, &self.addresses, &mut self.state, room, starts, rows.len() as u64, rows, offsets,
-            matrix.indices, matrix.values, alpha, x, y, xy, u64::from(publish),
+            matrix.indices, matrix.values, alpha, d, x, y, xy, u64::from(publish),
         ))
     }
 
