@@ -134,6 +134,26 @@ extern "C" __global__ void __launch_bounds__(THREADS) grid_scales(u64 rows, u32 
     }
 }
 
+// Rows from `first` on of one matrix become rows from `place` on of another. Where nx is not zero, entries that lead
+// out of the other matrix' grid are left out.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    grid_rows(u64 rows, u64 first, u64 place, u32 neighbours, u32 nx, u32 ny, u32 nz, const T* from, T* to) {
+    const u32 count = __popc(neighbours), sizes[3] = {nx, ny, nz};
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < rows; i += u64(gridDim.x) * THREADS) {
+        const T* source = from + first_place(first + i, count);
+        T* target = to + first_place(place + i, count);
+        const Point point = nx ? point_of(place + i, nx, ny) : Point{};
+        for (u32 set = neighbours; set; set &= set - 1, source += SECTION, target += SECTION) {
+            bool there = true;
+            for (u32 axis = 0; nx && axis < 3; axis++) {
+                there &= u32(i32(point.at[axis]) + step_of(__ffs(set) - 1, axis)) < sizes[axis];
+            }
+            if (there) *target = *source;
+            else memset(target, 255, sizeof(T));
+        }
+    }
+}
+
 // coarse = the sum over each box.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_restrict(u32 nx, u32 ny, u32 nz, const T* fine, T* coarse) {

@@ -21,6 +21,11 @@ cases::each_case!(on_host);
 on_host!(the_same_bits);
 
 #[test]
+fn rows_on_grids() {
+    grid::rows_on_grids(&residua::Host);
+}
+
+#[test]
 fn boxes_of_points() {
     grid::boxes_of_points(&residua::Host);
 }

@@ -1,13 +1,16 @@
 //! Every method on a matrix whose rows are spread over 1, 2, 3 and 7 parts, each on a thread of its own: the same
 //! answer as on one, and the same bits on every part and in every run.
 
+use num_complex::Complex;
 use residua::backend::{Communicator, ExchangePlan, Parts, Space};
 use residua::generate::{self, Random};
 use residua::krylov::{
     BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual, Method,
     MinimalResidual, Outcome, Report, SolveOptions,
 };
+use residua::multigrid::{Multigrid, MultigridOptions};
 use residua::precondition::{Identity, Jacobi, Preconditioner};
+use residua::scalar::Real;
 use residua::solver::{self, PreconditionerChoice, SolveReport, Solver};
 use residua::spread::{Spread, even_parts};
 use residua::{Csr, Host, Result, Scalar, Triplets, assemble};
@@ -331,7 +334,7 @@ fn multigrid_takes_the_iterations_of_one_part(
 fn multigrid_of_grids() {
     let cases = [
         ("plane", generate::poisson2d(150, 131).unwrap(), solver::Method::Cg),
-        ("jumps", generate::jumping([26, 25, 27], 1e2, 5, 3).unwrap(), solver::Method::Cg),
+        ("jumps", generate::jumping([16, 15, 128], 1e2, 5, 3).unwrap(), solver::Method::Cg),
         ("27 points", generate::poisson3d_27(25, 21, 30).unwrap(), solver::Method::Cg),
         ("convection", generate::convection_diffusion([24, 22, 26], 1e-1).unwrap(), solver::Method::Gmres),
     ];
@@ -339,6 +342,85 @@ fn multigrid_of_grids() {
         let told = multigrid_takes_the_iterations_of_one_part(name, &a, "amg", method);
         assert!(told.contains("levels of grids"), "{name}: {told}");
     }
+}
+
+/// A cycle of several parts for planes of this matrix' grid beside that of one part; how far apart they are.
+fn cycles_apart<T: Scalar>(a: &Csr<T>, plane: usize, bounds: &[usize]) -> f64 {
+    let options = MultigridOptions::default().narrow(false);
+    let mut random = Random::new(11);
+    let b: Vec<T> = (0..a.rows()).map(|_| T::from_f64(random.unit() - 0.5)).collect();
+    let applied = |bounds: &[usize]| -> Vec<T> {
+        let rows: Vec<_> = bounds.windows(2).map(|at| at[0] * plane..at[1] * plane).collect();
+        let of_parts: Vec<Vec<T>> = std::thread::scope(|scope| {
+            let part_of = |part: Parts| {
+                let (rows, options, b) = (&rows, &options, &b);
+                scope.spawn(move || {
+                    let own = rows[Communicator::<Host>::part(&part)].clone();
+                    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+                    for row in own.clone() {
+                        columns.extend_from_slice(a.row(row).0);
+                        values.extend_from_slice(a.row(row).1);
+                        offsets.push(values.len());
+                    }
+                    let ours = Csr::from_parts(own.len(), a.columns(), offsets, columns, values)?;
+                    let m = Multigrid::spread(&Space::spread(Host, part), &ours, rows, options)?;
+                    assert!(m.facts().grid, "{}", m.facts());
+                    let mut x = vec![T::zero(); own.len()];
+                    m.apply(&Host, &b[own], &mut x[..])?;
+                    Ok(x)
+                })
+            };
+            let threads: Vec<_> = Parts::new(rows.len()).into_iter().map(part_of).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Result<_>>().unwrap()
+        });
+        of_parts.concat()
+    };
+    let (one, several) = (applied(&[bounds[0], bounds[bounds.len() - 1]]), applied(bounds));
+    let norm = |x: &[T]| x.iter().map(|x| x.abs().to_f64().powi(2)).sum::<f64>().sqrt();
+    let apart: Vec<T> = one.iter().zip(&several).map(|(&one, &several)| one - several).collect();
+    norm(&apart) / norm(&one)
+}
+
+/// Points between those of the next level, whose weights and couplings cross the borders of parts.
+#[test]
+fn a_cycle_of_several_parts_is_that_of_one() {
+    let seven = generate::poisson3d(16, 15, 48).unwrap();
+    let jumps = generate::jumping([15, 16, 99], 1e3, 5, 3).unwrap();
+    let all = generate::poisson3d_27(15, 17, 41).unwrap();
+    let flat = generate::poisson2d(90, 170).unwrap();
+    for (name, a, plane, bounds) in [
+        ("7 points", &seven, 240, vec![0, 16, 24, 48]),
+        ("7 points, unlike parts", &seven, 240, vec![0, 4, 40, 44, 48]),
+        ("jumps", &jumps, 240, vec![0, 32, 64, 99]),
+        ("jumps, the last with three planes, two and one", &jumps, 240, vec![0, 48, 96, 99]),
+        ("27 points", &all, 255, vec![0, 20, 41]),
+        ("plane", &flat, 90, vec![0, 40, 48, 120, 170]),
+    ] {
+        let apart = cycles_apart(a, plane, &bounds);
+        assert!(apart < 1e-12, "{name}: {apart:e}");
+    }
+    // The same with what couples to the right multiplied by i and what couples to the left by -i.
+    let turned = |a: &Csr<f64>| {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        let mut offsets = vec![0];
+        for row in 0..a.rows() {
+            for (&column, &value) in a.row(row).0.iter().zip(a.row(row).1) {
+                let turn = match (column as usize).cmp(&row) {
+                    std::cmp::Ordering::Less => Complex::new(0.8, -0.6),
+                    std::cmp::Ordering::Equal => Complex::new(1.0, 0.0),
+                    std::cmp::Ordering::Greater => Complex::new(0.8, 0.6),
+                };
+                columns.push(column);
+                values.push(turn * value);
+            }
+            offsets.push(values.len());
+        }
+        Csr::from_parts(a.rows(), a.columns(), offsets, columns, values).unwrap()
+    };
+    let apart = cycles_apart(&turned(&jumps), 240, &[0, 32, 64, 99]);
+    assert!(apart < 1e-12, "complex: {apart:e}");
+    // Parts that do not begin with a plane of the next level have boxes, which lie within them.
+    assert!(cycles_apart(&seven, 240, &[0, 15, 48]) > 1e-3);
 }
 
 #[test]

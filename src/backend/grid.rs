@@ -256,6 +256,38 @@ pub(crate) fn interpolated(grid: Grid) -> Neighbours {
 /// divisor, so that weights stay bounded.
 pub(crate) const LEAST_LEFT: f64 = 0.25;
 
+/// Rows of a matrix on a grid that become rows of another, with the same neighbours ([`GridSteps::grid_rows`]).
+#[derive(Debug, Clone, Copy)]
+pub struct RowsOnGrid {
+    /// To which neighbours points are coupled.
+    pub neighbours: Neighbours,
+    /// The number of the first row.
+    pub first: usize,
+    /// The number that it has in the other matrix.
+    pub place: usize,
+    /// How many rows follow one another.
+    pub rows: usize,
+    /// The other matrix' grid, where entries that lead out of it are to be left out.
+    pub within: Option<Grid>,
+}
+
+impl RowsOnGrid {
+    /// Refuses fewer values than the rows take on either side.
+    pub(crate) fn check(&self, from: usize, to: usize) -> Result<()> {
+        let least = |end: usize| end.next_multiple_of(DIA_SECTION) * self.neighbours.count();
+        if from < least(self.first + self.rows) || to < least(self.place + self.rows) {
+            return Err(Error::InvalidArgument(format!(
+                "{} rows from {} on of a matrix of {from} values, as rows from {} on of one of {to}",
+                self.rows, self.first, self.place
+            )));
+        }
+        match self.within {
+            Some(grid) => Error::check_dimension("values", grid_values(grid, self.neighbours), to),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Steps of multigrid on grids. P takes a value of a box to each of its points, or interpolates. Nothing here waits for
 /// the device, and everything is deterministic.
 pub trait GridSteps: Backend {
@@ -349,6 +381,17 @@ pub trait GridSteps: Backend {
         weights: &Self::Slice<T>,
         coarse: &Self::Slice<T>,
         fine: &mut Self::Slice<T>,
+    ) -> Result<()>;
+
+    /// Some rows of `from` become rows of `to`, entry by entry, where the values of both lie as in a [`GridMatrix`].
+    ///
+    /// # Errors
+    /// Where one of them has fewer rows, or when the device fails.
+    fn grid_rows<T: Scalar>(
+        &self,
+        which: RowsOnGrid,
+        from: &Self::Slice<T>,
+        to: &mut Self::Slice<T>,
     ) -> Result<()>;
 
     /// The matrix as a [`GridStencil`], where its rows are alike but for the sides of the grid. None where they are

@@ -74,7 +74,7 @@ pub use graph::{
     UNREACHED, priority,
 };
 pub(crate) use grid::{BoxSums, LEAST_LEFT, check_weights, interpolated, weight_number};
-pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, grid_values, grid_weights};
+pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, RowsOnGrid, grid_values, grid_weights};
 pub use grid_stencil::GridStencil;
 pub(crate) use grouping::independent_priority;
 pub use grouping::{ALIKE, GroupingSteps, MOST_OF_BLOCK, NO_GROUP, NodeState};

@@ -127,7 +127,7 @@ pub(super) fn hierarchy<T: Scalar, B: MultigridBackend>(
             None => return Ok(None),
         },
     };
-    levels(backend, on_grid, finest, options, 0)
+    levels(backend, on_grid, finest, options, None)
 }
 
 /// The same in half the precision.
@@ -149,7 +149,7 @@ pub(super) fn narrow_hierarchy<T: Scalar, B: MultigridBackend>(
             None => return Ok(None),
         }
     };
-    levels(backend, on_grid, finest, options, 0)
+    levels(backend, on_grid, finest, options, None)
 }
 
 /// All diagonals, where they can be stored.
@@ -181,14 +181,15 @@ fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
     (closed(neighbours) == neighbours).then_some(Found { grid, neighbours, distances })
 }
 
-/// The levels from a matrix on a grid down, of which `above` levels lie above this one. None where couplings along one
-/// axis are much weaker than along another, where an entry leads out of the grid, or where values are infinite or NaN.
+/// The levels from a matrix on a grid down; `above`: how many levels of boxes lie above, if any. None where couplings
+/// along one axis are much weaker than along another, where an entry leads out of the grid, or where values are infinite
+/// or NaN.
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (mut grid, mut neighbours): (Grid, Neighbours),
     finest: OnGrid<T, B>,
     options: &MultigridOptions,
-    above: usize,
+    above: Option<usize>,
 ) -> Result<Made<T, B>> {
     let (mut matrix, mut levels, mut facts) = (finest, Vec::new(), Vec::new());
     let mut unfit = backend.zeros(1)?;
@@ -201,11 +202,12 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
                 return Ok(None);
             }
         }
-        // Levels of several parts are boxes, which lie within parts, and so are those below them.
-        let between = options.real_eigenvalues && above == 0;
+        // Below boxes there are boxes.
+        let between = options.real_eigenvalues && above.is_none();
         let below = matrix.below(backend, (grid, neighbours), between, &mut unfit)?;
         let Some(Below { scales, transfer, next, neighbours: of_next }) = below else { return Ok(None) };
-        let twice = matches!(transfer, Transfer::Boxes(_)) && is_solved_twice(above + levels.len());
+        let twice =
+            matches!(transfer, Transfer::Boxes(_)) && is_solved_twice(above.unwrap_or(0) + levels.len());
         let a = std::mem::replace(&mut matrix, next).into_stored();
         levels.push(Level { a, smoother: smoother(scales, options), transfer, twice });
         neighbours = of_next;

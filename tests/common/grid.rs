@@ -4,7 +4,7 @@ use crate::random::Random;
 use num_complex::Complex;
 use num_traits::Float;
 use residua::backend::{
-    Grid, GridMatrix, GridSteps, Neighbours, grid_values, grid_weights, is_no_entry, no_entry,
+    Grid, GridMatrix, GridSteps, Neighbours, RowsOnGrid, grid_values, grid_weights, is_no_entry, no_entry,
 };
 use residua::scalar::Real;
 use residua::{Csr, Host, Scalar};
@@ -158,6 +158,60 @@ fn boxes<T: Scalar, B: GridSteps>(backend: &B) {
             assert_eq!(backend.download(&told_unfit).unwrap(), [1], "{sizes:?}");
             told_unfit = backend.zeros(1).unwrap();
         }
+    }
+}
+
+/// Planes of a matrix on a grid among those of other grids.
+pub fn rows_on_grids<B: GridSteps>(backend: &B) {
+    rows::<f64, B>(backend);
+    rows::<f32, B>(backend);
+    rows::<Complex<f32>, B>(backend);
+    rows::<Complex<f64>, B>(backend);
+}
+
+fn rows<T: Scalar, B: GridSteps>(backend: &B) {
+    let bits = |values: &[T]| values.iter().map(|value| value.bits()).collect::<Vec<_>>();
+    for (sizes, neighbours, planes) in [
+        ([7, 5, 9], Neighbours::ALL, 2..6),
+        ([33, 3, 4], seven(), 1..2),
+        ([40, 41, 1], Neighbours::IN_PLANE, 3..20),
+        ([5, 4, 3], seven(), 0..3),
+        ([1, 1, 6], seven(), 5..6),
+    ] {
+        let grid = Grid { sizes };
+        let (_, stored) = random_on_grid::<T>(grid, neighbours, None);
+        let axis = if sizes[2] > 1 { 2 } else { 1 };
+        let part = |count: usize| {
+            let mut sizes = sizes;
+            sizes[axis] = count;
+            Grid { sizes }
+        };
+        let (plane, small) = (part(1).points(), part(planes.len()));
+        let (first, count) = (planes.start * plane, small.points());
+        let from = backend.upload(stored.clone()).unwrap();
+        for (before, cut) in [(0, true), (0, false), (2, false)] {
+            let there = part(before + planes.len());
+            let mut to = backend.buffer::<T>(grid_values(there, neighbours)).unwrap();
+            backend.fill(T::one(), &mut to).unwrap();
+            let within = cut.then_some(there);
+            let which = RowsOnGrid { neighbours, first, place: before * plane, rows: count, within };
+            backend.grid_rows(which, &from, &mut to).unwrap();
+            let mut expected = vec![T::one(); grid_values(there, neighbours)];
+            for row in 0..count {
+                let place = place(sizes, first + row);
+                for (k, by) in neighbours.iter().enumerate() {
+                    let end = place[axis] as i64 + by[axis];
+                    let stays = !cut || (planes.start as i64..planes.end as i64).contains(&end);
+                    let value = if stays { stored[at(neighbours, first + row, k)] } else { no_entry() };
+                    expected[at(neighbours, before * plane + row, k)] = value;
+                }
+            }
+            assert_eq!(bits(&backend.download(&to).unwrap()), bits(&expected), "{sizes:?}, {before}, {cut}");
+        }
+        // More rows than there are.
+        let which = RowsOnGrid { neighbours, first, place: 0, rows: grid.points() + 32, within: None };
+        let mut to = backend.zeros::<T>(grid_values(small, neighbours)).unwrap();
+        assert!(backend.grid_rows(which, &from, &mut to).is_err());
     }
 }
 

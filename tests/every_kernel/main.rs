@@ -62,7 +62,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 63] = [
+const GROUPS: [Group; 64] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -122,6 +122,7 @@ const GROUPS: [Group; 63] = [
     ("peers", peers::one_rank),
     ("boxes", grid::boxes_of_points),
     ("boxes-between", grid::points_between),
+    ("boxes-rows", grid::rows_on_grids),
     ("coarsening", multigrid::the_hierarchy_of_the_host),
     ("sparse-products", sparse::small_cases),
     ("streams", solving::streams),

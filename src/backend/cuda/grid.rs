@@ -3,7 +3,9 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{DIA_SECTION, Grid, GridMatrix, GridSteps, check_weights, grid_values, interpolated};
+use crate::backend::{
+    DIA_SECTION, Grid, GridMatrix, GridSteps, RowsOnGrid, check_weights, grid_values, interpolated,
+};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -21,6 +23,17 @@ mod kernel {
             unfit: &mut Slice<u32>,
         );
         fn grid_scales(rows: u64, count: u32, values: &Slice<T>, scales: &mut Slice<T::Real>);
+        fn grid_rows(
+            rows: u64,
+            first: u64,
+            place: u64,
+            neighbours: u32,
+            nx: u32,
+            ny: u32,
+            nz: u32,
+            from: &Slice<T>,
+            to: &mut Slice<T>,
+        );
         fn grid_restrict(nx: u32, ny: u32, nz: u32, fine: &Slice<T>, coarse: &mut Slice<T>);
         fn grid_prolong(nx: u32, ny: u32, nz: u32, coarse: &Slice<T>, fine: &mut Slice<T>);
     }
@@ -194,5 +207,14 @@ impl GridSteps for Cuda {
         check_weights(grid, weights.len())?;
         let shape = tuning::elementwise(self.0.chip, coarse.len());
         linear::grid_prolong_weighted::<T>(*self, shape, nx, ny, nz, weights, coarse, fine)
+    }
+
+    fn grid_rows<T: Scalar>(&self, which: RowsOnGrid, from: &Slice<T>, to: &mut Slice<T>) -> Result<()> {
+        which.check(from.len(), to.len())?;
+        let RowsOnGrid { neighbours, first, place, rows, within } = which;
+        let [nx, ny, nz] = within.map_or([0; 3], |grid| grid.sizes.map(|size| size as u32));
+        let [rows, first, place] = [rows, first, place].map(|number| number as u64);
+        let shape = tuning::elementwise(self.0.chip, rows as usize);
+        kernel::grid_rows::<T>(*self, shape, rows, first, place, neighbours.0, nx, ny, nz, from, to)
     }
 }

@@ -6,7 +6,7 @@ use super::sums::{chunk_size, for_chunks};
 use super::{Host, grid_stencil};
 use crate::backend::{
     BoxSums, ChebyshevStep, CsrParts, DIA_SECTION, Grid, GridMatrix, GridStencil, GridSteps, Neighbours,
-    first_place, grid_values, is_no_entry, no_entry,
+    RowsOnGrid, first_place, grid_values, is_no_entry, no_entry,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
@@ -153,6 +153,26 @@ impl GridSteps for Host {
         fine: &mut [T],
     ) -> Result<()> {
         grid_linear::prolong(grid, weights, coarse, fine)
+    }
+
+    fn grid_rows<T: Scalar>(&self, which: RowsOnGrid, from: &[T], to: &mut [T]) -> Result<()> {
+        which.check(from.len(), to.len())?;
+        let RowsOnGrid { neighbours, first, place, rows, within } = which;
+        let (count, away) = (neighbours.count(), neighbours.iter().collect::<Vec<_>>());
+        // A section of `to` has its rows' entries side by side.
+        let section = DIA_SECTION * count;
+        to.par_chunks_mut(section).with_min_len(SECTIONS).enumerate().for_each(|(number, to)| {
+            let start = number * DIA_SECTION;
+            for row in start.max(place)..(start + DIA_SECTION).min(place + rows) {
+                let from = &from[first_place(first + row - place, count)..];
+                for (k, &by) in away.iter().enumerate() {
+                    let leads_out = within.is_some_and(|grid| grid.neighbour(grid.place(row), by).is_none());
+                    let value = if leads_out { no_entry() } else { from[k * DIA_SECTION] };
+                    to[row - start + k * DIA_SECTION] = value;
+                }
+            }
+        });
+        Ok(())
     }
 
     fn grid_stencil<T: Scalar>(

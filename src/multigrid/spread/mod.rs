@@ -15,9 +15,13 @@
 //! |---|---|
 //! | `rows` | rows of matrices on their way between parts |
 //! | `general` | levels by smoothed aggregation |
-//! | `slabs` | levels of grids of which each part has some planes |
+//! | `planes` | planes of a grid, of which each part has some, and a part's matrix there |
+//! | `between` | levels of grids whose points lie between those of the next |
+//! | `slabs` | levels of grids whose boxes are the points of the next |
 
+mod between;
 mod general;
+mod planes;
 mod rows;
 mod slabs;
 

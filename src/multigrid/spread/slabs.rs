@@ -1,6 +1,8 @@
-//! Levels of grids of which each part has some planes: boxes lie within parts, so that a level of a part is a grid of
-//! its own, and what couples it to the planes of others is summed up box by box too.
+//! Levels of grids of which each part has some planes, and where points of the next level are boxes: these lie within
+//! parts, so that a level of a part is a grid of its own, and what couples it to the planes of others is summed up box
+//! by box too.
 
+use super::planes::{Planes, Slab};
 use super::rows::{gathered, moved_columns, numbers, placed, ranges};
 use super::{Build, whole_vector};
 use crate::backend::{Communicator, Grid, GridMatrix, Host, Neighbours};
@@ -180,7 +182,15 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         if self.space.count(finest.is_err() || !right || !slabs.fits(&parts[part]))? > 0 {
             return Ok(None);
         }
-        let (mut matrix, mut levels, mut facts) = (finest?, Vec::new(), Vec::new());
+        let finest = finest?;
+        let whole = slabs.whole();
+        let axis = if whole.sizes[2] > 1 { 2 } else { 1 };
+        let planes = Planes { whole, counts: slabs.grids.iter().map(|grid| grid.sizes[axis]).collect() };
+        if self.options.real_eigenvalues && planes.suit(gathered_rows) {
+            let slab = Slab::finest(backend, (planes, neighbours), part, (finest, &slabs.edge))?;
+            return self.between(slab, gathered_rows);
+        }
+        let (mut matrix, mut levels, mut facts) = (finest, Vec::new(), Vec::new());
         let mut unfit = backend.zeros(1)?;
         while slabs.whole().points() > gathered_rows {
             let here = &slabs.parts[part];
@@ -218,7 +228,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let Some(values) = grid::values_of(whole, neighbours, &all) else { return Ok(None) };
         let matrix = Dia::on_grid(backend, whole, neighbours, backend.upload(values)?)?;
         let matrix = OnGrid::Diagonals(matrix);
-        let below = grid::levels(backend, (whole, neighbours), matrix, self.options, levels.len())?;
+        let below = grid::levels(backend, (whole, neighbours), matrix, self.options, Some(levels.len()))?;
         let Some((cycle, below)) = below else { return Ok(None) };
         facts.extend(below.levels);
         let twice = levels.last().is_some_and(|level: &Level<S, B>| level.twice);

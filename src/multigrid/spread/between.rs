@@ -1,0 +1,277 @@
+//! Levels of grids of which each part has some planes, where points lie between those of the next level.
+//!
+//! ```text
+//!     the part below | this part               | the part above      o  a plane of points of the next level
+//!        o     x     | o     x    ...   o    x | o                   x  a plane between two of them
+//!        s-2   s-1   | s     s+1            e-1  e
+//! ```
+//!
+//! A part puts its planes, of which the first is one of the next level, and the two below and the one above into one
+//! wider grid, and takes there the steps of one part alone. Its own rows of P^H A P are right: they have the weights of
+//! planes s - 2 to e, and those of plane s - 1 follow from the rows of planes s - 2 to s. Planes s - 2 and e have
+//! weights within the plane alone, for which couplings to other planes count as couplings within, so that those to
+//! planes s - 3 and e + 1 are added to these.
+//!
+//! What crosses the border in a cycle are the entries of A in planes s and e - 1 that lead to s - 1 and e, the weights
+//! of plane e - 1 for plane e, for P, and those of plane s - 1 for plane s, for P^H.
+
+use super::Build;
+use super::planes::{Planes, Slab, Wider};
+use super::rows::numbers;
+use crate::backend::{
+    Communicator, Grid, GridMatrix, Op, grid_values, grid_weights, interpolated, weight_number,
+};
+use crate::error::{Error, Result};
+use crate::matrix::{Csr, Dia};
+use crate::multigrid::MultigridBackend;
+use crate::multigrid::cycle::{Coarsest, Cycle, Level, LevelMatrix, Stored, Transfer};
+use crate::multigrid::grid;
+use crate::multigrid::on_grid::OnGrid;
+use crate::multigrid::options::{LevelFacts, MultigridFacts};
+use crate::operator::LinearOperator;
+use crate::scalar::Scalar;
+use crate::spread::{Edge, Spread, asked_for, halo_beyond};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// P of a part's points alone, or P^H.
+struct Within<S: Scalar, B: MultigridBackend> {
+    /// This part's points.
+    grid: Grid,
+    weights: Arc<B::Vec<S>>,
+    restricts: bool,
+}
+
+impl<S: Scalar, B: MultigridBackend> LinearOperator<S, B> for Within<S, B> {
+    fn rows(&self) -> usize {
+        if self.restricts { self.grid.coarser().points() } else { self.grid.points() }
+    }
+
+    fn columns(&self) -> usize {
+        if self.restricts { self.grid.points() } else { self.grid.coarser().points() }
+    }
+
+    fn apply(&self, backend: &B, x: &B::Slice<S>, y: &mut B::Slice<S>) -> Result<()> {
+        if self.restricts {
+            return backend.grid_restrict_weighted(self.grid, &self.weights, x, y);
+        }
+        backend.fill(S::zero(), y)?;
+        backend.grid_prolong_weighted(self.grid, &self.weights, x, y)
+    }
+
+    /// P adds to y, and P^H is y, as a cycle needs them.
+    fn product_op(
+        &self,
+        backend: &B,
+        op: Op,
+        alpha: S,
+        x: &B::Slice<S>,
+        beta: S,
+        y: &mut B::Slice<S>,
+    ) -> Result<()> {
+        let plain = op == Op::None && alpha == S::one();
+        if plain && beta == S::zero() {
+            self.apply(backend, x, y)
+        } else if plain && beta == S::one() && !self.restricts {
+            backend.grid_prolong_weighted(self.grid, &self.weights, x, y)
+        } else {
+            Err(Error::Unsupported("products with interpolation on a grid but y = P^H x and y += P x".into()))
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        // P and P^H have the same weights.
+        B::len(&*self.weights) * size_of::<S>() / 2
+    }
+}
+
+/// The weights of one plane of boxes on the host, those of one number behind those of the one before.
+fn of_plane<S: Scalar, B: MultigridBackend>(
+    backend: &B,
+    weights: &B::Slice<S>,
+    (boxes, plane): (usize, Range<usize>),
+) -> Result<Vec<S>> {
+    backend.download(&*chosen::<S, B>(backend, weights, (boxes, plane))?)
+}
+
+/// The weights of these of so many boxes.
+fn chosen<S: Scalar, B: MultigridBackend>(
+    backend: &B,
+    weights: &B::Slice<S>,
+    (boxes, these): (usize, Range<usize>),
+) -> Result<B::Vec<S>> {
+    let count = B::len(weights) / boxes;
+    let mut all = backend.buffer(count * these.len())?;
+    for number in 0..count {
+        let from = B::part(weights, number * boxes + these.start..number * boxes + these.end);
+        backend.copy(from, B::part_mut(&mut all, number * these.len()..(number + 1) * these.len()))?;
+    }
+    Ok(all)
+}
+
+/// The bits of the axes along which a step is not zero, and of those along which it goes down.
+fn bits_of(step: [i64; 3]) -> [usize; 2] {
+    let bits = |of: fn(i64) -> bool| (0..3).map(|axis| usize::from(of(step[axis])) << axis).sum();
+    [bits(|d| d != 0), bits(|d| d < 0)]
+}
+
+/// A plane's rows, if any, that have entries in columns of another part, by the row's number among this part's.
+fn edge_of<S: Scalar>(
+    columns: usize,
+    rows: Range<usize>,
+    entries: impl Fn(usize) -> Vec<(usize, S)>,
+) -> Result<Edge<S>> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for place in 0..rows.len() {
+        for (column, value) in entries(place) {
+            indices.push(column as u32);
+            values.push(value);
+        }
+        offsets.push(values.len());
+    }
+    let a = Csr::from_parts(rows.len(), columns, offsets, indices, values)?;
+    Ok(Edge { rows: rows.map(|row| row as u32).collect(), a })
+}
+
+/// The entries of P that lead from the last plane of a part, which lies between two, to the first of the part above.
+/// `weights`: of the last plane of boxes.
+fn prolonged<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[S]) -> Result<Edge<S>> {
+    let (plane, boxes, across) = (fine.grid(1), coarse.grid(1), 1 << fine.axis());
+    let end = fine.counts[part] * fine.points();
+    let columns = coarse.parts().get(part + 1).map_or(0, |above| above.start);
+    edge_of(coarse.whole.points(), end - fine.points()..end, |point| {
+        let at = plane.place(point);
+        let odd = (at[0] & 1) | (at[1] & 1) << 1 | across;
+        let of_box = at.map(|at| at / 2);
+        let corners = (0..8).filter(|corner| corner & !odd == 0 && corner & across != 0);
+        let entry = |corner: usize| {
+            let within = corner & !across;
+            let to = [0, 1, 2].map(|axis| of_box[axis] + (within >> axis & 1));
+            let weight = weights[weight_number(odd, corner) * boxes.points() + boxes.number(of_box)];
+            boxes.has(to).then(|| (columns + boxes.number(to), weight))
+        };
+        corners.filter_map(entry).collect()
+    })
+}
+
+/// The entries of P^H that lead from the first plane of the next level to the last of the part below. `weights`: of the
+/// plane of boxes below.
+fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[S]) -> Result<Edge<S>> {
+    let (plane, boxes, across) = (fine.grid(1), coarse.grid(1), 1 << fine.axis());
+    let columns = fine.parts()[part].start - fine.points();
+    edge_of(fine.whole.points(), 0..coarse.points(), |point| {
+        let at = boxes.place(point);
+        let around = (-1..=1).flat_map(|y| (-1..=1).map(move |x| [x, y, 0]));
+        let entry = |by: [i64; 3]| {
+            let from = plane.neighbour(at.map(|at| 2 * at), by)?;
+            let [odd, back] = bits_of(by);
+            let of_box = [0, 1, 2].map(|axis| at[axis] - (back >> axis & 1));
+            let number = weight_number(odd | across, back | across);
+            let weight = weights[number * boxes.points() + boxes.number(of_box)];
+            Some((columns + plane.number(from), weight.conj()))
+        };
+        around.filter_map(entry).collect()
+    })
+}
+
+impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
+    /// The cycle from the finest level of this part's planes on; none as for [`grid::levels`].
+    pub(super) fn between<S: Scalar>(
+        &self,
+        mut slab: Slab<S, B>,
+        gathered_rows: usize,
+    ) -> Result<Option<(Cycle<S, B>, MultigridFacts)>> {
+        let (backend, communicator) = (self.space.backend(), self.space.communicator());
+        let (mut levels, mut facts, mut unfit) = (Vec::new(), Vec::new(), backend.zeros(1)?);
+        while slab.planes.whole.points() > gathered_rows {
+            let Some(coarse) = slab.planes.coarser() else { break };
+            let edge = slab.edge()?;
+            let entries = numbers::<B, C>(communicator, slab.own.nonzeros() + edge.a.nonzeros())?;
+            facts.push(LevelFacts { rows: slab.planes.whole.points(), entries: entries.into_iter().sum() });
+            let (level, next) = self.level_between(slab, edge, coarse, &mut unfit)?;
+            levels.push(level);
+            slab = next;
+        }
+        if self.space.count(backend.value(&unfit)? != 0)? > 0 {
+            return Ok(None);
+        }
+        let values = backend.upload(slab.gathered(backend, communicator)?)?;
+        let (whole, neighbours) = (slab.planes.whole, slab.neighbours);
+        let matrix = OnGrid::Diagonals(Dia::on_grid(backend, whole, neighbours, values)?);
+        let Some((cycle, below)) = grid::levels(backend, (whole, neighbours), matrix, self.options, None)?
+        else {
+            return Ok(None);
+        };
+        facts.extend(below.levels);
+        let coarsest = Coarsest::Gathered(Box::new(self.gathered(cycle, &slab.planes.parts(), false)?));
+        let cycle = Cycle { levels, coarsest, chebyshev: self.options.real_eigenvalues };
+        Ok(Some((cycle, MultigridFacts { levels: facts, grid: true })))
+    }
+
+    /// A level with the way to the next, and this part's matrix there.
+    fn level_between<S: Scalar>(
+        &self,
+        slab: Slab<S, B>,
+        edge: Edge<S>,
+        coarse: Planes,
+        unfit: &mut B::Slice<u32>,
+    ) -> Result<(Level<S, B>, Slab<S, B>)> {
+        let (backend, communicator) = (self.space.backend(), self.space.communicator());
+        let (part, fine) = (slab.part, slab.planes.clone());
+        let Wider { grid, before, values } = slab.wider(backend, communicator)?;
+        let a = GridMatrix { grid, neighbours: slab.neighbours, values: &*values };
+        let own = fine.grid(fine.counts[part]);
+        let mut all_scales = backend.buffer(grid.points())?;
+        backend.grid_scales(a, &mut all_scales)?;
+        let mut scales = backend.buffer(own.points())?;
+        let first = before * fine.points();
+        backend.copy(B::part(&all_scales, first..first + own.points()), &mut scales)?;
+        drop(all_scales);
+        let mut all_weights = backend.buffer(grid_weights(grid))?;
+        backend.grid_weights(a, &mut all_weights, unfit)?;
+        let to = interpolated(grid);
+        let mut product = backend.buffer(grid_values(grid.coarser(), to))?;
+        backend.grid_interpolated(a, &all_weights, &mut product)?;
+        drop(values);
+        let next = Slab::within(backend, (coarse.clone(), to), part, (&product, before / 2))?;
+        drop(product);
+        // Weights of this part's own boxes, and of those of planes at the border.
+        let (boxes, plane, first) = (grid.coarser().points(), coarse.points(), before / 2 * coarse.points());
+        let here = first..first + own.coarser().points();
+        let (top, bottom) = (here.end - plane..here.end, first.saturating_sub(plane)..first);
+        let none = |columns: &Planes| edge_of(columns.whole.points(), 0..0, |_| Vec::new());
+        let above = match part + 1 < fine.counts.len() {
+            true => prolonged(&fine, &coarse, part, &of_plane::<S, B>(backend, &all_weights, (boxes, top))?)?,
+            false => none(&coarse)?,
+        };
+        let below = match part > 0 {
+            true => {
+                restricted(&fine, &coarse, part, &of_plane::<S, B>(backend, &all_weights, (boxes, bottom))?)?
+            }
+            false => none(&fine)?,
+        };
+        let weights = Arc::new(chosen::<S, B>(backend, &all_weights, (boxes, here))?);
+        drop(all_weights);
+        let within = |restricts| Within { grid: own, weights: Arc::clone(&weights), restricts };
+        let transfer = Transfer::Spread {
+            prolongation: self.joined(Box::new(within(false)), &above, &coarse.parts())?,
+            restriction: self.joined(Box::new(within(true)), &below, &fine.parts())?,
+        };
+        let a = Stored::Spread(self.joined(Box::new(slab.own), &edge, &fine.parts())?);
+        let smoother = grid::smoother(scales, self.options);
+        Ok((Level { a, smoother, transfer, twice: false }, next))
+    }
+
+    /// The operator whose rows have these entries in columns of other parts.
+    fn joined<S: Scalar>(
+        &self,
+        own: Box<LevelMatrix<S, B>>,
+        edge: &Edge<S>,
+        columns: &[Range<usize>],
+    ) -> Result<Box<LevelMatrix<S, B>>> {
+        let (backend, communicator) = (self.space.backend(), self.space.communicator());
+        let halo = halo_beyond(&edge.a, &(0..edge.a.rows()), &columns[communicator.part()]);
+        let asked = asked_for(communicator, &halo, columns)?;
+        Ok(Box::new(Spread::joined(backend, communicator.clone(), own, edge, (columns, asked))?))
+    }
+}

@@ -1,0 +1,315 @@
+//! Planes of a grid's points, of which each part has some, and a part's matrix of a level.
+
+use super::rows::ranges;
+use crate::backend::{
+    Communicator, DIA_SECTION, Grid, Neighbours, RowsOnGrid, first_place, grid_values, is_no_entry, no_entry,
+};
+use crate::error::{Error, Result};
+use crate::matrix::{Csr, Dia};
+use crate::multigrid::MultigridBackend;
+use crate::scalar::Scalar;
+use crate::spread::Edge;
+use std::ops::Range;
+
+/// Planes of the part below that a part's are widened by; of the part above it is one.
+pub(super) const BELOW: usize = 2;
+
+/// A grid that all parts can have in whole has a point for so many of the finest level, at most.
+const LEAST_COARSER: usize = 64;
+
+/// How many planes each part has.
+#[derive(Clone, Debug)]
+pub(super) struct Planes {
+    /// The grid of all parts.
+    pub(super) whole: Grid,
+    pub(super) counts: Vec<usize>,
+}
+
+impl Planes {
+    /// The axis along which planes lie one behind the other.
+    pub(super) fn axis(&self) -> usize {
+        if self.whole.sizes[2] > 1 { 2 } else { 1 }
+    }
+
+    /// So many planes.
+    pub(super) fn grid(&self, count: usize) -> Grid {
+        let mut sizes = self.whole.sizes;
+        sizes[self.axis()] = count;
+        Grid { sizes }
+    }
+
+    /// Points of a plane.
+    pub(super) fn points(&self) -> usize {
+        self.grid(1).points()
+    }
+
+    /// The points of each part.
+    pub(super) fn parts(&self) -> Vec<Range<usize>> {
+        ranges(&self.counts.iter().map(|count| count * self.points()).collect::<Vec<_>>())
+    }
+
+    /// The planes of the next level, where each part begins with one of them.
+    pub(super) fn coarser(&self) -> Option<Self> {
+        let (_, before) = self.counts.split_last()?;
+        let even = before.iter().all(|&count| count > 0 && count % 2 == 0);
+        let counts = self.counts.iter().map(|count| count.div_ceil(2)).collect();
+        even.then(|| Self { whole: self.whole.coarser(), counts })
+    }
+
+    /// Whether there are such levels down to one that all parts can have in whole, as they can where it has no more
+    /// than `gathered` points.
+    pub(super) fn suit(&self, gathered: usize) -> bool {
+        let most = gathered.max(self.whole.points() / LEAST_COARSER);
+        let mut planes = Some(self.clone());
+        while let Some(these) = planes.as_ref().filter(|these| these.whole.points() > most) {
+            planes = these.coarser();
+        }
+        planes.is_some()
+    }
+}
+
+/// A part's matrix of a level.
+pub(super) struct Slab<S: Scalar, B: MultigridBackend> {
+    pub(super) planes: Planes,
+    pub(super) part: usize,
+    pub(super) neighbours: Neighbours,
+    /// What couples its points to each other.
+    pub(super) own: Dia<S, B>,
+    /// The whole rows of those of its planes that other parts need: the number of each, and its values as they lie on a
+    /// grid of one plane.
+    ends: Vec<(usize, Vec<S>)>,
+}
+
+/// A part's matrix with rows of other parts, on a grid of its own.
+pub(super) struct Wider<S: Scalar, B: MultigridBackend> {
+    pub(super) grid: Grid,
+    /// How many planes lie before those of this part.
+    pub(super) before: usize,
+    pub(super) values: B::Vec<S>,
+}
+
+impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
+    /// Of the finest level: what couples a part's points to each other, and what its rows have beside that.
+    pub(super) fn finest(
+        backend: &B,
+        (planes, neighbours): (Planes, Neighbours),
+        part: usize,
+        (own, edge): (Dia<S, B>, &Edge<S>),
+    ) -> Result<Self> {
+        let mut this = Self { planes, part, neighbours, own, ends: Vec::new() };
+        this.ends = this.downloaded(backend, this.own.parts().values, 0)?;
+        let (points, here) = (this.planes.points(), this.planes.parts()[part].clone());
+        for (place, &row) in edge.rows.iter().enumerate() {
+            let row = row as usize;
+            let (columns, entries) = edge.a.row(place);
+            // Rows that other parts' points are coupled to lie in the first plane or the last.
+            let Some((_, values)) = this.ends.iter_mut().find(|(number, _)| *number == row / points) else {
+                continue;
+            };
+            for (&column, &entry) in columns.iter().zip(entries) {
+                let by = this.planes.whole.between(here.start + row, column as usize);
+                if let Some(k) = by.and_then(|by| neighbours.number(by)) {
+                    values[first_place(row % points, neighbours.count()) + k * DIA_SECTION] = entry;
+                }
+            }
+        }
+        Ok(this)
+    }
+
+    /// Of the next level, whose rows are among those of a wider grid from plane `before` on.
+    pub(super) fn within(
+        backend: &B,
+        (planes, neighbours): (Planes, Neighbours),
+        part: usize,
+        (values, before): (&B::Slice<S>, usize),
+    ) -> Result<Self> {
+        let grid = planes.grid(planes.counts[part]);
+        let mut own = backend.buffer(grid_values(grid, neighbours))?;
+        backend.fill(no_entry(), &mut own)?;
+        let (first, rows) = (before * planes.points(), grid.points());
+        let which = RowsOnGrid { neighbours, first, place: 0, rows, within: Some(grid) };
+        backend.grid_rows(which, values, &mut own)?;
+        let own = Dia::on_grid(backend, grid, neighbours, own)?;
+        let mut this = Self { planes, part, neighbours, own, ends: Vec::new() };
+        this.ends = this.downloaded(backend, values, before)?;
+        Ok(this)
+    }
+
+    /// Those of this part's planes that others need, the first for the part below and the last two for the part above,
+    /// from values in which `before` planes lie before this part's.
+    fn downloaded(&self, backend: &B, values: &B::Slice<S>, before: usize) -> Result<Vec<(usize, Vec<S>)>> {
+        let (neighbours, rows, count) =
+            (self.neighbours, self.planes.points(), self.planes.counts[self.part]);
+        let mut numbers = vec![0, count.saturating_sub(BELOW), count - 1];
+        numbers.dedup();
+        let mut plane = backend.buffer(grid_values(self.planes.grid(1), neighbours))?;
+        backend.fill(no_entry(), &mut plane)?;
+        let all = numbers.into_iter().map(|number| {
+            let first = (before + number) * rows;
+            let which = RowsOnGrid { neighbours, first, place: 0, rows, within: None };
+            backend.grid_rows(which, values, &mut plane)?;
+            Ok((number, backend.download(&*plane)?))
+        });
+        all.collect()
+    }
+
+    /// The entries of this part's rows in columns of others.
+    pub(super) fn edge(&self) -> Result<Edge<S>> {
+        let (neighbours, points, axis) = (self.neighbours, self.planes.points(), self.planes.axis());
+        let (part, parts) = (self.part, self.planes.parts());
+        let last = self.planes.counts[part] - 1;
+        let (mut rows, mut offsets, mut columns, mut entries) = (Vec::new(), vec![0], Vec::new(), Vec::new());
+        for (number, values) in &self.ends {
+            let leads_on = |by: [i64; 3]| match by[axis] {
+                -1 => *number == 0 && part > 0,
+                1 => *number == last && part + 1 < parts.len(),
+                _ => false,
+            };
+            let away: Vec<(usize, i64)> = (neighbours.iter().enumerate())
+                .filter(|(_, by)| leads_on(*by))
+                .map(|(k, by)| (k, self.planes.whole.distance(by)))
+                .collect();
+            for point in 0..points {
+                let (row, first) = (number * points + point, first_place(point, neighbours.count()));
+                for &(k, distance) in &away {
+                    let value = values[first + k * DIA_SECTION];
+                    if !is_no_entry(value) && value != S::zero() {
+                        columns.push(((parts[part].start + row) as i64 + distance) as u32);
+                        entries.push(value);
+                    }
+                }
+                if entries.len() > offsets[rows.len()] {
+                    rows.push(row as u32);
+                    offsets.push(entries.len());
+                }
+            }
+        }
+        let a = Csr::from_parts(rows.len(), self.planes.whole.points(), offsets, columns, entries)?;
+        Ok(Edge { rows, a })
+    }
+
+    /// With two planes of the part below and one of the part above.
+    pub(super) fn wider<C: Communicator<B>>(&self, backend: &B, communicator: &C) -> Result<Wider<S, B>> {
+        let (neighbours, points, count) =
+            (self.neighbours, self.planes.points(), self.planes.counts[self.part]);
+        let (part, parts) = (self.part, self.planes.counts.len());
+        let bytes = |from: usize| {
+            let ends = self.ends.iter().filter(|(number, _)| *number >= from);
+            ends.flat_map(|(_, values)| to_bytes(values)).collect::<Vec<u8>>()
+        };
+        let mut told = vec![Vec::new(); parts];
+        if part > 0 {
+            told[part - 1] = to_bytes(&self.ends[0].1);
+        }
+        if part + 1 < parts {
+            told[part + 1] = bytes(count - BELOW);
+        }
+        let got = communicator.deliver(told)?;
+        let (before, behind) = (if part > 0 { BELOW } else { 0 }, usize::from(part + 1 < parts));
+        let grid = self.planes.grid(before + count + behind);
+        let mut values = backend.buffer(grid_values(grid, neighbours))?;
+        backend.fill(no_entry(), &mut values)?;
+        let put = |plane: &B::Slice<S>, number: usize, rows: usize, values: &mut B::Slice<S>| {
+            let which = RowsOnGrid { neighbours, first: 0, place: number * points, rows, within: None };
+            backend.grid_rows(which, plane, values)
+        };
+        put(self.own.parts().values, before, count * points, &mut values)?;
+        for (number, plane) in &self.ends {
+            let plane = backend.upload(plane.clone())?;
+            put(&plane, before + number, points, &mut values)?;
+        }
+        let size = grid_values(self.planes.grid(1), neighbours);
+        let axis = self.planes.axis();
+        let mut theirs = |of: usize, number: usize, place: usize, outwards: Option<i64>| -> Result<()> {
+            let all = from_bytes::<S>(&got[of]);
+            let plane = all.get(number * size..(number + 1) * size);
+            let mut plane = plane.ok_or_else(cut_short)?.to_vec();
+            if let Some(side) = outwards {
+                add_within(neighbours, (axis, side), points, &mut plane);
+            }
+            let plane = backend.upload(plane)?;
+            put(&plane, place, points, &mut values)
+        };
+        if part > 0 {
+            theirs(part - 1, 0, 0, Some(-1))?;
+            theirs(part - 1, 1, 1, None)?;
+        }
+        if behind > 0 {
+            theirs(part + 1, 0, before + count, Some(1))?;
+        }
+        Ok(Wider { grid, before, values })
+    }
+
+    /// The values of all parts, as they lie on the whole grid.
+    pub(super) fn gathered<C: Communicator<B>>(&self, backend: &B, communicator: &C) -> Result<Vec<S>> {
+        let (count, points) = (self.neighbours.count(), self.planes.points());
+        let copied = |from: (&[S], usize), to: (&mut [S], usize), rows: usize| {
+            for row in 0..rows {
+                let (read, write) = (first_place(from.1 + row, count), first_place(to.1 + row, count));
+                for k in (0..count).map(|k| k * DIA_SECTION) {
+                    to.0[write + k] = from.0[read + k];
+                }
+            }
+        };
+        let mut own = backend.download(self.own.parts().values)?;
+        for (number, plane) in &self.ends {
+            copied((plane, 0), (&mut own, number * points), points);
+        }
+        let got = communicator.gather(to_bytes(&own))?;
+        let mut whole = vec![no_entry(); grid_values(self.planes.whole, self.neighbours)];
+        for ((bytes, rows), planes) in got.iter().zip(self.planes.parts()).zip(&self.planes.counts) {
+            let theirs = from_bytes::<S>(bytes);
+            if theirs.len() != grid_values(self.planes.grid(*planes), self.neighbours) {
+                return Err(cut_short());
+            }
+            copied((&theirs, 0), (&mut whole, rows.start), rows.len());
+        }
+        Ok(whole)
+    }
+}
+
+fn cut_short() -> Error {
+    Error::InvalidMatrix("planes that another part has sent end early".into())
+}
+
+/// Entries that lead to another plane, by -1 or 1 along the axis, are added to those within the plane.
+fn add_within<S: Scalar>(
+    neighbours: Neighbours,
+    (axis, side): (usize, i64),
+    points: usize,
+    values: &mut [S],
+) {
+    for (k, mut by) in neighbours.iter().enumerate().filter(|(_, by)| by[axis] == side) {
+        by[axis] = 0;
+        let Some(within) = neighbours.number(by) else { continue };
+        for first in (0..points).map(|point| first_place(point, neighbours.count())) {
+            let value = std::mem::replace(&mut values[first + k * DIA_SECTION], no_entry());
+            let sum = &mut values[first + within * DIA_SECTION];
+            if !is_no_entry(value) {
+                *sum = if is_no_entry(*sum) { value } else { *sum + value };
+            }
+        }
+    }
+}
+
+/// Values as bytes: the real part, and the imaginary part of complex ones.
+fn to_bytes<S: Scalar>(values: &[S]) -> Vec<u8> {
+    let size = size_of::<S::Real>();
+    let words = values.iter().flat_map(|value| value.bits().into_iter().take(size_of::<S>() / size));
+    words.flat_map(|word| word.to_le_bytes().into_iter().take(size)).collect()
+}
+
+/// The inverse of [`to_bytes`].
+fn from_bytes<S: Scalar>(bytes: &[u8]) -> Vec<S> {
+    let size = size_of::<S::Real>();
+    let word = |bytes: &[u8]| {
+        let mut all = [0; 8];
+        all[..size].copy_from_slice(bytes);
+        u64::from_le_bytes(all)
+    };
+    let value = |bytes: &[u8]| {
+        let mut words = bytes.chunks_exact(size).map(word);
+        S::from_bits([words.next().unwrap_or(0), words.next().unwrap_or(0)])
+    };
+    bytes.chunks_exact(size_of::<S>()).map(value).collect()
+}
