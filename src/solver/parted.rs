@@ -3,7 +3,7 @@
 use super::Solvable;
 use super::SolverBackend;
 use super::agreed::{local_rows, together, weights};
-use super::budgets::{LEVELS_FROM, LEVELS_ITERATIONS, PATIENCE, SHARE, before_levels};
+use super::budgets::{LEVELS_FROM, PATIENCE, SHARE, before_levels, levels_iterations};
 use super::builder::Builder;
 use super::diagonal::Diagonal;
 use super::hierarchy::{Levels, grids_pay};
@@ -78,13 +78,13 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let some = |most: f64| Some((most / limit).min(1.0));
         let list: Vec<(Method, Name, Option<f64>, &'static str)> = match wishes.method {
             Method::Auto if hermitian && grids.is_some() => vec![
-                (Method::Cg, levels, some(LEVELS_ITERATIONS), GRIDS),
+                (Method::Cg, levels, some(levels_iterations(a.rows())), GRIDS),
                 (Method::Cg, named, None, PLAIN),
                 (Method::Minres, plain, Some(SHARE), HERMITIAN),
                 (Method::Lsmr, plain, None, LEAST),
             ],
             Method::Auto if grids.is_some() => vec![
-                (Method::Gmres, levels, some(LEVELS_ITERATIONS), GRIDS),
+                (Method::Gmres, levels, some(levels_iterations(a.rows())), GRIDS),
                 (Method::Gmres, named, patience, PLAIN),
                 (Method::BiCgStab, plain, patience, SHORT),
                 (Method::Lsmr, plain, None, LEAST),
@@ -93,7 +93,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 let first = before_levels(a.rows(), <B as PreconditionSteps>::BYTES_TELL);
                 vec![
                     (Method::Cg, named, some(first), SPD),
-                    (Method::Cg, levels, some(LEVELS_ITERATIONS), LEVELS),
+                    (Method::Cg, levels, some(levels_iterations(a.rows())), LEVELS),
                     (Method::Minres, plain, Some(SHARE), HERMITIAN),
                     (Method::Lsmr, plain, None, LEAST),
                 ]

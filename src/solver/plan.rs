@@ -1,7 +1,7 @@
 //! What is chosen for a matrix: the format, the precision, the preconditioner.
 
 use super::SolverBackend;
-use super::budgets::{BEFORE_FACTORS, LEVELS_ITERATIONS, SMALL, device_setup};
+use super::budgets::{BEFORE_FACTORS, SMALL, device_setup, levels_iterations};
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
 use super::hierarchy::{Levels, grids_pay};
@@ -229,7 +229,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         if later {
             // Nothing is set up for a stage that may not have its turn.
             let levels = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, GRIDS);
-            let levels = Plan { share: Some(self.patience(n, LEVELS_ITERATIONS)), ..levels };
+            let levels = Plan { share: Some(self.patience(n, levels_iterations(n))), ..levels };
             let place = stages.iter().position(|stage| stage.plan.method == Method::Direct);
             stages.insert(place.map_or(0, |place| place + 1), Stage::later(levels));
             let first = &mut stages[0].plan;

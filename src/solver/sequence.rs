@@ -2,8 +2,8 @@
 
 use super::SolverBackend;
 use super::budgets::{
-    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_MINRES, IN_RACE, LEVELS_FROM,
-    LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels,
+    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_MINRES, IN_RACE, LEVELS_FROM, MEDIUM,
+    PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS, before_levels, levels_iterations,
 };
 use super::iterated::Parts;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
@@ -100,7 +100,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         match (self.wishes.method, self.first()) {
             (Method::Auto, Method::Gmres) => {
                 let most = match name {
-                    Name::Multigrid(_) => LEVELS_ITERATIONS,
+                    Name::Multigrid(_) => levels_iterations(n),
                     _ if self.races(n) => BEFORE_FORECAST,
                     _ if n <= SMALL => PATIENCE,
                     _ if self.may_take_factors() => BEFORE_FACTORS,
@@ -113,7 +113,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             (Method::Auto, Method::Cg) if self.wishes.max_iterations.is_none() => {
                 let most = match name {
-                    Name::Multigrid(_) => LEVELS_ITERATIONS,
+                    Name::Multigrid(_) => levels_iterations(n),
                     _ if self.may_go_on_with_levels(n) => {
                         before_levels(n, <B as PreconditionSteps>::BYTES_TELL)
                     }
@@ -138,7 +138,7 @@ impl<B: SolverBackend> Planner<'_, B> {
                 stages.push(self.direct(n, AT_ONCE, CHEAP));
             }
             let plan = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, LEVELS);
-            stages.push(Stage::later(Plan { share: Some(self.share(n, LEVELS_ITERATIONS)), ..plan }));
+            stages.push(Stage::later(Plan { share: Some(self.share(n, levels_iterations(n))), ..plan }));
         }
         if n <= MEDIUM {
             stages.push(self.direct(n, QUICK, CHEAP));
