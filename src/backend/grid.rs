@@ -221,6 +221,12 @@ impl BoxSums {
     }
 }
 
+/// The bits of the axes along which a step is not zero, and of those along which it goes down.
+pub(crate) fn bits_of(step: [i64; 3]) -> (usize, usize) {
+    let bits = |of: fn(i64) -> bool| (0..3).map(|axis| usize::from(of(step[axis])) << axis).sum();
+    (bits(|d| d != 0), bits(|d| d < 0))
+}
+
 /// A point of a box whose coordinates are odd along the axes `odd` (bit 0 for x) has a weight for each of the points of
 /// the next level that it lies between. These weights have consecutive numbers; this is the first of them, by `odd`.
 pub(crate) const FIRST_WEIGHT: [usize; 8] = [0, 0, 2, 4, 8, 10, 14, 18];

@@ -73,7 +73,7 @@ pub use graph::{
     FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OrderingPrice, PEERS_ONE_IN, Roots, Sweep,
     UNREACHED, priority,
 };
-pub(crate) use grid::{BoxSums, LEAST_LEFT, check_weights, interpolated, weight_number};
+pub(crate) use grid::{BoxSums, LEAST_LEFT, bits_of, check_weights, interpolated, weight_number};
 pub use grid::{Grid, GridMatrix, GridSteps, NEIGHBOURS, Neighbours, RowsOnGrid, grid_values, grid_weights};
 pub use grid_stencil::GridStencil;
 pub(crate) use grouping::independent_priority;

@@ -3,13 +3,14 @@
 
 use super::sums::for_chunks;
 use crate::backend::{
-    DIA_SECTION, Grid, GridMatrix, Host, LEAST_LEFT, NEIGHBOURS, Neighbours, check_weights, first_place,
-    grid_values, interpolated as interpolated_neighbours, is_no_entry, no_entry, weight_number,
+    DIA_SECTION, Grid, GridMatrix, Host, LEAST_LEFT, NEIGHBOURS, Neighbours, bits_of, check_weights,
+    first_place, grid_values, interpolated as interpolated_neighbours, is_no_entry, no_entry, weight_number,
 };
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Sections that one task takes.
@@ -18,21 +19,16 @@ const SECTIONS: usize = 16;
 /// Boxes along x whose points' values are summed up side by side.
 const BLOCK: usize = 64;
 
-/// The bits of the axes along which a step is not zero, and of those along which it goes down.
-fn bits_of(step: [i64; 3]) -> (usize, usize) {
-    let bits = |of: fn(i64) -> bool| (0..3).map(|axis| usize::from(of(step[axis])) << axis).sum();
-    (bits(|d| d != 0), bits(|d| d < 0))
-}
-
 fn moved(place: [usize; 3], bits: usize) -> [usize; 3] {
     [0, 1, 2].map(|axis| place[axis] + (bits >> axis & 1))
 }
 
-/// The weights of the point of a box that is odd along `odd`, one for each corner; `bad` where its row has an entry
-/// that leads out of the grid, or is infinite or NaN.
+/// The weights of the point of a box that is odd along `odd`, one for each corner. `away`: neighbours, each with the
+/// axes along which it lies away, and downwards. `bad`: true where the point's row has an entry that leads out of the
+/// grid, or is infinite or NaN.
 fn weights_of<T: Scalar>(
     a: &GridMatrix<'_, T, Host>,
-    away: &[[i64; 3]],
+    away: &[([i64; 3], (usize, usize))],
     weights: &[T],
     (place, odd): ([usize; 3], usize),
     bad: &AtomicBool,
@@ -45,17 +41,18 @@ fn weights_of<T: Scalar>(
     }
     let first = first_place(grid.number(point), away.len());
     let (mut left, mut others) = (T::Real::zero(), T::Real::zero());
-    for (k, &by) in away.iter().enumerate() {
+    // All neighbours are there, if there are any along z.
+    let inner = (0..3).all(|axis| point[axis] > 0 && point[axis] + 1 < grid.sizes[axis]);
+    for (k, &(by, (all, down))) in away.iter().enumerate() {
         let value = a.values[first + k * DIA_SECTION];
         if value == T::zero() || is_no_entry(value) {
             continue;
         }
-        if !value.is_finite() || grid.neighbour(point, by).is_none() {
+        if !value.is_finite() || (!inner && grid.neighbour(point, by).is_none()) {
             bad.store(true, Ordering::Relaxed);
             continue;
         }
         // Along which of its odd axes the neighbour lies, and upwards.
-        let (all, down) = bits_of(by);
         let (across, up) = (all & odd, all & !down & odd);
         if across == 0 {
             left += value.re();
@@ -89,7 +86,8 @@ pub(super) fn weights<T: Scalar>(
     check_weights(a.grid, weights.len())?;
     let coarse = a.grid.coarser();
     let (boxes, line) = (coarse.points(), coarse.sizes[0]);
-    let (away, bad) = (a.neighbours.iter().collect::<Vec<_>>(), AtomicBool::new(false));
+    let away: Vec<_> = a.neighbours.iter().map(|by| (by, bits_of(by))).collect();
+    let bad = AtomicBool::new(false);
     let kinds = if a.grid.sizes[2] > 1 { 8 } else { 4 };
     // Points between two come before those that need their weights.
     for odd in (0..=3).flat_map(|axes| (0..kinds).filter(move |odd: &usize| odd.count_ones() == axes)) {
@@ -123,24 +121,125 @@ struct Parent {
     /// From the row's point of the next level, and the number of the entry.
     by: [i64; 3],
     entry: usize,
-    /// The number of the weight there, of the box so far from the row's; none where it is one.
-    weight: Option<(usize, [i64; 3])>,
+    /// The number of the weight there, and how far its box is behind the row's; none where it is one.
+    weight: Option<(usize, i64)>,
 }
 
 /// Those of the point so far from one of the next level, by the entry that leads from there along `by`.
-fn parents(from: [i64; 3], by: [i64; 3], to: Neighbours) -> Vec<Parent> {
+fn parents(coarse: Grid, from: [i64; 3], by: [i64; 3], to: Neighbours) -> Vec<Parent> {
     let end = [0, 1, 2].map(|axis| from[axis] + by[axis]);
-    let all = Neighbours::ALL.iter().filter_map(|coarse| {
-        let offset = [0, 1, 2].map(|axis| end[axis] - 2 * coarse[axis]);
+    let all = Neighbours::ALL.iter().filter_map(|parent| {
+        let offset = [0, 1, 2].map(|axis| end[axis] - 2 * parent[axis]);
         if offset.iter().any(|d| d.abs() > 1) {
             return None;
         }
         let (odd, back) = bits_of(offset);
-        let of_box = [0, 1, 2].map(|axis| coarse[axis] - (back >> axis & 1) as i64);
-        let weight = (odd != 0).then(|| (weight_number(odd, back), of_box));
-        Some(Parent { by: coarse, entry: to.number(coarse)?, weight })
+        let of_box = [0, 1, 2].map(|axis| parent[axis] - (back >> axis & 1) as i64);
+        let weight = (odd != 0).then(|| (weight_number(odd, back), coarse.distance(of_box)));
+        Some(Parent { by: parent, entry: to.number(parent)?, weight })
     });
     all.collect()
+}
+
+/// Of so many rows in a line: those whose point is one of `size` along x, if it is `start` for the first row and `step`
+/// more for each.
+fn lanes(start: i64, step: i64, size: usize, rows: usize) -> Range<usize> {
+    let before = |bound: i64| (bound - start + step - 1).div_euclid(step).clamp(0, rows as i64) as usize;
+    before(0)..before(size as i64)
+}
+
+/// Values of rows that lie side by side, for each entry that they may have.
+type Rows<T> = [[T; BLOCK]; NEIGHBOURS];
+
+/// What P^H A P is computed from.
+struct Product<'a, T: Scalar> {
+    a: GridMatrix<'a, T, Host>,
+    weights: &'a [T],
+    coarse: Grid,
+    away: Vec<[i64; 3]>,
+    /// For each point that has a weight for a row's, those with one y together, and each of its entries: where it leads.
+    table: Vec<([i64; 3], Vec<Vec<Parent>>)>,
+}
+
+impl<T: Scalar> Product<'_, T> {
+    /// The entries of `rows` rows from `first` on, which lie in a line.
+    fn rows(&self, first: usize, rows: usize, all: &mut Rows<T>) {
+        let Self { a: GridMatrix { grid, neighbours, values }, weights, coarse, .. } = *self;
+        let (place, boxes) = (coarse.place(first).map(|at| at as i64), coarse.points());
+        let has = |grid: Grid, place: [i64; 3]| {
+            (1..3).all(|axis| (0..grid.sizes[axis] as i64).contains(&place[axis]))
+        };
+        let added = |to: [i64; 3], by: [i64; 3]| [0, 1, 2].map(|axis| to[axis] + by[axis]);
+        // Sums over the points with one y, and of these.
+        let mut sums = [[T::zero(); BLOCK]; NEIGHBOURS];
+        all.iter_mut().for_each(|all| all.fill(T::zero()));
+        let (mut here, mut of_row) = ([T::one(); BLOCK], [T::zero(); BLOCK]);
+        for (number, (from, leads)) in self.table.iter().enumerate() {
+            if number > 0 && number % 9 == 0 {
+                take(&mut sums, all);
+            }
+            let point = added(place.map(|at| 2 * at), *from);
+            if !has(grid, point) {
+                continue;
+            }
+            let there = lanes(point[0], 2, grid.sizes[0], rows);
+            let (odd, back) = bits_of(*from);
+            if odd != 0 {
+                let of_box = [0, 1, 2].map(|axis| -((back >> axis & 1) as i64));
+                let start = (weight_number(odd, back) * boxes + first) as i64 + coarse.distance(of_box);
+                for lane in there.clone() {
+                    here[lane] = weights[(start + lane as i64) as usize].conj();
+                }
+            } else {
+                here.fill(T::one());
+            }
+            // The number of the first row's point, if there is one: of others it is two more each.
+            let start = grid.distance(point);
+            for ((k, &by), parents) in self.away.iter().enumerate().zip(leads) {
+                if !has(grid, added(point, by)) {
+                    continue;
+                }
+                let ends = lanes(point[0] + by[0], 2, grid.sizes[0], rows);
+                let inside = there.start.max(ends.start)..there.end.min(ends.end);
+                of_row[..rows].fill(T::zero());
+                for lane in inside.clone() {
+                    let row = (start + 2 * lane as i64) as usize;
+                    let value = values[first_place(row, neighbours.count()) + k * DIA_SECTION];
+                    of_row[lane] = if is_no_entry(value) { T::zero() } else { here[lane] * value };
+                }
+                for Parent { by, entry, weight } in parents {
+                    if !has(coarse, added(place, *by)) {
+                        continue;
+                    }
+                    let these = lanes(place[0] + by[0], 1, coarse.sizes[0], rows);
+                    let these = these.start.max(inside.start)..these.end.min(inside.end);
+                    if these.is_empty() {
+                        continue;
+                    }
+                    let sums = &mut sums[*entry][these.clone()];
+                    let pairs = sums.iter_mut().zip(&of_row[these.clone()]);
+                    match *weight {
+                        None => pairs.for_each(|(sum, &value)| *sum += value),
+                        Some((slot, behind)) => {
+                            let start = (slot * boxes + first + these.start) as i64 + behind;
+                            let weights = &weights[start as usize..][..these.len()];
+                            pairs.zip(weights).for_each(|((sum, &value), &weight)| *sum += value * weight);
+                        }
+                    }
+                }
+            }
+        }
+        take(&mut sums, all);
+    }
+}
+
+/// The sums are added to `all`, and begin anew.
+fn take<T: Scalar>(sums: &mut Rows<T>, all: &mut Rows<T>) {
+    for (all, sums) in all.iter_mut().zip(sums) {
+        for (all, sum) in all.iter_mut().zip(sums) {
+            *all += std::mem::replace(sum, T::zero());
+        }
+    }
 }
 
 /// See [`crate::backend::GridSteps::grid_interpolated`].
@@ -151,74 +250,31 @@ pub(super) fn interpolated<T: Scalar>(
 ) -> Result<()> {
     a.check()?;
     check_weights(a.grid, weights.len())?;
-    let GridMatrix { grid, neighbours, values: fine } = a;
-    let (coarse, to) = (grid.coarser(), interpolated_neighbours(grid));
+    let (coarse, to) = (a.grid.coarser(), interpolated_neighbours(a.grid));
     Error::check_dimension("values of the coarser matrix", grid_values(coarse, to), values.len())?;
-    let (boxes, count, entries) = (coarse.points(), neighbours.count(), to.count());
-    let away: Vec<[i64; 3]> = neighbours.iter().collect();
-    // For each point that has a weight for a row's, those with one y together, and each of its entries: where it leads.
-    let table: Vec<([i64; 3], Vec<Vec<Parent>>)> = Neighbours::ALL
-        .iter()
-        .map(|[x, z, y]| [x, y, z])
-        .map(|from| (from, away.iter().map(|&by| parents(from, by, to)).collect()))
-        .collect();
+    let (boxes, entries, line) = (coarse.points(), to.count(), coarse.sizes[0]);
+    let away: Vec<[i64; 3]> = a.neighbours.iter().collect();
+    let leads = |from| away.iter().map(|&by| parents(coarse, from, by, to)).collect();
+    let table = Neighbours::ALL.iter().map(|[x, z, y]| [x, y, z]).map(|from| (from, leads(from))).collect();
     let strides: Vec<i64> = to.iter().map(|by| coarse.distance(by)).collect();
+    let product = Product { a, weights, coarse, away: a.neighbours.iter().collect(), table };
     let task = SECTIONS * DIA_SECTION;
     values.par_chunks_mut(task * entries).enumerate().for_each(|(part, values)| {
         values.fill(no_entry());
-        for row in part * task..((part + 1) * task).min(boxes) {
-            let place = coarse.place(row);
-            // All around are there.
-            let inner = (0..3)
-                .all(|axis| coarse.sizes[axis] == 1 || (1..coarse.sizes[axis] - 1).contains(&place[axis]))
-                && grid.sizes[2] > 1;
-            // Sums over the points with one y, and of these.
-            let (mut sums, mut all) = ([T::zero(); NEIGHBOURS], [T::zero(); NEIGHBOURS]);
-            for (number_of_point, (from, leads)) in table.iter().enumerate() {
-                if number_of_point % 9 == 0 {
-                    all.iter_mut().zip(&sums).for_each(|(all, &sum)| *all += sum);
-                    sums = [T::zero(); NEIGHBOURS];
-                }
-                let Some(point) = grid.neighbour(place.map(|at| 2 * at), *from) else { continue };
-                let first = first_place(grid.number(point), count);
-                let (odd, back) = bits_of(*from);
-                let here = match odd {
-                    0 => T::one(),
-                    _ => {
-                        let of_box = coarse.number([0, 1, 2].map(|axis| place[axis] - (back >> axis & 1)));
-                        weights[weight_number(odd, back) * boxes + of_box].conj()
-                    }
-                };
-                for (k, parents) in leads.iter().enumerate() {
-                    let value = fine[first + k * DIA_SECTION];
-                    if value == T::zero() || is_no_entry(value) {
-                        continue;
-                    }
-                    if !inner && grid.neighbour(point, away[k]).is_none() {
-                        continue;
-                    }
-                    let value = here * value;
-                    for parent in parents {
-                        if !inner && coarse.neighbour(place, parent.by).is_none() {
-                            continue;
-                        }
-                        sums[parent.entry] += match parent.weight {
-                            None => value,
-                            Some((slot, of_box)) => {
-                                let there = (row as i64 + coarse.distance(of_box)) as usize;
-                                value * weights[slot * boxes + there]
-                            }
-                        };
+        let mut all = [[T::zero(); BLOCK]; NEIGHBOURS];
+        let (mut first, end) = (part * task, ((part + 1) * task).min(boxes));
+        while first < end {
+            let rows = BLOCK.min(line - first % line).min(end - first);
+            product.rows(first, rows, &mut all);
+            for (row, lane) in (first..first + rows).zip(0..) {
+                let at = first_place(row - part * task, entries);
+                for (k, stride) in strides.iter().enumerate() {
+                    if (0..boxes as i64).contains(&(row as i64 + stride)) {
+                        values[at + k * DIA_SECTION] = all[k][lane];
                     }
                 }
             }
-            all.iter_mut().zip(&sums).for_each(|(all, &sum)| *all += sum);
-            let at = first_place(row - part * task, entries);
-            for k in 0..entries {
-                if (0..boxes as i64).contains(&(row as i64 + strides[k])) {
-                    values[at + k * DIA_SECTION] = all[k];
-                }
-            }
+            first += rows;
         }
     });
     Ok(())

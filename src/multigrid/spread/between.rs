@@ -19,7 +19,7 @@ use super::Build;
 use super::planes::{Planes, Slab, Wider};
 use super::rows::numbers;
 use crate::backend::{
-    Communicator, Grid, GridMatrix, Op, grid_values, grid_weights, interpolated, weight_number,
+    Communicator, Grid, GridMatrix, Op, bits_of, grid_values, grid_weights, interpolated, weight_number,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, Dia};
@@ -109,12 +109,6 @@ fn chosen<S: Scalar, B: MultigridBackend>(
     Ok(all)
 }
 
-/// The bits of the axes along which a step is not zero, and of those along which it goes down.
-fn bits_of(step: [i64; 3]) -> [usize; 2] {
-    let bits = |of: fn(i64) -> bool| (0..3).map(|axis| usize::from(of(step[axis])) << axis).sum();
-    [bits(|d| d != 0), bits(|d| d < 0)]
-}
-
 /// A plane's rows, if any, that have entries in columns of another part, by the row's number among this part's.
 fn edge_of<S: Scalar>(
     columns: usize,
@@ -164,7 +158,7 @@ fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &
         let around = (-1..=1).flat_map(|y| (-1..=1).map(move |x| [x, y, 0]));
         let entry = |by: [i64; 3]| {
             let from = plane.neighbour(at.map(|at| 2 * at), by)?;
-            let [odd, back] = bits_of(by);
+            let (odd, back) = bits_of(by);
             let of_box = [0, 1, 2].map(|axis| at[axis] - (back >> axis & 1));
             let number = weight_number(odd | across, back | across);
             let weight = weights[number * boxes.points() + boxes.number(of_box)];
