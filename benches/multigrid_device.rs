@@ -57,7 +57,9 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
         if m.facts().grid { ", grids" } else { "" },
     );
     drop((a, m, cg));
-    for (preconditioner, what) in [("auto", "auto"), ("jacobi", "jacobi")] {
+    // An order of the unknowns is part of a build, and its kernels are loaded by then as those of multigrid are.
+    graph::ordering_on(cuda, &device)?;
+    for (preconditioner, what) in [("auto", "auto"), ("amg", "amg"), ("jacobi", "jacobi")] {
         let preconditioner: PreconditionerChoice = preconditioner.parse()?;
         let builder = Solver::<f64>::builder().method(Method::Auto).preconditioner(preconditioner);
         let (build, solve, report) = built_and_solved(cuda, &builder, &device, (&b, &mut x))?;

@@ -220,7 +220,9 @@ fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() 
             // at each rank's first row.
             let loose = matches!(method, "gmres" | "bicgstab") || preconditioner == "block-jacobi:4";
             let slack = if loose { 8 + alone / 4 } else { 3 };
-            assert!((iterations - alone).abs() <= slack, "{all:?}: {iterations}, alone {alone}");
+            // One process keeps a constant stencil as boxes; ranks interpolate between points, and need fewer.
+            let fewest = if preconditioner == "amg" { alone / 2 } else { alone - slack };
+            assert!((fewest..=alone + slack).contains(&iterations), "{all:?}: {iterations}, alone {alone}");
             assert_eq!(report["ranks"].as_array().unwrap().len().to_string(), ranks);
             assert_eq!(solve(matrix, &all).0, x, "{all:?}: other bits");
         }

@@ -75,12 +75,12 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), near_null: None, told }))
     }
 
-    /// Of the rows that each part has, with columns numbered as in the whole: one hierarchy of all parts where each
-    /// node has one unknown, else one of each part's own rows and columns, and nothing is told of it. `own` is the
-    /// block of these. `grids_only`: nothing where parts do not have whole planes of a grid.
+    /// Of the rows `here` of a matrix, which this part has, with columns numbered as in the whole: one hierarchy of all
+    /// parts where each node has one unknown, else one of each part's own rows and columns, and nothing is told of it.
+    /// `own` is the block of these. `grids_only`: nothing where parts do not have whole planes of a grid.
     pub(super) fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
-        (rows, own): (&Csr<T>, &Csr<T, B>),
+        (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
         parts: &[Range<usize>],
         (choice, method): (MultigridChoice, Method),
         grids_only: bool,
@@ -95,7 +95,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
             return Ok(Some(Self { told: String::new(), ..alone }));
         }
         let options = options_of(choice, method);
-        let made = Multigrid::spread_with(space, (rows, own), parts, &options, grids_only)?;
+        let made = Multigrid::spread_with(space, (a, here, own), parts, &options, grids_only)?;
         Ok(made.map(|m| {
             let told = format!("{}, of all parts together", told(&m, 1));
             Self { m: Box::new(m), near_null: None, told }

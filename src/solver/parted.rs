@@ -168,8 +168,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             return Ok(None);
         }
         let method = if hermitian { Method::Cg } else { Method::Gmres };
-        let local = local_rows(a, own_rows)?;
-        Levels::spread(&self.space, (&local, own), &self.parts, (Default::default(), method), true)
+        Levels::spread(&self.space, (a, own_rows, own), &self.parts, (Default::default(), method), true)
     }
 
     fn setup(
@@ -194,8 +193,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             Block::Diagonal(made) => return std::mem::replace(made, Ok(Setup::Identity)),
         };
         if let Name::Multigrid(choice) = name {
-            let local = local_rows(a, &rows)?;
-            let levels = Levels::spread(&self.space, (&local, own), &self.parts, (choice, method), false)?;
+            let levels = Levels::spread(&self.space, (a, &rows, own), &self.parts, (choice, method), false)?;
             return Ok(levels.map_or(Setup::Identity, Setup::Levels));
         }
         match Setup::new(backend, own, (method, name), None)? {
@@ -215,13 +213,13 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             return Ok(None);
         };
         let Some(local) = &self.rows else { return Ok(None) };
-        let own = &self.parts[self.space.communicator().part()];
+        let (here, own) = (0..local.rows(), &self.parts[self.space.communicator().part()]);
         let made = match self.curvature.filter(|_| method == Method::Cg) {
             Some(curvature) => Ok(Setup::NotPositiveDefinite(curvature)),
-            None => crate::spread::own_columns(local, &(0..local.rows()), own)
+            None => crate::spread::own_columns(local, &here, own)
                 .and_then(|own| own.into_backend(self.space.backend()))
                 .and_then(|own| {
-                    Levels::spread(&self.space, (local, &own), &self.parts, (choice, method), false)
+                    Levels::spread(&self.space, (local, &here, &own), &self.parts, (choice, method), false)
                 })
                 .map(|levels| levels.map_or(Setup::Identity, Setup::Levels)),
         };

@@ -68,15 +68,15 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Error::check_dimension("rows of this part", rows[part].len(), a.rows())?;
         Error::check_dimension("columns", rows.last().map_or(0, |rows| rows.end), a.columns())?;
         let own = own_columns(a, &(0..a.rows()), &rows[part])?.into_backend(space.backend())?;
-        let made = Self::spread_with(space, (a, &own), rows, options, false)?;
+        let made = Self::spread_with(space, (a, &(0..a.rows()), &own), rows, options, false)?;
         made.ok_or_else(|| Error::Unsupported("multigrid of these parts".into()))
     }
 
-    /// The same with the block of this part's rows and columns, which is there already. `grids_only`: nothing where the
+    /// The same of the rows `here` of a matrix, with the block of this part's columns, which is there already. `grids_only`: nothing where the
     /// matrix is on no grid of which parts have whole planes.
     pub(crate) fn spread_with<C: Communicator<B>>(
         space: &Space<B, C>,
-        (a, own): (&Csr<T>, &Csr<T, B>),
+        (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
         rows: &[Range<usize>],
         options: &MultigridOptions,
         grids_only: bool,
@@ -98,13 +98,13 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                 kept: None,
                 options,
                 facts,
-                own: Some(a.rows()),
+                own: Some(here.len()),
             }))
         };
         let gathered = gathered_rows(space, options);
         let large = rows.last().map_or(0, |rows| rows.end) > options.coarsest_rows;
         if options.boxes && large {
-            let edge = || Edge::of(a, &(0..a.rows()), &rows[communicator.part()]);
+            let edge = || Edge::of(a, here, &rows[communicator.part()]);
             if options.is_narrow::<T>() {
                 let Edge { rows: numbers, a: beside } = edge()?;
                 let edge = Edge { rows: numbers, a: beside.to_rounded(&Host)? };
@@ -118,10 +118,11 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if grids_only {
             return Ok(None);
         }
+        let a = a.window(&Host, here.clone())?;
         if space.count(!a.parts().values.iter().all(|value| value.is_finite()))? > 0 {
             return Err(Error::InvalidMatrix("an entry is infinite or NaN".into()));
         }
-        let finest = Rows { a: a.copied(&Host)?, parts: rows.to_vec() };
+        let finest = Rows { a, parts: rows.to_vec() };
         let levels = general::levels(space, finest, options, gathered)?;
         let near_null = whole_vector::<T::Real, B, C>(communicator, &levels.near_null)?;
         let facts = MultigridFacts { levels: levels.facts.clone(), grid: false };
