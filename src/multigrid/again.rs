@@ -7,7 +7,7 @@
 use super::cycle::{Coarsest, Cycle, Stored, Transfer};
 use super::setup::{OMEGA, Plan, conjugate_transpose};
 use super::strength::{damping, strong_couplings};
-use super::{LevelFacts, MultigridBackend, MultigridOptions};
+use super::{LevelFacts, MultigridBackend};
 use crate::backend::{
     Backend, CoarseningSteps, Conversions, CsrParts, CsrPattern, Offsets, RowShape, copied,
 };
@@ -79,7 +79,6 @@ impl<B: MultigridBackend> Kept<B> {
         backend: &B,
         a: &Csr<T, B>,
         plans: &[Plan<T, B>],
-        options: &MultigridOptions,
     ) -> Result<(Self, Vec<NewLevel<T, B>>)> {
         let (mut kept, mut new) = (Vec::with_capacity(plans.len()), Vec::<NewLevel<T, B>>::new());
         let mut before = None;
@@ -87,7 +86,7 @@ impl<B: MultigridBackend> Kept<B> {
             let before = before.replace(&plan.groups);
             let a = new.last().map_or(a, |level| &level.coarse);
             let (strong, prolongation) = if plan.smoothed {
-                let strong = strong_couplings(backend, a, &plan.nodes, options.strength)?;
+                let strong = strong_couplings(backend, a, &plan.nodes, plan.strength)?;
                 let pattern = strong.parts().pattern();
                 let smoothed = plan
                     .groups

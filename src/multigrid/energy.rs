@@ -16,12 +16,6 @@ use crate::parallel::{of_stretches, prelude::*};
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 
-/// Couplings are strong here from this part of the usual threshold on, so that aggregates become larger and a row
-/// reaches aggregates beyond its own. Tetrahedra of random points took 36 iterations with all of it, 34 with this, and
-/// 35 with half of that, with 2.3, 1.8 and 1.6 times the entries; without any threshold layers of thin elements take
-/// six times as many.
-pub(super) const WEAKER: f64 = 0.4;
-
 /// Strong couplings between a node and the farthest one whose aggregate is in its row.
 const STEPS: usize = 2;
 

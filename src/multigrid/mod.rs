@@ -407,7 +407,7 @@ fn take_over<T: Scalar, S: Scalar, B: MultigridBackend>(
     ),
 ) -> Result<()> {
     let Some(kept) = kept else {
-        let (known, new) = Kept::new(backend, a, plans, options)?;
+        let (known, new) = Kept::new(backend, a, plans)?;
         let levels = facts[..1].iter().copied().chain(again::facts(&new)).collect();
         *cycle = made(new)?;
         (*facts, *kept) = (levels, Some(known));

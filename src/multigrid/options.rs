@@ -36,7 +36,9 @@ pub enum Prolongation {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MultigridOptions {
-    /// A coupling is strong from this part of the smaller of the largest couplings of both its ends on.
+    /// A coupling is strong from this part of the smaller of the largest couplings of both its ends on; from 0.4 times
+    /// that part on where [`Smoothing::Auto`] would take blocks and may, each unknown is a node, and no near-null
+    /// vectors are given, and for [`Prolongation::LeastEnergy`].
     pub strength: f64,
     /// Unknowns of each node, which lie one behind the other: 3 for displacements in space.
     pub unknowns_a_node: usize,
