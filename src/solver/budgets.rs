@@ -57,23 +57,23 @@ pub(super) const LEVELS_FROM: usize = 10_000;
 /// Iterations of conjugate gradients on the host that take as long as setting multigrid up, about.
 const BEFORE_LEVELS: f64 = 100.0;
 
-/// Seconds that a device takes to set multigrid up and for an iteration of conjugate gradients: for any matrix, and for
-/// each unknown (H200, 2026-11-23: 10 ms and 9 us for 64^3 points, 31 ms and 100 us for 128^3, 31 ms and 93 us for a
-/// triangulation of 10^6 points, 190 ms and 346 us for 256^3).
-const DEVICE_SETUP: [f64; 2] = [8e-3, 1.7e-8];
+/// Seconds that a device takes to set multigrid up: for any matrix, and times the square root of the number of unknowns
+/// (10 ms for 64^3 points, 31 for 128^3, H200, 2026-11-23; 28 for a triangulation of 10^6 points, 66 for 256^3 and 113
+/// in random order, 2026-11-26).
+const DEVICE_SETUP: [f64; 2] = [6e-3, 1.6e-5];
+
+/// Seconds of an iteration of conjugate gradients there: for any matrix, and for each unknown (H200, 2026-11-23: 9 us
+/// for 64^3 points, 100 for 128^3, 93 for a triangulation of 10^6 points, 346 for 256^3).
 const DEVICE_ITERATION: [f64; 2] = [5e-6, 6e-11];
 
 /// How many times the setup's time conjugate gradients get on a device before multigrid is set up: many systems are
 /// solved by then, and a process that has just started takes twice as long for its first setup.
 const SETUPS: f64 = 2.0;
 
-fn seconds([fixed, each]: [f64; 2], n: usize) -> f64 {
-    fixed + each * n as f64
-}
-
 /// Seconds that a device takes to set multigrid up for so many unknowns.
 pub(super) fn device_setup(n: usize) -> f64 {
-    seconds(DEVICE_SETUP, n)
+    let [fixed, each] = DEVICE_SETUP;
+    fixed + each * (n as f64).sqrt()
 }
 
 /// Iterations of conjugate gradients before multigrid's turn.
@@ -81,5 +81,6 @@ pub(super) fn before_levels(n: usize, on_device: bool) -> f64 {
     if !on_device {
         return BEFORE_LEVELS;
     }
-    SETUPS * device_setup(n) / seconds(DEVICE_ITERATION, n)
+    let [fixed, each] = DEVICE_ITERATION;
+    SETUPS * device_setup(n) / (fixed + each * n as f64)
 }
