@@ -44,7 +44,7 @@ pub(super) const SMALL_ITERATIONS: f64 = 1000.0;
 /// such a matrix are slower.
 pub(super) const MEDIUM: usize = 500_000;
 
-/// Iterations that multigrid gets at most: it takes 5 to 40 where it suits, up to 160 where a mesh has flat elements,
+/// Iterations that multigrid gets at most: it takes 5 to 40 where it suits, more than 100 where a mesh has flat elements,
 /// and is judged on the way ([`super::trial`]). Where a factorisation may come behind it, that is sooner at its end than
 /// so many.
 pub(super) fn levels_iterations(n: usize) -> f64 {
