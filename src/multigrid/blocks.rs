@@ -32,7 +32,7 @@ const ADDED: f64 = 0.02;
 
 /// Steps of the power method for the largest eigenvalue, and what its result, which is a lower bound, is multiplied by.
 const POWERS: usize = 12;
-const ABOVE: f64 = 1.1;
+const ABOVE: f64 = 1.2;
 
 /// Different entries of the vector that the power method starts from.
 const STARTS: usize = 1 << 12;

@@ -182,8 +182,8 @@ fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
 }
 
 /// The levels from a matrix on a grid down; `above`: how many levels of boxes lie above, if any. None where couplings
-/// along one axis are much weaker than along another, where an entry leads out of the grid, or where values are infinite
-/// or NaN.
+/// along one axis are much weaker than along another, where an entry leads out of the grid, or where values are
+/// infinite or NaN.
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (mut grid, mut neighbours): (Grid, Neighbours),

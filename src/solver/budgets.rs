@@ -44,9 +44,9 @@ pub(super) const SMALL_ITERATIONS: f64 = 1000.0;
 /// such a matrix are slower.
 pub(super) const MEDIUM: usize = 500_000;
 
-/// Iterations that multigrid gets at most: it takes 5 to 40 where it suits, more than 100 where a mesh has flat elements,
-/// and is judged on the way ([`super::trial`]). Where a factorisation may come behind it, that is sooner at its end than
-/// so many.
+/// Iterations that multigrid gets at most: it takes 5 to 40 where it suits, more than 100 where a mesh has flat
+/// elements, and is judged on the way ([`super::trial`]). Where a factorisation may come behind it, that is sooner at
+/// its end than so many.
 pub(super) fn levels_iterations(n: usize) -> f64 {
     if n <= MEDIUM { 100.0 } else { 300.0 }
 }

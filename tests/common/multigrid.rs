@@ -279,7 +279,7 @@ pub fn real_matrices<B: Able>(backend: &B) {
     let elastic = folder.join("fem_bunny_elast.mtx.gz");
     if elastic.is_file() {
         let nodes = options().unknowns_a_node(3);
-        at_most(backend, 70, &read_csr(elastic).unwrap(), &nodes, "tetrahedra, elastic");
+        at_most(backend, 80, &read_csr(elastic).unwrap(), &nodes, "tetrahedra, elastic");
     }
 }
 
