@@ -175,7 +175,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
 }
 
 /// Whether smoothing is in blocks since the finest matrix asks for it.
-fn wants_blocks<T: Scalar, B: MultigridBackend>(
+pub(super) fn wants_blocks<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     options: &MultigridOptions,
