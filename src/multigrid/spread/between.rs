@@ -109,7 +109,7 @@ fn chosen<S: Scalar, B: MultigridBackend>(
     Ok(all)
 }
 
-/// A plane's rows, if any, that have entries in columns of another part, by the row's number among this part's.
+/// What `rows` of this part have in columns of other parts; `entries` tells it of each of these rows, counted from 0.
 fn edge_of<S: Scalar>(
     columns: usize,
     rows: Range<usize>,

@@ -72,8 +72,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         made.ok_or_else(|| Error::Unsupported("multigrid of these parts".into()))
     }
 
-    /// The same of the rows `here` of a matrix, with the block of this part's columns, which is there already. `grids_only`: nothing where the
-    /// matrix is on no grid of which parts have whole planes.
+    /// The same of the rows `here` of a matrix, with the block of this part's columns, which is there already.
+    /// `grids_only`: nothing where the matrix is on no grid of which parts have whole planes.
     pub(crate) fn spread_with<C: Communicator<B>>(
         space: &Space<B, C>,
         (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),

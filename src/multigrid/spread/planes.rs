@@ -25,10 +25,19 @@ pub(super) struct Planes {
     pub(super) counts: Vec<usize>,
 }
 
+/// The axis along which the planes of a grid lie one behind the other.
+fn axis_of(whole: Grid) -> usize {
+    if whole.sizes[2] > 1 { 2 } else { 1 }
+}
+
 impl Planes {
-    /// The axis along which planes lie one behind the other.
+    /// Those of the grids of all parts, which are this one together.
+    pub(super) fn of(whole: Grid, grids: &[Grid]) -> Self {
+        Self { whole, counts: grids.iter().map(|grid| grid.sizes[axis_of(whole)]).collect() }
+    }
+
     pub(super) fn axis(&self) -> usize {
-        if self.whole.sizes[2] > 1 { 2 } else { 1 }
+        axis_of(self.whole)
     }
 
     /// So many planes.

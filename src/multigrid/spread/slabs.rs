@@ -183,16 +183,14 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             return Ok(None);
         }
         let finest = finest?;
-        let whole = slabs.whole();
-        let axis = if whole.sizes[2] > 1 { 2 } else { 1 };
-        let planes = Planes { whole, counts: slabs.grids.iter().map(|grid| grid.sizes[axis]).collect() };
+        let planes = Planes::of(slabs.whole(), &slabs.grids);
+        let (grid, neighbours) = (slabs.grids[part], slabs.neighbours);
         // Boxes of stencils are set up in a fraction of the time on a CPU, as by one part alone.
-        let stencil = match found {
-            Some((grid, neighbours)) => backend.grid_stencil(own.parts(), grid, neighbours)?.is_some(),
-            None => false,
+        let stencils = || -> Result<bool> {
+            let here = backend.grid_stencil(own.parts(), grid, neighbours)?.is_some();
+            Ok(self.space.count(here)? == parts.len())
         };
-        let stencils = self.space.count(stencil)? == parts.len();
-        if self.options.real_eigenvalues && !stencils && planes.suit(gathered_rows) {
+        if self.options.real_eigenvalues && planes.suit(gathered_rows) && !stencils()? {
             let slab = Slab::finest(backend, (planes, neighbours), part, (finest, &slabs.edge))?;
             return self.between(slab, gathered_rows);
         }
