@@ -8,12 +8,12 @@ use crate::matrix::Csr;
 /// How often those who are left look for an aggregate among their neighbours'.
 const SWEEPS: usize = 3;
 
-/// There is no second pass among those who are left where they are so many hundredths of the nodes or more, and at least
-/// half of the couplings are strong. Where most couplings are strong a node can join any aggregate beside it: in space,
-/// where 37 of 100 are left and not 30 as in the plane, all levels have a fifth fewer entries so and conjugate
-/// gradients one iteration more at most. Where they are fewer they tell a direction, which small aggregates follow
-/// better: two fifths more iterations came of leaving the pass out on tetrahedra with coefficients over two decades
-/// (docs/multigrid.md).
+/// The first pass leaves some nodes out of all aggregates. Where these are so many hundredths of the nodes or more, and
+/// at least half of the couplings are strong, no second pass makes aggregates of them, and they join those beside them.
+/// In space the first pass leaves 37 of 100 nodes, in the plane 30. Without a second pass the levels of a grid in space
+/// have a fifth fewer entries, and conjugate gradients take one iteration more at most. Where fewer couplings are
+/// strong they tell a direction, which the small aggregates of a second pass follow better: without it tetrahedra with
+/// coefficients over two decades take two fifths more iterations (docs/multigrid.md).
 const MANY_LEFT: u64 = 36;
 
 /// The aggregate of each node; [`NO_GROUP`] for nodes without strong couplings, which smoothing alone solves.
@@ -25,9 +25,9 @@ pub(super) struct Aggregates<B: Backend> {
 
 impl<B: GroupingSteps> Aggregates<B> {
     /// Each member of an independent set at distance two with its neighbours is an aggregate. Among those who are left
-    /// (they have a neighbour in one) the same is done once more, where at least three come together, unless they are
-    /// [`MANY_LEFT`]. The others join the aggregate to which they are coupled most strongly, the smaller one of two
-    /// alike, and none that has twice the mean size already where there is another.
+    /// (they have a neighbour in one) the same is done once more, where at least three come together, unless as many
+    /// are left as [`MANY_LEFT`] says. The others join the aggregate to which they are coupled most strongly, the
+    /// smaller one of two alike, and none that has twice the mean size already where there is another.
     ///
     /// `graph` has the strong ones of so many `couplings` of the matrix, in both directions; without their number there
     /// is a second pass whatever is left. Counts alone decide, so that all backends decide alike.

@@ -102,7 +102,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
             let graph = strong_couplings(backend, a, &nodes, strength)?;
-            // Blocks between nodes of several unknowns are not counted; and with a lower threshold most are strong.
+            // The share of strong couplings tells nothing where a coupling is a block between nodes of several
+            // unknowns, or where a lower threshold makes most couplings strong.
             let counted = nodes.0.is_none() && weaker == 1.0;
             let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
             let aggregates = Aggregates::new(backend, &graph, couplings)?;
@@ -174,7 +175,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
     }
 }
 
-/// Whether smoothing is in blocks since the finest matrix asks for it.
+/// Whether the finest matrix has couplings so strong that smoothing takes blocks, unless a diagonal was asked for.
 pub(super) fn wants_blocks<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
