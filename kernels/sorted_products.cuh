@@ -7,15 +7,14 @@
 //
 // GROUP lanes take a row, EACH products a lane. First each entry of A's row writes down, in shared memory, where its
 // products' entries of B lie; then the lanes load these side by side. A key is a column with the number of its product
-// below it, so that no two keys are equal. Keys are sorted by a bitonic network that first mirrors, so that every
-// comparison puts the smaller key first; those within EACH neighbours stay in a lane's registers.
+// below it, so that no two keys are equal, and keys are sorted (sort_keys.cuh).
 //
-// Sources: Gustavson, ACM TOMS 4 (1978); Batcher, AFIPS 32 (1968); Dalton, Olson and Bell, ACM TOMS 41 (2015) (products
-// expanded and sorted within a row).
+// Sources: Gustavson, ACM TOMS 4 (1978); Dalton, Olson and Bell, ACM TOMS 41 (2015) (products expanded and sorted within
+// a row).
 //
 // Constants: OFFSET (of A and B), GROUP (lanes a row), EACH (products a lane; both powers of two), THREADS.
 #pragma once
-#include "common.cuh"
+#include "sort_keys.cuh"
 
 typedef OFFSET I;
 
@@ -34,58 +33,6 @@ constexpr u32 NUMBER_BITS = log2_of<ROOM>::value, NUMBERS = ROOM - 1;
 DEVICE u32 mask_of_row() {
     if (GROUP == 32) return ALL;
     return ((1u << (GROUP & 31)) - 1) << (lane_id() / GROUP * GROUP);
-}
-
-DEVICE void ascend(u32& low, u32& high) {
-    const u32 smaller = min(low, high);
-    high = max(low, high);
-    low = smaller;
-}
-
-// The last passes of a merge: keys that far from each other are compared, then half as far.
-DEVICE void merge_within_lane(u32 (&keys)[EACH], u32 farthest) {
-#pragma unroll
-    for (u32 by = EACH / 2; by; by /= 2)
-        if (by <= farthest)
-#pragma unroll
-            for (u32 i = 0; i < EACH; i++)
-                if (!(i & by)) ascend(keys[i], keys[i + by]);
-}
-
-// Sorts the keys of a row, of which a lane has EACH neighbours.
-DEVICE void sort_keys(u32 (&keys)[EACH], u32 mask) {
-    // Runs of SIZE keys are sorted already, and become runs of twice as many.
-#pragma unroll
-    for (u32 size = 1; size < EACH; size *= 2) {
-#pragma unroll
-        for (u32 start = 0; start < EACH; start += 2 * size)
-#pragma unroll
-            for (u32 i = 0; i < size; i++) ascend(keys[start + i], keys[start + 2 * size - 1 - i]);
-        merge_within_lane(keys, size / 2);
-    }
-    // The same of runs of so many lanes. These loops stay loops: unrolled, they would be most of the code.
-#pragma unroll 1
-    for (u32 lanes = 1; lanes < GROUP; lanes *= 2) {
-        const bool first = !(lane_id() & lanes);
-        u32 theirs[EACH];
-#pragma unroll
-        for (u32 i = 0; i < EACH; i++) theirs[i] = __shfl_xor_sync(mask, keys[i], 2 * lanes - 1);
-#pragma unroll
-        for (u32 i = 0; i < EACH; i++) {
-            const u32 other = theirs[EACH - 1 - i];
-            keys[i] = first ? min(keys[i], other) : max(keys[i], other);
-        }
-#pragma unroll 1
-        for (u32 by = lanes / 2; by; by /= 2) {
-            const bool lower = !(lane_id() & by);
-#pragma unroll
-            for (u32 i = 0; i < EACH; i++) {
-                const u32 other = __shfl_xor_sync(mask, keys[i], by);
-                keys[i] = lower ? min(keys[i], other) : max(keys[i], other);
-            }
-        }
-        merge_within_lane(keys, EACH / 2);
-    }
 }
 
 // Sum over the lanes of a row before this one; `all` becomes that of all of them.

@@ -22,23 +22,22 @@ mod kernel {
             b_offsets: &Slice<I>,
             a: u32,
             b: u32,
+            classes: &mut Slice<u32>,
+        );
+        fn length_classes(
+            rows: u64,
+            offsets: &Slice<J>,
+            sorted: u32,
+            a: u32,
+            b: u32,
             c: u32,
             d: u32,
             e: u32,
             classes: &mut Slice<u32>,
         );
-        fn length_classes(rows: u64, offsets: &Slice<J>, wide: u32, classes: &mut Slice<u32>);
-        fn product_lengths(
-            count: u64,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            lengths: &mut Slice<u32>,
-        );
         fn block_lengths(
             count: u64,
+            listed: u32,
             rows: &Slice<u32>,
             a_offsets: &Slice<I>,
             a_columns: &Slice<u32>,
@@ -79,9 +78,23 @@ mod kernel {
         );
     }
     kernels! {
+        "spgemm_lengths.cu", types(I: Offset as OFFSET);
+        fn product_lengths(
+            count: u64,
+            listed: u32,
+            rows: &Slice<u32>,
+            a_offsets: &Slice<I>,
+            a_columns: &Slice<u32>,
+            b_offsets: &Slice<I>,
+            b_columns: &Slice<u32>,
+            lengths: &mut Slice<u32>,
+        );
+    }
+    kernels! {
         "spgemm_rows.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
         fn product_rows(
             count: u64,
+            listed: u32,
             rows: &Slice<u32>,
             a_offsets: &Slice<I>,
             a_columns: &Slice<u32>,
@@ -90,6 +103,8 @@ mod kernel {
             b_columns: &Slice<u32>,
             b_values: &Slice<T>,
             offsets: &Slice<J>,
+            known: u32,
+            pattern: &Slice<u32>,
             columns: &mut Slice<u32>,
             values: &mut Slice<T>,
         );
@@ -118,19 +133,6 @@ mod kernel {
     }
     kernels! {
         "spgemm_values.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
-        fn product_values(
-            count: u64,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            a_values: &Slice<T>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            b_values: &Slice<T>,
-            offsets: &Slice<J>,
-            columns: &Slice<u32>,
-            values: &mut Slice<T>,
-        );
         fn long_values(
             count: u64,
             rows: &Slice<u32>,
@@ -172,12 +174,13 @@ mod kernel {
     }
 }
 
-/// Classes of rows by their products: none, five whose products are sorted, those of a warp, of a block, and longer
-/// ones.
-const CLASSES: usize = 9;
-const OF_WARP: usize = 6;
-const OF_BLOCK: usize = 7;
-const LONG: usize = 8;
+/// Classes of rows by their products: none, those of `tuning::SORTED_CLASSES`, more, and so many that they are long.
+const MANY_PRODUCTS: usize = 3;
+const LONG_PRODUCTS: usize = 4;
+/// The class of rows of C that are longer than those of `tuning::LENGTHS_OF_CLASSES`.
+const LONG_ROW: usize = 6;
+/// Classes of either kind.
+const CLASSES: usize = LONG_ROW + 1;
 
 /// Rows of a class that are fewer than this part of those of the next join these.
 const FEW: usize = 4;
@@ -191,16 +194,24 @@ struct Dealt {
 }
 
 /// Rows of a class.
+#[derive(Clone, Copy)]
 struct Rows<'a> {
     count: usize,
     /// None where they are all rows.
     listed: Option<&'a Slice<u32>>,
 }
 
+impl Rows<'_> {
+    /// How many they are, whether they are listed, and the list, in the place of which anything may stand.
+    fn parts<'b>(&'b self, none: &'b Slice<u32>) -> (u64, u32, &'b Slice<u32>) {
+        (self.count as u64, u32::from(self.listed.is_some()), self.listed.unwrap_or(Cuda::part(none, 0..0)))
+    }
+}
+
 impl Dealt {
-    /// From the class of each row; `sorted` tells whether classes are those of products, of which the first may join.
-    /// Reads the counts of classes back.
-    fn new(cuda: Cuda, classes: &Slice<u32>, sorted: bool) -> Result<Self> {
+    /// From the class of each row, of which those from 1 to before `long` may join the next. Rows of class 0 take no
+    /// part, and have no products where they are `empty`. Reads the counts of classes back.
+    fn new(cuda: Cuda, classes: &Slice<u32>, long: usize, empty: bool) -> Result<Self> {
         let mut counts = cuda.zeros::<u32>(CLASSES)?;
         cuda.histogram(classes, &mut counts)?;
         let counts = cuda.download(&counts)?;
@@ -210,12 +221,8 @@ impl Dealt {
             places[class] = start..behind;
             start = behind;
         }
-        if !sorted {
-            let order = cuda.longest_first(classes, classes.len().max(1), CLASSES as u32 - 1)?;
-            return Ok(Self { order: Some(order), places });
-        }
         let mut before = 1;
-        for class in 2..OF_WARP {
+        for class in 2..long {
             let (fewer, more) = (places[before].clone(), places[class].clone());
             if FEW * fewer.len() <= more.len() {
                 places[class] = more.start..fewer.end;
@@ -223,8 +230,8 @@ impl Dealt {
             }
             before = if more.is_empty() { before } else { class };
         }
-        let all =
-            places[1..OF_WARP].iter_mut().find(|place| place.len() + counts[0] as usize == classes.len());
+        let empty = if empty { counts[0] as usize } else { 0 };
+        let all = places[1..long].iter_mut().find(|place| place.len() + empty == classes.len());
         if let Some(all) = all {
             *all = 0..classes.len();
             return Ok(Self { order: None, places });
@@ -242,28 +249,29 @@ impl Dealt {
     ) -> Result<(Self, DeviceVec<u32>)> {
         let mut classes = cuda.buffer::<u32>(rows)?;
         let (shape, count) = (tuning::node_lanes(cuda.0.chip, rows), rows as u64);
-        let [s, t, u, v, w] = tuning::most_sorted(columns);
-        kernel::product_classes::<I, u32>(cuda, shape, count, a.0, a.1, b, s, t, u, v, w, &mut classes)?;
-        Ok((Self::new(cuda, &classes, true)?, classes))
+        let [s, t] = tuning::most_sorted(columns);
+        kernel::product_classes::<I, u32>(cuda, shape, count, a.0, a.1, b, s, t, &mut classes)?;
+        Ok((Self::new(cuda, &classes, LONG_PRODUCTS, true)?, classes))
     }
 
-    /// Of rows whose products are not sorted, by the number of their entries in C: in class 1 fewer than `wide`, in
-    /// class 2 the others. None where all are sorted.
+    /// Of rows whose products are not sorted, by the number of their entries in C. None where all are sorted.
     fn of_lengths(
         &self,
         cuda: Cuda,
         mut classes: DeviceVec<u32>,
         offsets: OffsetsRef<'_, Cuda>,
-        wide: u32,
     ) -> Result<Option<Self>> {
-        if self.places[OF_WARP..].iter().all(Range::is_empty) {
+        if self.places[MANY_PRODUCTS..].iter().all(Range::is_empty) {
             return Ok(None);
         }
         let (shape, rows) = (tuning::row_threads(cuda.0.chip, classes.len()), classes.len() as u64);
+        // Classes with few rows have joined the next.
+        let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0) as u32;
+        let [a, b, c, d, e] = tuning::LENGTHS_OF_CLASSES;
         with_offsets!(offsets, offsets => {
-            kernel::length_classes::<u32, _>(cuda, shape, rows, offsets, wide, &mut classes)?;
+            kernel::length_classes::<u32, _>(cuda, shape, rows, offsets, sorted, a, b, c, d, e, &mut classes)?;
         });
-        Self::new(cuda, &classes, false).map(Some)
+        Self::new(cuda, &classes, LONG_ROW, false).map(Some)
     }
 
     /// The rows of a class and their number, where they are listed.
@@ -340,15 +348,14 @@ fn lengths<V: Scalar, I: Offset>(
     let (chip, mut lengths) = (cuda.0.chip, cuda.zeros::<u32>(a.rows + 1)?);
     for class in tuning::SORTED_CLASSES {
         let Some(rows) = dealt.rows(class as usize) else { continue };
-        let (count, listed) = (rows.count as u64, u32::from(rows.listed.is_some()));
+        let (count, listed, list) = rows.parts(a.indices);
         let shape = tuning::sorted_rows(chip, class, rows.count);
-        let rows = rows.listed.unwrap_or(Cuda::part(a.indices, 0..0));
         kernel::sorted_lengths(
             cuda,
             shape,
             count,
             listed,
-            rows,
+            list,
             of_a,
             a.indices,
             of_b,
@@ -356,27 +363,28 @@ fn lengths<V: Scalar, I: Offset>(
             &mut lengths,
         )?;
     }
-    if let Some((rows, count)) = dealt.listed(OF_WARP) {
-        let shape = tuning::product_lengths(chip, rows.len());
-        kernel::product_lengths::<_, u32>(
+    if let Some(rows) = dealt.rows(MANY_PRODUCTS) {
+        let (count, listed, list) = rows.parts(a.indices);
+        let shape = tuning::product_lengths(chip, mean_length(b), rows.count);
+        kernel::product_lengths(
             cuda,
             shape,
             count,
-            rows,
+            listed,
+            list,
             of_a,
             a.indices,
             of_b,
             b.indices,
             &mut lengths,
         )?;
-    }
-    if let Some((rows, count)) = dealt.listed(OF_BLOCK) {
-        let shape = tuning::block_of_rows(chip, rows.len());
+        let shape = tuning::block_lengths(chip, rows.count);
         kernel::block_lengths::<_, u32>(
             cuda,
             shape,
             count,
-            rows,
+            listed,
+            list,
             of_a,
             a.indices,
             of_b,
@@ -384,7 +392,7 @@ fn lengths<V: Scalar, I: Offset>(
             &mut lengths,
         )?;
     }
-    if let Some((rows, count)) = dealt.listed(LONG) {
+    if let Some((rows, count)) = dealt.listed(LONG_PRODUCTS) {
         let shape = tuning::block_of_rows(chip, rows.len());
         kernel::long_lengths::<_, u32>(
             cuda,
@@ -401,32 +409,80 @@ fn lengths<V: Scalar, I: Offset>(
     Ok(lengths)
 }
 
-/// Columns and values of the rows of C whose products are sorted; values alone without columns.
-fn sorted<V: Scalar, I: Offset>(
+/// Entries of a row of a matrix in the mean.
+fn mean_length<V: Scalar>(a: &CsrParts<'_, V, Cuda>) -> usize {
+    (a.indices.len() + a.rows / 2) / a.rows.max(1)
+}
+
+/// The columns of C.
+enum Columns<'a> {
+    /// They are known.
+    Known(&'a Slice<u32>),
+    /// They are to be found.
+    New(&'a mut Slice<u32>),
+}
+
+impl Columns<'_> {
+    /// For a kernel: whether they are known, those that are, and where new ones go; `none` stands for what is not there.
+    fn parts<'b>(
+        &'b mut self,
+        none: &'b mut Slice<u32>,
+        known: &'b Slice<u32>,
+    ) -> (u32, &'b Slice<u32>, &'b mut Slice<u32>) {
+        match self {
+            Self::Known(columns) => (1, columns, none),
+            Self::New(columns) => (0, Cuda::part(known, 0..0), columns),
+        }
+    }
+}
+
+/// Values of C, and its columns unless they are known.
+fn rows_of_product<V: Scalar, I: Offset>(
     cuda: Cuda,
-    dealt: &Dealt,
+    (dealt, classes): (Dealt, DeviceVec<u32>),
     (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
     (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
     offsets: OffsetsRef<'_, Cuda>,
-    mut columns: Option<&mut Slice<u32>>,
+    mut columns: Columns<'_>,
     values: &mut Slice<V>,
 ) -> Result<()> {
-    let mut none = cuda.buffer(0)?;
-    let with_columns = u32::from(columns.is_some());
-    for class in tuning::SORTED_CLASSES {
-        let Some(rows) = dealt.rows(class as usize) else { continue };
-        let (count, listed) = (rows.count as u64, u32::from(rows.listed.is_some()));
-        let shape = tuning::sorted_rows(cuda.0.chip, class, rows.count);
-        let rows = rows.listed.unwrap_or(Cuda::part(a.indices, 0..0));
-        let columns = columns.as_deref_mut().unwrap_or(&mut none);
-        with_offsets!(offsets, to => {
+    let (chip, mut none) = (cuda.0.chip, cuda.buffer(0)?);
+    with_offsets!(offsets, to => {
+        for class in tuning::SORTED_CLASSES {
+            let Some(rows) = dealt.rows(class as usize) else { continue };
+            let (count, listed, list) = rows.parts(a.indices);
+            let (known, _, new) = columns.parts(&mut none, a.indices);
             kernel::sorted_rows(
-                cuda, shape, count, listed, rows, of_a, a.indices, a.values, of_b, b.indices, b.values, to,
-                with_columns, columns, values,
+                cuda, tuning::sorted_rows(chip, class, rows.count), count, listed, list, of_a, a.indices, a.values,
+                of_b, b.indices, b.values, to, 1 - known, new, values,
             )?;
-        });
-    }
-    Ok(())
+        }
+        let Some(dealt) = dealt.of_lengths(cuda, classes, offsets)? else { return Ok(()) };
+        for (class, most) in (1..LONG_ROW).zip(tuning::LENGTHS_OF_CLASSES) {
+            let Some(rows) = dealt.rows(class) else { continue };
+            let (count, listed, list) = rows.parts(a.indices);
+            let (known, pattern, new) = columns.parts(&mut none, a.indices);
+            kernel::product_rows(
+                cuda, tuning::product_rows(chip, most, mean_length(b), rows.count), count, listed, list, of_a,
+                a.indices, a.values, of_b, b.indices, b.values, to, known, pattern, new, values,
+            )?;
+        }
+        let Some((rows, count)) = dealt.listed(LONG_ROW) else { return Ok(()) };
+        if let Columns::New(columns) = &mut columns {
+            kernel::long_columns(
+                cuda, tuning::block_of_rows(chip, rows.len()), count, rows, of_a, a.indices, of_b, b.indices, to,
+                columns,
+            )?;
+        }
+        let columns = match &columns {
+            Columns::Known(columns) => columns,
+            Columns::New(columns) => &**columns,
+        };
+        kernel::long_values(
+            cuda, tuning::long_values(chip, rows.len()), count, rows, of_a, a.indices, a.values, of_b, b.indices,
+            b.values, to, columns, values,
+        )
+    })
 }
 
 impl SparseProducts for Cuda {
@@ -436,36 +492,14 @@ impl SparseProducts for Cuda {
         b: CsrParts<'_, V, Self>,
     ) -> Result<CsrArrays<V, Self>> {
         check_columns(b.columns)?;
-        let (chip, size) = (self.0.chip, (a.rows, b.columns));
+        let size = (a.rows, b.columns);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
-                let (dealt, classes) = Dealt::of_products(*self, size, (of_a, a.indices), of_b)?;
-                let lengths = lengths(*self, &dealt, (of_a, &a), (of_b, &b))?;
-                let (offsets, entries) = offsets_of(self, &lengths)?;
-                drop(lengths);
+                let dealt = Dealt::of_products(*self, size, (of_a, a.indices), of_b)?;
+                let (a, b) = ((of_a, &a), (of_b, &b));
+                let (offsets, entries) = offsets_of(self, &lengths(*self, &dealt.0, a, b)?)?;
                 let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
-                let to = offsets.as_ref();
-                sorted(*self, &dealt, (of_a, &a), (of_b, &b), to, Some(&mut indices), &mut values)?;
-                let others = dealt.of_lengths(*self, classes, to, tuning::LONG_ROW)?;
-                let Some(dealt) = others else { return Ok((offsets, indices, values)) };
-                with_offsets!(to, to => {
-                    if let Some((rows, count)) = dealt.listed(1) {
-                        kernel::product_rows(
-                            *self, tuning::product_values(chip, rows.len()), count, rows, of_a, a.indices, a.values,
-                            of_b, b.indices, b.values, to, &mut indices, &mut values,
-                        )?;
-                    }
-                    if let Some((rows, count)) = dealt.listed(2) {
-                        kernel::long_columns(
-                            *self, tuning::block_of_rows(chip, rows.len()), count, rows, of_a, a.indices, of_b,
-                            b.indices, to, &mut indices,
-                        )?;
-                        kernel::long_values(
-                            *self, tuning::long_values(chip, rows.len()), count, rows, of_a, a.indices, a.values, of_b,
-                            b.indices, b.values, to, &indices, &mut values,
-                        )?;
-                    }
-                });
+                rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
                 Ok((offsets, indices, values))
             })
         })
@@ -478,26 +512,11 @@ impl SparseProducts for Cuda {
         c: CsrPattern<'_, Self>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (chip, size) = (self.0.chip, (a.rows, b.columns));
+        let size = (a.rows, b.columns);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
-                let (dealt, classes) = Dealt::of_products(*self, size, (of_a, a.indices), of_b)?;
-                sorted(*self, &dealt, (of_a, &a), (of_b, &b), c.offsets, None, values)?;
-                let others = dealt.of_lengths(*self, classes, c.offsets, tuning::LONG_VALUES)?;
-                let Some(dealt) = others else { return Ok(()) };
-                with_offsets!(c.offsets, offsets => {
-                    if let Some((rows, count)) = dealt.listed(1) {
-                        kernel::product_values(
-                            *self, tuning::product_values(chip, rows.len()), count, rows, of_a, a.indices, a.values,
-                            of_b, b.indices, b.values, offsets, c.indices, values,
-                        )?;
-                    }
-                    let Some((rows, count)) = dealt.listed(2) else { return Ok(()) };
-                    kernel::long_values(
-                        *self, tuning::long_values(chip, rows.len()), count, rows, of_a, a.indices, a.values, of_b,
-                        b.indices, b.values, offsets, c.indices, values,
-                    )
-                })
+                let dealt = Dealt::of_products(*self, size, (of_a, a.indices), of_b)?;
+                rows_of_product(*self, dealt, (of_a, &a), (of_b, &b), c.offsets, Columns::Known(c.indices), values)
             })
         })
     }

@@ -219,6 +219,8 @@ fn sparse_products(units: &mut Vec<Unit>) {
         units.extend(["spgemm.cu", "spgemm_long.cu"].map(|file| unit(file).class(tuning::ONE_CLASS)));
     }
     for offset in OFFSETS {
+        let unit = Unit::new("spgemm_lengths.cu").with("OFFSET", offset);
+        units.extend(tuning::LENGTH_UNITS.map(|class| unit.class(class)));
         let unit = Unit::new("spgemm_sorted_lengths.cu").with("OFFSET", offset);
         units.extend(tuning::SORTED_CLASSES.map(|class| unit.class(class)));
     }
@@ -237,7 +239,8 @@ fn sparse_products(units: &mut Vec<Unit>) {
         for (from, to) in [("u32", "u32"), ("u64", "u64")] {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", from).with("TARGET", to);
             units.extend(tuning::SORTED_CLASSES.map(|class| unit("spgemm_sorted.cu").class(class)));
-            let files = ["spgemm_rows.cu", "spgemm_values.cu", "spadd.cu", "coarsen.cu", "triangle.cu"];
+            units.extend(tuning::ROW_UNITS.map(|class| unit("spgemm_rows.cu").class(class)));
+            let files = ["spgemm_values.cu", "spadd.cu", "coarsen.cu", "triangle.cu"];
             units.extend(files.map(|file| unit(file).class(tuning::ONE_CLASS)));
         }
     }

@@ -60,8 +60,9 @@ pub(super) use sources::{
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
 };
 pub(super) use sparse::{
-    LONG_ROW, LONG_VALUES, ONE_CLASS, SORTED_CLASSES, block_of_rows, group_blocks, long_values, most_sorted,
-    node_lanes, product_lengths, product_values, row_entries, row_threads, sorted_rows,
+    LENGTH_UNITS, LENGTHS_OF_CLASSES, ONE_CLASS, ROW_UNITS, SORTED_CLASSES, block_lengths, block_of_rows,
+    group_blocks, long_values, most_sorted, node_lanes, product_lengths, product_rows, row_entries,
+    row_threads, sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
@@ -117,6 +118,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "coarsen.cu"
         | "spadd.cu"
         | "spgemm.cu"
+        | "spgemm_lengths.cu"
         | "spgemm_long.cu"
         | "spgemm_rows.cu"
         | "spgemm_sorted.cu"

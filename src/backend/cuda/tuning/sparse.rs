@@ -11,29 +11,44 @@ const VALUE_THREADS: u32 = 128;
 /// The class of units of which there is one.
 pub(in crate::backend::cuda) const ONE_CLASS: u32 = 1;
 /// Classes of rows whose products are sorted, by how many they are.
-pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 5] = [1, 2, 3, 4, 5];
-/// Lanes a row, products a lane and threads of a block of each. Larger rows would be longer in tables of hashes as
-/// well: 27 points times 27 points are 729 products.
-const SORTED: [(u32, u32, u32); 5] = [(4, 8, 128), (8, 8, 128), (32, 8, 128), (32, 16, 64), (32, 32, 64)];
+pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 2] = [1, 2];
+/// Lanes a row, products a lane and threads of a block of each. Larger rows take less time in tables of hashes (H200,
+/// 2026-11-26: R (A P) of 7 points 160^3, 480 products a row, 5.8 ms sorted and 2.1 so; A P, 25 products, 2.3 and 2.5).
+const SORTED: [(u32, u32, u32); 2] = [(4, 8, 128), (8, 8, 128)];
+
+/// What a kernel keeps a row in: lanes that share a table of hashes, its slots, and threads of a block.
+type Table = (u32, u32, u32);
+/// Tables for the lengths of rows, each for rows of B that are longer.
+const FOR_LENGTHS: [Table; 3] = [(8, 256, 128), (16, 512, 128), (32, 512, 128)];
+/// Tables for rows of a product. A row has half as many entries as its table has slots at most; where there are several
+/// with as many slots, each is for rows of B that are longer.
+const FOR_ROWS: [Table; 9] = [
+    (8, 64, 128),
+    (4, 128, 64),
+    (8, 128, 128),
+    (16, 128, 128),
+    (8, 256, 64),
+    (16, 256, 64),
+    (16, 512, 64),
+    (32, 512, 128),
+    (32, 2048, 32),
+];
+/// The classes of units with these tables.
+pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
+pub(in crate::backend::cuda) const ROW_UNITS: [u32; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+/// The most entries of a row of C of each class that has a table.
+pub(in crate::backend::cuda) const LENGTHS_OF_CLASSES: [u32; 5] = [32, 64, 128, 256, 1024];
 
 /// Lanes that take a node, or the products of a row, together.
 const NODE_LANES: u32 = 8;
 
 /// Warps of a block where each inverts a small dense matrix.
 const WARPS: u32 = 4;
-/// Lanes a row that is not sorted, and has not more products than the first number when its length is found, entries
-/// than the second when columns and values are, and than the third where columns are known. Tables have twice as many
-/// slots.
-const GROUP: u32 = 32;
-const PRODUCTS: u32 = 512;
-const ENTRIES: u32 = 256;
-const VALUES: u32 = 512;
 /// Slots of a block's table, and products of a row that it takes.
 const BLOCK_SLOTS: u32 = 8192;
 const OF_BLOCK: u32 = BLOCK_SLOTS / 2;
-/// Entries of a row of C from which on it is long.
-pub(in crate::backend::cuda) const LONG_ROW: u32 = ENTRIES + 1;
-pub(in crate::backend::cuda) const LONG_VALUES: u32 = VALUES + 1;
+/// Entries of a long row of C that a warp takes at a time.
+const PIECE: u32 = 512;
 /// Words of 32 columns of a window over a long row.
 const WORDS: u32 = 8192;
 /// Blocks that share the pieces of a long row.
@@ -48,29 +63,45 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         }
         "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
-        "spgemm_values.cu" => {
-            vec![("THREADS", VALUE_THREADS), ("GROUP", GROUP), ("ROOM", VALUES), ("PARTS", PARTS)]
-        }
-        "spgemm_rows.cu" => vec![("THREADS", VALUE_THREADS), ("GROUP", GROUP), ("SLOTS", 2 * ENTRIES)],
+        "spgemm_values.cu" => vec![("THREADS", VALUE_THREADS), ("ROOM", PIECE), ("PARTS", PARTS)],
         "spgemm_sorted.cu" | "spgemm_sorted_lengths.cu" => {
             let (group, each, threads) = SORTED[unit.size_class().saturating_sub(1) as usize];
             vec![("GROUP", group), ("EACH", each), ("THREADS", threads)]
         }
+        "spgemm_lengths.cu" => of_table(FOR_LENGTHS[unit.size_class().saturating_sub(1) as usize]),
+        "spgemm_rows.cu" => of_table(FOR_ROWS[unit.size_class().saturating_sub(1) as usize]),
         _ => vec![
             ("THREADS", THREADS),
-            ("GROUP", GROUP),
-            ("SLOTS", 2 * PRODUCTS),
             ("BLOCK_SLOTS", BLOCK_SLOTS),
-            ("LARGE", PRODUCTS + 1),
             ("LONG", OF_BLOCK + 1),
             ("CLASS_LANES", NODE_LANES),
         ],
     }
 }
 
+fn of_table((group, slots, threads): Table) -> Vec<(&'static str, u32)> {
+    vec![("GROUP", group), ("SLOTS", slots), ("THREADS", threads)]
+}
+
+/// Lanes for a row of B with so many entries in the mean. Fewer lanes than entries are better than more (H200,
+/// 2026-11-26: 0.88 and 1.08 ms with 8 and 16 lanes for 8.6 entries, 1.02 and 1.43 with 4 and 8 for 3.6).
+fn lanes(mean: usize) -> u32 {
+    match mean {
+        0..=6 => 4,
+        7..=14 => 8,
+        15..=40 => 16,
+        _ => 32,
+    }
+}
+
+/// Of some tables the one with so many lanes, or with the number next to it.
+fn with_lanes(tables: &[Table], lanes: u32) -> usize {
+    tables.iter().rposition(|table| table.0 <= lanes).unwrap_or(0)
+}
+
 /// The most products of a row of each class that is sorted, in a matrix of so many columns; 0 where a key of 32 bits
 /// has no room for the largest column and the number of a product.
-pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 5] {
+pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 2] {
     SORTED.map(|(group, each, _)| {
         let room = group * each;
         if columns as u64 >= 1 << (32 - room.trailing_zeros()) { 0 } else { room }
@@ -81,6 +112,28 @@ pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 5] {
 pub(in crate::backend::cuda) fn sorted_rows(chip: Chip, class: u32, rows: usize) -> Shape {
     let (group, _, threads) = SORTED[class as usize - 1];
     striding(chip, rows, group, threads).class(class)
+}
+
+/// The lanes of a table for each of so many rows whose lengths are sought, where rows of B have `mean` entries.
+pub(in crate::backend::cuda) fn product_lengths(chip: Chip, mean: usize, rows: usize) -> Shape {
+    let place = with_lanes(&FOR_LENGTHS, lanes(mean));
+    let (group, _, threads) = FOR_LENGTHS[place];
+    striding(chip, rows, group, threads).class(LENGTH_UNITS[place])
+}
+
+/// The same for the columns and values of rows of C that have at most so many entries, or values alone.
+pub(in crate::backend::cuda) fn product_rows(chip: Chip, most: u32, mean: usize, rows: usize) -> Shape {
+    let fits = |table: &Table| table.1 == 2 * most;
+    let first = FOR_ROWS.iter().position(fits).expect("there is a table for each class");
+    let count = FOR_ROWS.iter().filter(|&table| fits(table)).count();
+    let place = first + with_lanes(&FOR_ROWS[first..first + count], lanes(mean));
+    let (group, _, threads) = FOR_ROWS[place];
+    striding(chip, rows, group, threads).class(ROW_UNITS[place])
+}
+
+/// Blocks that look for rows whose length is unknown among so many, a thread a row.
+pub(in crate::backend::cuda) fn block_lengths(chip: Chip, rows: usize) -> Shape {
+    row_threads(chip, rows)
 }
 
 /// A thread a row.
@@ -102,16 +155,6 @@ pub(in crate::backend::cuda) fn row_entries(chip: Chip, rows: usize, entries: us
 /// A warp for each of so many small dense matrices.
 pub(in crate::backend::cuda) fn group_blocks(chip: Chip, blocks: usize) -> Shape {
     striding(chip, blocks, 32, 32 * WARPS).class(ONE_CLASS)
-}
-
-/// A warp for each of so many rows, for their lengths.
-pub(in crate::backend::cuda) fn product_lengths(chip: Chip, rows: usize) -> Shape {
-    striding(chip, rows, GROUP, THREADS).class(ONE_CLASS)
-}
-
-/// The same for their columns and values, or values alone.
-pub(in crate::backend::cuda) fn product_values(chip: Chip, rows: usize) -> Shape {
-    striding(chip, rows, GROUP, VALUE_THREADS).class(ONE_CLASS)
 }
 
 /// A block for each of so many rows.
