@@ -4,7 +4,7 @@
 //! nothing waits for the device between two levels.
 
 use super::{Backend, CsrParts, OffsetsRef, Primitives};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scalar::Element;
 
 /// Level of a vertex that no source reaches.
@@ -34,6 +34,26 @@ impl<B: Backend> Clone for GraphParts<'_, B> {
     }
 }
 impl<B: Backend> Copy for GraphParts<'_, B> {}
+
+impl<B: Backend> GraphParts<'_, B> {
+    /// Refuses what [`GraphSteps::number_grid`] can't take.
+    pub(crate) fn check_grid(
+        &self,
+        levels: [&B::Slice<u32>; 3],
+        sizes: [usize; 3],
+        new_to_old: &B::Slice<u32>,
+        old_to_new: &B::Slice<u32>,
+    ) -> Result<()> {
+        let points =
+            sizes.iter().try_fold(1_usize, |points, &size| points.checked_mul(size)).unwrap_or(usize::MAX);
+        Error::check_dimension("points of the grid", self.vertices, points)?;
+        for levels in levels {
+            Error::check_dimension("number of levels", self.vertices, B::len(levels))?;
+        }
+        Error::check_dimension("length of the numbering", self.vertices, B::len(new_to_old))?;
+        Error::check_dimension("length of the inverse numbering", self.vertices, B::len(old_to_new))
+    }
+}
 
 /// Some rows of an undirected graph, those of one of several parts: the neighbours of vertex `first + k` are
 /// `indices[offsets[k]..offsets[k + 1]]`.
@@ -294,6 +314,28 @@ pub trait GraphSteps: Primitives {
         offsets: OffsetsRef<'_, Self>,
         indices: &Self::Slice<u32>,
         degrees: &mut Self::Slice<u32>,
+    ) -> Result<bool>;
+
+    /// The vertices of a degree, ascending, on the host.
+    ///
+    /// # Errors
+    /// Without memory, or when the device fails.
+    fn of_degree(&self, graph: GraphParts<'_, Self>, degree: u32) -> Result<Vec<u32>>;
+
+    /// Numbers the points of a grid: the vertex at (x, y, z) gets x + X (y + Y z). `levels` are those of
+    /// [`GraphSteps::bfs`] from three corners: from (0, 0, 0), from its neighbour across y, (0, Y - 1, 0), and from that
+    /// across z; `sizes` are X, Y and Z. Returns whether each number is that of one vertex, and each edge joins points
+    /// that are neighbours along an axis; where that is not so, the arrays hold nothing of use.
+    ///
+    /// # Errors
+    /// On different lengths, or when the device fails.
+    fn number_grid(
+        &self,
+        graph: GraphParts<'_, Self>,
+        levels: [&Self::Slice<u32>; 3],
+        sizes: [usize; 3],
+        new_to_old: &mut Self::Slice<u32>,
+        old_to_new: &mut Self::Slice<u32>,
     ) -> Result<bool>;
 
     /// The bandwidth and the profile (see [`profile`](crate::graph::profile)) of the graph's pattern, where vertex v

@@ -20,6 +20,7 @@
 //! | `spread_order` | reverse Cuthill-McKee of such a graph |
 //! | `peripheral` | pseudo-peripheral vertices |
 //! | `cuthill_mckee` | reverse Cuthill-McKee |
+//! | `grid_order` | the order in which a graph is a grid, where it is one |
 //! | `benefit` | whether renumbering can pay, told before it is done |
 //! | `permutation`, `permute` | checked permutations, of vectors and (P A P^T) of matrices |
 //! | `colouring` | greedy colours and maximal independent sets |
@@ -33,6 +34,7 @@ mod benefit;
 mod colouring;
 mod cuthill_mckee;
 mod envelope;
+mod grid_order;
 mod levels;
 mod peripheral;
 mod permutation;
@@ -47,6 +49,7 @@ pub use cuthill_mckee::{
     Ordering, cuthill_mckee_order, ordering, ordering_on, reverse_cuthill_mckee, reverse_cuthill_mckee_on,
 };
 pub use envelope::{bandwidth, bandwidth_permuted, profile, profile_permuted};
+pub use grid_order::{GridOrder, grid_order, grid_order_on, grid_sizes, may_be_a_grid};
 pub use levels::{Components, Levels, bfs, bfs_from, bfs_on, connected_components, connected_components_on};
 pub use peripheral::{Criterion, PseudoPeripheral, pseudo_peripheral, pseudo_peripheral_on};
 pub use permutation::Permutation;

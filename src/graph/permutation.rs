@@ -103,6 +103,11 @@ impl<B: GraphSteps> Permutation<B> {
 }
 
 impl<B: Backend> Permutation<B> {
+    /// From both arrays, of which each is the inverse of the other.
+    pub(super) fn of_both(new_to_old: B::Vec<u32>, old_to_new: B::Vec<u32>) -> Self {
+        Self { new_to_old, old_to_new }
+    }
+
     /// How many numbers it renumbers.
     pub fn len(&self) -> usize {
         B::len(&*self.new_to_old)

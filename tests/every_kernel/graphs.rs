@@ -1,8 +1,8 @@
 //! Traversals, orders, components, colours.
 
 use crate::graph::{
-    check_levels, check_order, check_spread_levels, check_structure, clique, colours_of, graph, grid_edges,
-    matrix, permutations_of, random_edges, wide_offsets_of,
+    check_grid_numbers, check_grid_order, check_levels, check_order, check_spread_levels, check_structure,
+    clique, colours_of, graph, grid_edges, matrix, permutations_of, random_edges, wide_offsets_of,
 };
 use residua::graph::{Adjacency, cuthill_mckee_order};
 use residua::{Backend, Csr, Cuda, Host};
@@ -89,6 +89,13 @@ pub fn orders_of_components(b: &Cuda) {
 
 pub fn wide_orders(b: &Cuda) {
     each([star(), wide()], |name, a| check_order(b, name, a));
+}
+
+pub fn orders_of_grids(b: &Cuda) {
+    check_grid_numbers(b);
+    for (seed, sizes) in (0..).zip([[5, 4, 3], [9, 7, 1], [2, 3, 2]]) {
+        check_grid_order(b, sizes, seed);
+    }
 }
 
 pub fn permutations(b: &Cuda) {

@@ -62,7 +62,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 64] = [
+const GROUPS: [Group; 65] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -104,6 +104,7 @@ const GROUPS: [Group; 64] = [
     ("orders", graphs::orders),
     ("orders-components", graphs::orders_of_components),
     ("orders-wide", graphs::wide_orders),
+    ("orders-grids", graphs::orders_of_grids),
     ("permutations", graphs::permutations),
     ("structures", graphs::structures),
     ("colours", graphs::colours),

@@ -328,6 +328,12 @@ proptest! {
     }
 
     #[test]
+    fn grids_are_found_in_any_order(x in 2_usize..15, y in 2_usize..12, z in 1_usize..9, seed in any::<u32>()) {
+        cases::check_grid_order(&Host, [x, y, z], seed.into());
+        cases::check_grid_order(&Host, [z, x, y], seed.into());
+    }
+
+    #[test]
     fn permutations_compose_and_invert(keys in prop::collection::vec((any::<u32>(), any::<u32>()), 0..200)) {
         let n = keys.len();
         let sorted = |by: fn(&(u32, u32)) -> u32| {

@@ -71,7 +71,7 @@ pub fn catalogue() -> Vec<Unit> {
         }
     }
     conversions(&mut units);
-    for file in ["bfs_part.cu", "colour.cu", "components.cu", "pattern.cu"] {
+    for file in ["bfs_part.cu", "colour.cu", "components.cu", "grid_order.cu", "pattern.cu"] {
         units.extend(OFFSETS.map(|offset| Unit::new(file).with("OFFSET", offset)));
     }
     for cluster in tuning::CLUSTERS {

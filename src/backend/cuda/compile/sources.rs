@@ -45,6 +45,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "gather_sum.cu",
     "grid.cu",
     "grid_linear.cu",
+    "grid_order.cu",
     "hessenberg.cu",
     "histogram.cu",
     "incomplete.cu",

@@ -110,6 +110,32 @@ kernels! {
     );
 }
 kernels! {
+    "grid_order.cu", types(I: Offset as OFFSET);
+    fn grid_numbers(
+        n: u64,
+        first: &Slice<u32>,
+        across_y: &Slice<u32>,
+        across_z: &Slice<u32>,
+        sx: u32,
+        sy: u32,
+        sz: u32,
+        new_to_old: &mut Slice<u32>,
+        old_to_new: &mut Slice<u32>,
+        faults: &mut Slice<u32>,
+    );
+    fn grid_edges(
+        rows: u64,
+        offsets: &Slice<I>,
+        indices: &Slice<u32>,
+        sx: u32,
+        sy: u32,
+        sz: u32,
+        new_to_old: &Slice<u32>,
+        old_to_new: &Slice<u32>,
+        faults: &mut Slice<u32>,
+    );
+}
+kernels! {
     "permute.cu", types(V: Element as _, I: Offset as OFFSET);
     fn lengths(rows: u64, offsets: &Slice<I>, new_to_old: &Slice<u32>, lengths: &mut Slice<u32>);
     fn permute_rows(

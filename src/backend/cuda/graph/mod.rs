@@ -11,8 +11,8 @@ mod traversal;
 use super::Cuda;
 use super::slice::Slice;
 use crate::backend::{
-    CsrParts, FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OffsetsRef, OrderingPrice, Roots,
-    Sweep,
+    Backend, CsrParts, FirstSweeps, Frontier, GraphParts, GraphRows, GraphSteps, OffsetsRef, OrderingPrice,
+    Roots, Sweep,
 };
 use crate::error::{Error, Result};
 use crate::scalar::Element;
@@ -126,6 +126,22 @@ impl GraphSteps for Cuda {
         degrees: &mut Slice<u32>,
     ) -> Result<bool> {
         pattern::degrees(*self, offsets, indices, degrees)
+    }
+
+    fn of_degree(&self, graph: GraphParts<'_, Self>, degree: u32) -> Result<Vec<u32>> {
+        let (vertices, count) = orders::of_degree(*self, graph, None, degree)?;
+        self.download(vertices.part(0..count))
+    }
+
+    fn number_grid(
+        &self,
+        graph: GraphParts<'_, Self>,
+        levels: [&Slice<u32>; 3],
+        sizes: [usize; 3],
+        new_to_old: &mut Slice<u32>,
+        old_to_new: &mut Slice<u32>,
+    ) -> Result<bool> {
+        pattern::number_grid(*self, graph, levels, sizes, new_to_old, old_to_new)
     }
 
     fn envelope(&self, graph: GraphParts<'_, Self>, numbers: Option<&Slice<u32>>) -> Result<(usize, u64)> {

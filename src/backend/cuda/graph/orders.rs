@@ -143,7 +143,7 @@ fn hand_over(
 }
 
 /// Those of some vertices (or of all) that have this degree, in their order, and how many they are.
-fn of_degree(
+pub(super) fn of_degree(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
     vertices: Option<&Slice<u32>>,

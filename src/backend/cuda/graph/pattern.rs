@@ -24,6 +24,39 @@ pub(super) fn degrees(
     Ok(cuda.value(&asymmetry)? == 0)
 }
 
+pub(super) fn number_grid(
+    cuda: Cuda,
+    graph: GraphParts<'_, Cuda>,
+    [first, across_y, across_z]: [&Slice<u32>; 3],
+    sizes: [usize; 3],
+    new_to_old: &mut Slice<u32>,
+    old_to_new: &mut Slice<u32>,
+) -> Result<bool> {
+    graph.check_grid([first, across_y, across_z], sizes, new_to_old, old_to_new)?;
+    let (n, chip, [sx, sy, sz]) = (graph.vertices, cuda.0.chip, sizes.map(|size| size as u32));
+    let mut faults = cuda.zeros(1)?;
+    let shape = tuning::per_vertex(chip, n);
+    kernels::grid_numbers::<u32>(
+        cuda,
+        shape,
+        n as u64,
+        first,
+        across_y,
+        across_z,
+        sx,
+        sy,
+        sz,
+        new_to_old,
+        old_to_new,
+        &mut faults,
+    )?;
+    let shape = tuning::per_row(chip, n);
+    with_offsets!(graph.offsets, offsets => kernels::grid_edges(
+        cuda, shape, n as u64, offsets, graph.indices, sx, sy, sz, new_to_old, old_to_new, &mut faults,
+    ))?;
+    Ok(cuda.value(&faults)? == 0)
+}
+
 pub(super) fn envelope(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,

@@ -50,7 +50,7 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
             ("HELD", 8),
             ("NARROW", NARROW.min(unit.size_class().max(1) * NARROW_OF_BLOCK)),
         ],
-        "pattern.cu" | "components.cu" => vec![("THREADS", THREADS), ("LANES", LANES)],
+        "pattern.cu" | "components.cu" | "grid_order.cu" => vec![("THREADS", THREADS), ("LANES", LANES)],
         "permute.cu" => {
             vec![
                 ("THREADS", THREADS),

@@ -1,5 +1,6 @@
 //! Traversals on the CPU, one vertex of the queue at a time.
 
+mod grid;
 mod part;
 mod traversal;
 
@@ -30,7 +31,7 @@ impl GraphSteps for Host {
     fn bfs(&self, graph: GraphParts<'_, Self>, sources: &[u32], levels: &mut [u32]) -> Result<usize> {
         Error::check_dimension("number of levels", graph.vertices, levels.len())?;
         self.fill(UNREACHED, levels)?;
-        let mut queue = self.zeros(graph.vertices)?;
+        let mut queue = self.zeros(graph.vertices + 1)?;
         with_offsets!(graph.offsets, offsets => breadth_first(offsets, graph.indices, sources, levels, &mut queue))
     }
 
@@ -138,6 +139,23 @@ impl GraphSteps for Host {
     fn degrees(&self, offsets: OffsetsRef<'_, Self>, indices: &[u32], degrees: &mut [u32]) -> Result<bool> {
         Error::check_dimension("number of degrees", offsets.len() - 1, degrees.len())?;
         Ok(with_offsets!(offsets, offsets => scan(offsets, indices, degrees, false)))
+    }
+
+    fn of_degree(&self, graph: GraphParts<'_, Self>, degree: u32) -> Result<Vec<u32>> {
+        Ok((0..).zip(graph.degrees).filter(|&(_, &of)| of == degree).map(|(vertex, _)| vertex).collect())
+    }
+
+    fn number_grid(
+        &self,
+        graph: GraphParts<'_, Self>,
+        levels: [&[u32]; 3],
+        sizes: [usize; 3],
+        new_to_old: &mut [u32],
+        old_to_new: &mut [u32],
+    ) -> Result<bool> {
+        graph.check_grid(levels, sizes, new_to_old, old_to_new)?;
+        Ok(grid::number(levels, sizes, new_to_old, old_to_new)
+            && with_offsets!(graph.offsets, offsets => grid::joins_neighbours((graph, offsets), sizes, old_to_new)))
     }
 
     fn envelope(&self, graph: GraphParts<'_, Self>, numbers: Option<&[u32]>) -> Result<(usize, u64)> {

@@ -22,6 +22,7 @@ fn check_vertex(vertex: u32, vertices: usize) -> Result<()> {
     Err(Error::InvalidArgument(format!("vertex {vertex} of a graph with {vertices} vertices")))
 }
 
+/// Levels, which are [`UNREACHED`] everywhere before; `queue` has room for all vertices and one more: see [`collect`].
 pub(super) fn breadth_first<O: Offset>(
     offsets: &[O],
     indices: &[u32],
@@ -29,7 +30,7 @@ pub(super) fn breadth_first<O: Offset>(
     levels: &mut [u32],
     queue: &mut [u32],
 ) -> Result<usize> {
-    let mut tail = 0;
+    let (mut tail, far) = (0, levels.len() >= FAR_FROM);
     for &source in sources {
         check_vertex(source, levels.len())?;
         if levels[source as usize] == UNREACHED {
@@ -42,14 +43,18 @@ pub(super) fn breadth_first<O: Offset>(
     while head < tail {
         let level_end = tail;
         depth += 1;
-        for k in head..level_end {
-            let v = queue[k] as usize;
+        for place in head..level_end {
+            if far {
+                ask_ahead((offsets, indices), &queue[..tail], place);
+            }
+            let v = queue[place] as usize;
+            // Without a branch on what is new, as in `collect`.
             for &w in &indices[offsets[v].to_usize()..offsets[v + 1].to_usize()] {
-                if levels[w as usize] == UNREACHED {
-                    levels[w as usize] = depth as u32;
-                    queue[tail] = w;
-                    tail += 1;
-                }
+                let level = &mut levels[w as usize];
+                let is_new = *level == UNREACHED;
+                queue[tail] = w;
+                tail += usize::from(is_new);
+                *level = if is_new { depth as u32 } else { *level };
             }
         }
         head = level_end;
@@ -161,7 +166,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
                     break; // nothing is left to be found
                 }
                 if far {
-                    self.prefetch(&queue[..tail], place);
+                    ask_ahead((self.offsets, self.graph.indices), &queue[..tail], place);
                 }
                 let v = queue[place] as usize;
                 let neighbours =
@@ -199,16 +204,16 @@ impl<'a, O: Offset> Traversal<'a, O> {
         (self.queue, self.reached) = (queue, reached);
         Ok(sweep)
     }
+}
 
-    /// Asks for what vertices further on in the queue will need: the queue tells long before, the processor cannot.
-    #[inline(always)]
-    fn prefetch(&self, queue: &[u32], place: usize) {
-        if let Some(&v) = queue.get(place + 2 * AHEAD) {
-            prefetch(self.offsets, v as usize);
-        }
-        if let Some(&v) = queue.get(place + AHEAD) {
-            prefetch(self.graph.indices, self.offsets[v as usize].to_usize());
-        }
+/// Asks for what vertices further on in the queue will need: the queue tells long before, the processor cannot.
+#[inline(always)]
+fn ask_ahead<O: Offset>((offsets, indices): (&[O], &[u32]), queue: &[u32], place: usize) {
+    if let Some(&v) = queue.get(place + 2 * AHEAD) {
+        prefetch(offsets, v as usize);
+    }
+    if let Some(&v) = queue.get(place + AHEAD) {
+        prefetch(indices, offsets[v as usize].to_usize());
     }
 }
 
