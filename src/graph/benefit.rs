@@ -22,6 +22,7 @@ pub struct Benefit {
     products: f64,
     product: f64,
     price: f64,
+    start: f64,
 }
 
 /// Predicts what reverse Cuthill-McKee would save in `products` products with A: an upper bound, since not every graph
@@ -53,7 +54,8 @@ pub fn predicted_benefit_on<V: Scalar, B: Backend>(
     let at_best = (2.0 * value * price.weight).min(gathered);
     let saving = if seen.rows == 0 { 0.0 } else { (gathered - at_best) / (streamed + gathered) };
     let product = a.rows() as f64 * (streamed + gathered) / price.bandwidth;
-    Ok(Benefit { saving, products: products as f64, product, price: price.seconds(a.rows(), product) })
+    let (start, price) = (price.start, price.seconds(a.rows(), product));
+    Ok(Benefit { saving, products: products as f64, product, price, start })
 }
 
 /// What windows of rows touch: rows, entries, and lines of x, each window's counted for itself.
@@ -122,9 +124,19 @@ impl Benefit {
         self.saving * self.products * self.product
     }
 
+    /// Seconds that may be saved in a product.
+    pub fn gain_of_a_product(&self) -> f64 {
+        self.saving * self.product
+    }
+
     /// Seconds to order and permute.
     pub fn price(&self) -> f64 {
         self.price
+    }
+
+    /// Seconds of these for what does not have to be loaded or compiled first, as it is once for many solves.
+    pub fn price_once_loaded(&self) -> f64 {
+        self.price - self.start
     }
 
     /// Whether more is saved than it costs.

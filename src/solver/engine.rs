@@ -176,10 +176,6 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             None => None,
         };
         let products = wishes.expected_products(columns);
-        let mut spent = 0.0;
-        let (a, order, decision) = timed(&mut spent, || reorder(backend, a, wishes.order()?, products))?;
-        notes.seconds.reorder = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
-        notes.decisions.push(Decision { seconds: Some(notes.seconds.reorder), ..decision });
         let hermitian = found.hermitian;
         let mut planner = Planner {
             hermitian,
@@ -189,6 +185,13 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
         };
+        let levels = planner.may_take_levels(rows).then_some(hermitian);
+        let mut spent = 0.0;
+        let (a, order, decision) =
+            timed(&mut spent, || reorder(backend, a, (wishes.order()?, levels), products))?;
+        let spent = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
+        planner.notes.seconds.reorder = spent;
+        planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });
         planner.check(rows, columns)?;
         let open = wishes.updates && planner.can_stay_open();
         let mut system = if open { planner.open(a)? } else { planner.system(a)? };

@@ -198,8 +198,19 @@ pub(super) fn grids_pay<T: Scalar>(
     sizes: [usize; 3],
     nonzeros: usize,
     price: OrderingPrice,
-    (on_device, hermitian): (bool, bool),
+    kind: (bool, bool),
 ) -> bool {
+    grids_save::<T>(sizes, nonzeros, price, kind, 0.0) > 0.0
+}
+
+/// By how many seconds, where an iteration without them takes so much longer than its bytes do.
+pub(super) fn grids_save<T: Scalar>(
+    sizes: [usize; 3],
+    nonzeros: usize,
+    price: OrderingPrice,
+    (on_device, hermitian): (bool, bool),
+    longer: f64,
+) -> f64 {
     let n = sizes.iter().product::<usize>() as f64;
     let (wide, narrow) = (size_of::<T>() as f64, size_of::<T::Narrow>() as f64);
     let longest = sizes.into_iter().max().unwrap_or(1) as f64;
@@ -211,5 +222,5 @@ pub(super) fn grids_pay<T: Scalar>(
     let setup = SETUP * matrix * (wide + 4.0) / price.bandwidth + small;
     let with = WITH[boxes] * ((plain + cycle) / price.bandwidth + each) + setup;
     let without = if matrix > DENSE * n { WITHOUT_DENSE } else { WITHOUT };
-    with < without * longest * plain / price.bandwidth
+    without * longest * (plain / price.bandwidth + longer) - with
 }

@@ -98,7 +98,8 @@ words! {
 words! {
     /// The order of the unknowns in which a solver computes. What goes in and what comes out is in the caller's order.
     Reorder {
-        /// By reverse Cuthill-McKee where the products to be expected pay for it.
+        /// As a grid where the pattern is that of one whose points come in another order, else by reverse
+        /// Cuthill-McKee; where the products to be expected, or multigrid on the grid, pay for it.
         #[default]
         Auto = "auto",
         /// The caller's.

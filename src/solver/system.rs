@@ -3,13 +3,14 @@
 
 use super::SolverBackend;
 use super::forecast::of_factors;
+use super::hierarchy::grids_save;
 use super::names::{Method, Reorder};
 use super::plan::AS_ASKED;
 use super::report::Decision;
 use crate::backend::PreconditionSteps;
 use crate::direct::least_seconds;
 use crate::error::{Error, Result};
-use crate::graph::{self, Permutation};
+use crate::graph::{self, Adjacency, Benefit, GridOrder, Permutation};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::report::{count, seconds};
@@ -112,12 +113,13 @@ pub(super) struct Order<T: Scalar, B: SolverBackend> {
 /// A matrix, the order that it is in where that is not the caller's, and why.
 type Ordered<T, B> = (Csr<T, B>, Option<Order<T, B>>, Decision);
 
-/// Renumbers by reverse Cuthill-McKee on the backend where that was asked for, or is likely to pay in `products`
-/// products with A. The order is none where it stays the caller's.
+/// Renumbers on the backend where that was asked for, or is likely to pay in `products` products with A: as a grid where
+/// the pattern is that of one, else by reverse Cuthill-McKee. The order is none where it stays the caller's. `levels`:
+/// where multigrid may be taken, whether A is Hermitian; then the order of a grid pays for iterations that it saves.
 pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: Csr<T, B>,
-    how: Reorder,
+    (how, levels): (Reorder, Option<bool>),
     products: usize,
 ) -> Result<Ordered<T, B>> {
     let benefit = match how {
@@ -142,8 +144,17 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
         predicted_seconds: benefit.map(|benefit| benefit.price()),
         ..Decision::new("order", chosen, why)
     };
-    if benefit.is_some_and(|benefit| !benefit.pays()) {
-        return Ok((a, None, decide("no".into())));
+    if let Some(benefit) = &benefit {
+        if let Some(order) = order_of_a_grid(backend, &a, benefit, levels)? {
+            let [x, y, z] = order.sizes();
+            let third = if z > 1 { format!(" x {z}") } else { String::new() };
+            let told = format!("as a grid of {x} x {y}{third} points, found in the pattern");
+            let (permuted, order) = permuted(backend, a, order.into_permutation())?;
+            return Ok((permuted, Some(order), decide(told)));
+        }
+        if !benefit.pays() {
+            return Ok((a, None, decide("no".into())));
+        }
     }
     let ordering = graph::ordering_on(backend, &a)?;
     let (before, rcm) = (count(ordering.bandwidth_before() as u64), count(ordering.bandwidth_rcm() as u64));
@@ -151,16 +162,43 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
         let told = format!("no: reverse Cuthill-McKee gives bandwidth {rcm}, the file's order {before}");
         return Ok((a, None, decide(told)));
     }
-    let permuted = graph::permute_symmetric_on(backend, &a, ordering.permutation())?;
-    drop(a);
-    let order = Order {
-        permutation: ordering.into_permutation(),
-        b: backend.zeros(permuted.rows())?,
-        x: backend.zeros(permuted.rows())?,
-        entries: None,
-    };
+    let (permuted, order) = permuted(backend, a, ordering.into_permutation())?;
     let told = format!("by reverse Cuthill-McKee: bandwidth {before} to {rcm}");
     Ok((permuted, Some(order), decide(told)))
+}
+
+/// The order in which a matrix is a grid, where it has another and is worth being brought into it.
+fn order_of_a_grid<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    benefit: &Benefit,
+    levels: Option<bool>,
+) -> Result<Option<GridOrder<B>>> {
+    if !(benefit.pays() || levels.is_some()) || !graph::may_be_a_grid(backend, a)? {
+        return Ok(None);
+    }
+    let graph = Adjacency::on(backend, a)?;
+    let Some(sizes) = graph::grid_sizes(backend, &graph)? else { return Ok(None) };
+    let saves = levels.is_some_and(|hermitian| {
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        // Iterations alone would be in the order that the matrix has.
+        let longer = benefit.gain_of_a_product();
+        let saved = grids_save::<T>(sizes, a.nonzeros(), price, (on_device, hermitian), longer);
+        saved > benefit.price_once_loaded()
+    });
+    if benefit.pays() || saves { graph::grid_order_on(backend, &graph, sizes) } else { Ok(None) }
+}
+
+/// A matrix in another order, and the order.
+fn permuted<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: Csr<T, B>,
+    permutation: Permutation<B>,
+) -> Result<(Csr<T, B>, Order<T, B>)> {
+    let permuted = graph::permute_symmetric_on(backend, &a, &permutation)?;
+    drop(a);
+    let (b, x) = (backend.zeros(permuted.rows())?, backend.zeros(permuted.rows())?);
+    Ok((permuted, Order { permutation, b, x, entries: None }))
 }
 
 impl<T: Scalar, B: SolverBackend> Order<T, B> {

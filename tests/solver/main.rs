@@ -8,6 +8,7 @@ mod systems;
 mod limits;
 mod methods;
 mod null_space;
+mod orders;
 
 use num_complex::Complex;
 use residua::krylov::Outcome;
