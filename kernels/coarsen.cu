@@ -13,8 +13,6 @@ typedef real_of<T>::type R;
 typedef OFFSET I;
 typedef TARGET J;
 
-constexpr f64 SMALLEST_LUMPED = 0.3;
-
 DEVICE bool is_strong(R threshold, R largest, R largest_there, T value) {
     const R size = magnitude(value), smaller = min(largest, largest_there);
     return size > 0 && size >= threshold * smaller;
@@ -175,8 +173,7 @@ DEVICE void damped_row(u64 i, const Row<G>& row, const u32* others, u32 strong, 
         else if (next < strong && others[next] == j) next++;
         else lumped = lumped + row.values[at];
     }
-    const T whole = diagonal + lumped;
-    if (real_part(whole) >= R(SMALLEST_LUMPED) * real_part(diagonal)) diagonal = whole;
+    diagonal = with_lumped(diagonal, lumped);
     R sum = 0;
     each_damped(i, row, diagonal, others, strong, [&](bool, u32, T value) { sum += magnitude(value); });
     const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
@@ -258,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of its group g. Products of an entry
-// are added one by one in the order of A's row.
+// are added one by one in the order of A's row. Rows that are short are those of smoothed_rows.cu.
 extern "C" __global__ void __launch_bounds__(THREADS)
     smoothed_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
                      R omega, const u32* group, const R* vector, const R* norms, const J* places, u32* indices,

@@ -14,6 +14,7 @@
 // Constants: OFFSET (of A and B), GROUP (lanes a row).
 #pragma once
 #include "complex.cuh"
+#include "lanes_of_row.cuh"
 
 typedef OFFSET I;
 
@@ -22,9 +23,6 @@ constexpr u32 AHEAD = 4;
 // What stands for values where columns alone are asked for.
 struct Nothing {};
 
-template <typename A> DEVICE A from_lane(A value, u32 lane) {
-    return each_word(value, [=](u32 word) { return __shfl_sync(ALL, word, lane, GROUP); });
-}
 DEVICE Nothing from_lane(Nothing value, u32) { return value; }
 
 template <typename V> struct EntryOf {
@@ -38,12 +36,6 @@ template <typename V> DEVICE EntryOf<V> entry_of(const u32* columns, const V* va
 }
 DEVICE Nothing value_of(const Nothing*, u64) { return Nothing(); }
 template <typename V> DEVICE V value_of(const V* values, u64 at) { return values[at]; }
-
-// How the lanes of a row vote: a bit for each.
-DEVICE u32 votes_of_row(bool vote) {
-    const u32 votes = __ballot_sync(ALL, vote);
-    return GROUP == 32 ? votes : votes >> (lane_id() / GROUP * GROUP) & ((1u << (GROUP & 31)) - 1);
-}
 
 // For the entries begin .. end of A, `use` is told the factor from A and an entry of B, and whether this lane has one:
 // all lanes of a warp are there. `goes_on` is asked of every lane after each GROUP entries, and ends a row where one of

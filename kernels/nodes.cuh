@@ -2,9 +2,6 @@
 //
 // Constants: THREADS.
 #pragma once
-#include "common.cuh"
-
-// In no group.
-constexpr u32 NO_GROUP = 0xffffffffu;
+#include "groups.cuh"
 
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)

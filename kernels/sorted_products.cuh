@@ -96,3 +96,44 @@ DEVICE u32 first_of_columns(const u32 (&keys)[EACH], u32 mask) {
     }
     return firsts;
 }
+
+// Adds the products of each column, whose keys are sorted, in the order of their numbers. What is no longer needed makes
+// room for the row of C: `list` has its columns then and `product` its values. How long it is.
+template <typename T>
+DEVICE u32 sum_by_columns(const u32 (&keys)[EACH], u32 products, u32* list, T* product, u32 mask) {
+    const u32 lane = lane_id() % GROUP;
+#pragma unroll
+    for (u32 j = 0; j < EACH; j++) list[lane * EACH + j] = keys[j];
+    __syncwarp(mask);
+    const u32 firsts = first_of_columns(keys, mask);
+    u32 length;
+    u32 to = lanes_before(__popc(firsts), length, mask);
+    // Sums up to each product of a column. Those of a column that began in another lane are that lane's.
+    T sums[EACH];
+#pragma unroll
+    for (u32 j = 0; j < EACH; j++) {
+        const T own = keys[j] == NONE ? T() : product[keys[j] & NUMBERS];
+        sums[j] = (firsts >> j & 1) || j == 0 ? T() + own : sums[j ? j - 1 : 0] + own;
+    }
+    if (firsts && keys[EACH - 1] != NONE) {
+        T last = sums[EACH - 1];
+        const u32 column = keys[EACH - 1] >> NUMBER_BITS;
+        for (u32 at = (lane + 1) * EACH; at < products && list[at] >> NUMBER_BITS == column; at++)
+            last = last + product[list[at] & NUMBERS];
+        sums[EACH - 1] = last;
+    }
+    __syncwarp(mask);
+    bool begun = false;
+#pragma unroll
+    for (u32 j = 0; j < EACH; j++) {
+        begun |= firsts >> j & 1;
+        const u32 next = j + 1 < EACH ? j + 1 : j;
+        const bool ends = j + 1 == EACH || (firsts >> next & 1) || keys[next] == NONE;
+        if (begun && ends && keys[j] != NONE) {
+            list[to] = keys[j] >> NUMBER_BITS;
+            product[to++] = sums[j];
+        }
+    }
+    __syncwarp(mask);
+    return length;
+}

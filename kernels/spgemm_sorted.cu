@@ -44,40 +44,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         __syncwarp(mask);
         sort_keys(keys, mask);
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) list.keys[lane * EACH + j] = keys[j];
-        __syncwarp(mask);
-        const u32 firsts = first_of_columns(keys, mask);
-        u32 length;
-        u32 to = lanes_before(__popc(firsts), length, mask);
-        // Sums up to each product of a column. Those of a column that began in another lane are that lane's.
-        T sums[EACH];
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            const T own = keys[j] == NONE ? T() : product[keys[j] & NUMBERS];
-            sums[j] = (firsts >> j & 1) || j == 0 ? T() + own : sums[j ? j - 1 : 0] + own;
-        }
-        if (firsts && keys[EACH - 1] != NONE) {
-            T last = sums[EACH - 1];
-            const u32 column = keys[EACH - 1] >> NUMBER_BITS;
-            for (u32 at = (lane + 1) * EACH; at < products && list.keys[at] >> NUMBER_BITS == column; at++)
-                last = last + product[list.keys[at] & NUMBERS];
-            sums[EACH - 1] = last;
-        }
-        __syncwarp(mask);
-        // What is no longer needed makes room for the row of C, so that lanes write neighbouring entries.
-        bool begun = false;
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            begun |= firsts >> j & 1;
-            const u32 next = j + 1 < EACH ? j + 1 : j;
-            const bool ends = j + 1 == EACH || (firsts >> next & 1) || keys[next] == NONE;
-            if (begun && ends && keys[j] != NONE) {
-                list.keys[to] = keys[j] >> NUMBER_BITS;
-                product[to++] = sums[j];
-            }
-        }
-        __syncwarp(mask);
+        u32 length = sum_by_columns(keys, products, list.keys, product, mask);
         // A pattern that is not the product's is not written beyond.
         length = u32(min(u64(length), offsets[row + 1] - place));
         for (u32 j = lane; j < length; j += GROUP) {

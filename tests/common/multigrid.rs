@@ -547,6 +547,7 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &shuffled(&generate::poisson3d(14, 15, 16).unwrap()), "7 points in random order");
     same_hierarchy(backend, &generate::wathen(18, 22, 3).unwrap(), "Wathen's matrix");
     same_hierarchy(backend, &star_of_lines(40, 60), "lines that meet in one node");
+    same_hierarchy(backend, &star_of_lines(400, 7), "so many lines that a row of A is long");
     let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
     same_hierarchy(backend, &shifted, "complex");
     // Two vectors at one unknown a node: the prolongation is smoothed by a product of matrices.

@@ -102,6 +102,14 @@ pub fn product_cases<B: SparseProducts>(backend: &B) {
             let b = ragged::<T>(&mut random, inner, columns, longest);
             multiplied(backend, &a, &b);
         }
+        // Many products in rows of every length that a device treats alike, and rows of B from short to long.
+        for columns in [3, 14, 50, 120, 250, 900, 2500] {
+            for longest in [6, 25, 80] {
+                let a = ragged::<T>(&mut random, 70, 400, 130);
+                let b = ragged::<T>(&mut random, 400, columns, longest);
+                multiplied(backend, &a, &b);
+            }
+        }
     }
     of::<f64, B>(backend);
     of::<f32, B>(backend);

@@ -1,6 +1,7 @@
 //! Steps of algebraic multigrid's setup, on the device.
 
 use super::launch::kernels;
+use super::product::extent;
 use super::slice::Slice;
 use super::sparse::alike;
 use super::{Cuda, tuning};
@@ -127,6 +128,24 @@ mod kernel {
             inverses: &mut Slice<T>,
         );
     }
+    kernels! {
+        "smoothed_rows.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+        fn smoothed_rows(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            starts: &Slice<J>,
+            neighbours: &Slice<u32>,
+            omega: T::Real,
+            group: &Slice<u32>,
+            vector: &Slice<T::Real>,
+            norms: &Slice<T::Real>,
+            places: &Slice<J>,
+            indices: &mut Slice<u32>,
+            smoothed: &mut Slice<T>,
+        );
+    }
 }
 
 /// A thread for each node, or row.
@@ -224,10 +243,13 @@ impl CoarseningSteps for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let (shape, n) = (entries(*self, &a), a.rows as u64);
+        let longest = extent(*self, &a)?.longest as usize;
+        let of_short = tuning::smoothed_rows(self.0.chip, a.rows, longest, norms.len());
+        let (short, n) = (of_short.is_some(), a.rows as u64);
+        let shape = of_short.unwrap_or_else(|| entries(*self, &a));
         macro_rules! smoothed {
             ($starts:expr, $places:expr) => {
-                with_offsets!(a.offsets, offsets => kernel::smoothed_entries(
+                with_offsets!(a.offsets, offsets => if short { kernel::smoothed_rows } else { kernel::smoothed_entries }(
                     *self, shape, n, offsets, a.indices, a.values, $starts, strong.indices, omega, group, vector,
                     norms, $places, indices, values,
                 ))

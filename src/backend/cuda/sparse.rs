@@ -1,6 +1,7 @@
 //! Sparse products and sums of matrices on the device: rows in classes by how much work they are.
 
 use super::launch::kernels;
+use super::product::extent;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
 use crate::backend::{
@@ -240,27 +241,40 @@ impl Dealt {
         Ok(Self { order: Some(order), places })
     }
 
-    /// By the number of products of each row; the class of each too.
-    fn of_products<I: Offset>(
+    /// By the number of products of each row; the class of each too, unless all are sorted together since no row has
+    /// more products than the longest rows tell.
+    fn of_products<V: Scalar, I: Offset>(
         cuda: Cuda,
-        (rows, columns): (usize, usize),
-        a: (&Slice<I>, &Slice<u32>),
-        b: &Slice<I>,
-    ) -> Result<(Self, DeviceVec<u32>)> {
+        (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
+        (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
+    ) -> Result<(Self, Option<DeviceVec<u32>>)> {
+        let (rows, sorted) = (a.rows, tuning::most_sorted(b.columns));
+        let most = extent(cuda, a)?.longest.saturating_mul(extent(cuda, b)?.longest);
+        let usual = (mean_length(a) * mean_length(b)) as u64;
+        // Where most rows would do with the class before, they are looked at.
+        let fits = |(place, &room): (usize, &u32)| {
+            most <= u64::from(room) && (place == 0 || usual > u64::from(sorted[place - 1]))
+        };
+        if let Some(place) = sorted.iter().enumerate().position(fits) {
+            let mut places = [const { 0..0 }; CLASSES];
+            places[place + 1] = 0..rows;
+            return Ok((Self { order: None, places }, None));
+        }
         let mut classes = cuda.buffer::<u32>(rows)?;
         let (shape, count) = (tuning::node_lanes(cuda.0.chip, rows), rows as u64);
-        let [s, t] = tuning::most_sorted(columns);
-        kernel::product_classes::<I, u32>(cuda, shape, count, a.0, a.1, b, s, t, &mut classes)?;
-        Ok((Self::new(cuda, &classes, LONG_PRODUCTS, true)?, classes))
+        let [s, t] = sorted;
+        kernel::product_classes::<I, u32>(cuda, shape, count, of_a, a.indices, of_b, s, t, &mut classes)?;
+        Ok((Self::new(cuda, &classes, LONG_PRODUCTS, true)?, Some(classes)))
     }
 
     /// Of rows whose products are not sorted, by the number of their entries in C. None where all are sorted.
     fn of_lengths(
         &self,
         cuda: Cuda,
-        mut classes: DeviceVec<u32>,
+        classes: Option<DeviceVec<u32>>,
         offsets: OffsetsRef<'_, Cuda>,
     ) -> Result<Option<Self>> {
+        let Some(mut classes) = classes else { return Ok(None) };
         if self.places[MANY_PRODUCTS..].iter().all(Range::is_empty) {
             return Ok(None);
         }
@@ -439,7 +453,7 @@ impl Columns<'_> {
 /// Values of C, and its columns unless they are known.
 fn rows_of_product<V: Scalar, I: Offset>(
     cuda: Cuda,
-    (dealt, classes): (Dealt, DeviceVec<u32>),
+    (dealt, classes): (Dealt, Option<DeviceVec<u32>>),
     (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
     (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
     offsets: OffsetsRef<'_, Cuda>,
@@ -492,11 +506,10 @@ impl SparseProducts for Cuda {
         b: CsrParts<'_, V, Self>,
     ) -> Result<CsrArrays<V, Self>> {
         check_columns(b.columns)?;
-        let size = (a.rows, b.columns);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
-                let dealt = Dealt::of_products(*self, size, (of_a, a.indices), of_b)?;
                 let (a, b) = ((of_a, &a), (of_b, &b));
+                let dealt = Dealt::of_products(*self, a, b)?;
                 let (offsets, entries) = offsets_of(self, &lengths(*self, &dealt.0, a, b)?)?;
                 let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
                 rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
@@ -512,11 +525,11 @@ impl SparseProducts for Cuda {
         c: CsrPattern<'_, Self>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let size = (a.rows, b.columns);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
-                let dealt = Dealt::of_products(*self, size, (of_a, a.indices), of_b)?;
-                rows_of_product(*self, dealt, (of_a, &a), (of_b, &b), c.offsets, Columns::Known(c.indices), values)
+                let (a, b) = ((of_a, &a), (of_b, &b));
+                let dealt = Dealt::of_products(*self, a, b)?;
+                rows_of_product(*self, dealt, a, b, c.offsets, Columns::Known(c.indices), values)
             })
         })
     }

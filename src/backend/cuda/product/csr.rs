@@ -146,7 +146,10 @@ impl CsrAlgorithm {
 }
 
 /// Looked up, or found out now by one pass over the offsets: also where the product is recorded.
-pub(super) fn extent<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<RowExtent> {
+pub(in crate::backend::cuda) fn extent<V: Element>(
+    cuda: Cuda,
+    a: &CsrParts<'_, V, Cuda>,
+) -> Result<RowExtent> {
     a.shape.extent(|| {
         capture::outside(|| {
             let mut out = cuda.zeros::<u64>(2)?;

@@ -21,6 +21,7 @@ mod csr;
 mod dia;
 
 pub use csr::CsrAlgorithm;
+pub(super) use csr::extent;
 
 use super::shape::Shape;
 use super::slice::Slice;

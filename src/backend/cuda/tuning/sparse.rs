@@ -16,6 +16,10 @@ pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 2] = [1, 2];
 /// 2026-11-26: R (A P) of 7 points 160^3, 480 products a row, 5.8 ms sorted and 2.1 so; A P, 25 products, 2.3 and 2.5).
 const SORTED: [(u32, u32, u32); 2] = [(4, 8, 128), (8, 8, 128)];
 
+/// The same where each entry of a row of A is a product, and the classes of these units.
+const SMOOTHED: [(u32, u32, u32); 3] = [(8, 2, 128), (8, 8, 128), (32, 8, 128)];
+pub(in crate::backend::cuda) const SMOOTHED_UNITS: [u32; 3] = [1, 2, 3];
+
 /// What a kernel keeps a row in: lanes that share a table of hashes, its slots, and threads of a block.
 type Table = (u32, u32, u32);
 /// Tables for the lengths of rows, each for rows of B that are longer.
@@ -65,9 +69,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
         "spgemm_values.cu" => vec![("THREADS", VALUE_THREADS), ("ROOM", PIECE), ("PARTS", PARTS)],
         "spgemm_sorted.cu" | "spgemm_sorted_lengths.cu" => {
-            let (group, each, threads) = SORTED[unit.size_class().saturating_sub(1) as usize];
-            vec![("GROUP", group), ("EACH", each), ("THREADS", threads)]
+            of_sorted(SORTED[unit.size_class().saturating_sub(1) as usize])
         }
+        "smoothed_rows.cu" => of_sorted(SMOOTHED[unit.size_class().saturating_sub(1) as usize]),
         "spgemm_lengths.cu" => of_table(FOR_LENGTHS[unit.size_class().saturating_sub(1) as usize]),
         "spgemm_rows.cu" => of_table(FOR_ROWS[unit.size_class().saturating_sub(1) as usize]),
         _ => vec![
@@ -77,6 +81,15 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("CLASS_LANES", NODE_LANES),
         ],
     }
+}
+
+fn of_sorted((group, each, threads): (u32, u32, u32)) -> Vec<(&'static str, u32)> {
+    vec![("GROUP", group), ("EACH", each), ("THREADS", threads)]
+}
+
+/// Whether a key of 32 bits has room for the largest of so many columns and the number of one of `room` products.
+fn keys_fit(columns: usize, room: u32) -> bool {
+    (columns as u64) < 1 << (32 - room.trailing_zeros())
 }
 
 fn of_table((group, slots, threads): Table) -> Vec<(&'static str, u32)> {
@@ -104,7 +117,7 @@ fn with_lanes(tables: &[Table], lanes: u32) -> usize {
 pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 2] {
     SORTED.map(|(group, each, _)| {
         let room = group * each;
-        if columns as u64 >= 1 << (32 - room.trailing_zeros()) { 0 } else { room }
+        if keys_fit(columns, room) { room } else { 0 }
     })
 }
 
@@ -112,6 +125,19 @@ pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 2] {
 pub(in crate::backend::cuda) fn sorted_rows(chip: Chip, class: u32, rows: usize) -> Shape {
     let (group, _, threads) = SORTED[class as usize - 1];
     striding(chip, rows, group, threads).class(class)
+}
+
+/// The lanes of a row of a prolongation that is smoothed, with so many columns, for rows of A with at most `longest`
+/// entries, and one for a diagonal; none where these are too long.
+pub(in crate::backend::cuda) fn smoothed_rows(
+    chip: Chip,
+    rows: usize,
+    longest: usize,
+    columns: usize,
+) -> Option<Shape> {
+    let place = SMOOTHED.iter().position(|(group, each, _)| longest < (group * each) as usize)?;
+    let (group, each, threads) = SMOOTHED[place];
+    keys_fit(columns, group * each).then(|| striding(chip, rows, group, threads).class(SMOOTHED_UNITS[place]))
 }
 
 /// The lanes of a table for each of so many rows whose lengths are sought, where rows of B have `mean` entries.
