@@ -255,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of its group g. Products of an entry
-// are added one by one in the order of A's row. Rows that are short are those of smoothed_rows.cu.
+// are added one by one in the order of A's row. Lanes share longer rows: smoothed_rows.cu.
 extern "C" __global__ void __launch_bounds__(THREADS)
     smoothed_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
                      R omega, const u32* group, const R* vector, const R* norms, const J* places, u32* indices,

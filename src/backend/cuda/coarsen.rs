@@ -243,13 +243,13 @@ impl CoarseningSteps for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        let longest = extent(*self, &a)?.longest as usize;
-        let of_short = tuning::smoothed_rows(self.0.chip, a.rows, longest, norms.len());
-        let (short, n) = (of_short.is_some(), a.rows as u64);
-        let shape = of_short.unwrap_or_else(|| entries(*self, &a));
+        let lengths = (a.indices.len() / a.rows.max(1), extent(*self, &a)?.longest as usize);
+        let by_lanes = tuning::smoothed_rows(self.0.chip, a.rows, lengths, norms.len());
+        let (shared, n) = (by_lanes.is_some(), a.rows as u64);
+        let shape = by_lanes.unwrap_or_else(|| entries(*self, &a));
         macro_rules! smoothed {
             ($starts:expr, $places:expr) => {
-                with_offsets!(a.offsets, offsets => if short { kernel::smoothed_rows } else { kernel::smoothed_entries }(
+                with_offsets!(a.offsets, offsets => if shared { kernel::smoothed_rows } else { kernel::smoothed_entries }(
                     *self, shape, n, offsets, a.indices, a.values, $starts, strong.indices, omega, group, vector,
                     norms, $places, indices, values,
                 ))

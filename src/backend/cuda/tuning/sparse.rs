@@ -17,8 +17,12 @@ pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 2] = [1, 2];
 const SORTED: [(u32, u32, u32); 2] = [(4, 8, 128), (8, 8, 128)];
 
 /// The same where each entry of a row of A is a product, and the classes of these units.
-const SMOOTHED: [(u32, u32, u32); 3] = [(8, 2, 128), (8, 8, 128), (32, 8, 128)];
-pub(in crate::backend::cuda) const SMOOTHED_UNITS: [u32; 3] = [1, 2, 3];
+const SMOOTHED: [(u32, u32, u32); 2] = [(8, 8, 128), (32, 8, 128)];
+pub(in crate::backend::cuda) const SMOOTHED_UNITS: [u32; 2] = [1, 2];
+/// The mean length of rows from which on lanes share them: of rows that are shorter, as many as a block has threads lie
+/// in its shared memory, a thread a row (H200, 2026-11-26: 2.9 ms for 7 entries a row, 2.9 to 3.4 by lanes; 3.2 for 26
+/// and 1.3 by lanes).
+const SHARED_FROM: usize = 13;
 
 /// What a kernel keeps a row in: lanes that share a table of hashes, its slots, and threads of a block.
 type Table = (u32, u32, u32);
@@ -127,17 +131,18 @@ pub(in crate::backend::cuda) fn sorted_rows(chip: Chip, class: u32, rows: usize)
     striding(chip, rows, group, threads).class(class)
 }
 
-/// The lanes of a row of a prolongation that is smoothed, with so many columns, for rows of A with at most `longest`
-/// entries, and one for a diagonal; none where these are too long.
+/// The lanes of a row of a prolongation that is smoothed, with so many columns, for rows of A with `mean` entries and
+/// `longest` at most, and one for a diagonal; none where a thread takes a row.
 pub(in crate::backend::cuda) fn smoothed_rows(
     chip: Chip,
     rows: usize,
-    longest: usize,
+    (mean, longest): (usize, usize),
     columns: usize,
 ) -> Option<Shape> {
     let place = SMOOTHED.iter().position(|(group, each, _)| longest < (group * each) as usize)?;
     let (group, each, threads) = SMOOTHED[place];
-    keys_fit(columns, group * each).then(|| striding(chip, rows, group, threads).class(SMOOTHED_UNITS[place]))
+    (mean >= SHARED_FROM && keys_fit(columns, group * each))
+        .then(|| striding(chip, rows, group, threads).class(SMOOTHED_UNITS[place]))
 }
 
 /// The lanes of a table for each of so many rows whose lengths are sought, where rows of B have `mean` entries.
