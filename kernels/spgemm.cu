@@ -14,7 +14,7 @@
 // Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
 // Constants: OFFSET (of A and B), TARGET (of C), BLOCK_SLOTS (of a block's table: a power of two), LONG (products from
-// which a row is one of spgemm_long.cu), CLASS_LANES (lanes a row whose products are counted), THREADS.
+// which a row is one of spgemm_long.cu), LOOKED_AT (rows that a block looks at, at most THREADS), CLASS_LANES (lanes a row whose products are counted), THREADS.
 #include "hash_table.cuh"
 #include "unknown_length.cuh"
 
@@ -52,17 +52,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// A block takes a row whose length is UNKNOWN. It looks at THREADS of all rows at a time, since most are known.
+// A block takes a row whose length is UNKNOWN. It looks at LOOKED_AT of all rows at a time, since most are known.
 extern "C" __global__ void __launch_bounds__(THREADS)
     block_lengths(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns,
                   const I* b_offsets, const u32* b_columns, u32* lengths) {
     __shared__ u32 table[BLOCK_SLOTS];
-    __shared__ u32 unknown[THREADS];
+    __shared__ u32 unknown[LOOKED_AT];
     __shared__ u32 many, all;
-    for (u64 first = u64(blockIdx.x) * THREADS; first < count; first += u64(gridDim.x) * THREADS) {
+    for (u64 first = u64(blockIdx.x) * LOOKED_AT; first < count; first += u64(gridDim.x) * LOOKED_AT) {
         if (threadIdx.x == 0) many = 0;
         __syncthreads();
-        if (first + threadIdx.x < count) {
+        if (threadIdx.x < LOOKED_AT && first + threadIdx.x < count) {
             const u64 row = listed ? u64(rows[first + threadIdx.x]) : first + threadIdx.x;
             if (lengths[row] == UNKNOWN) unknown[atomicAdd(&many, 1u)] = u32(row);
         }

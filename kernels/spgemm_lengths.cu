@@ -11,7 +11,7 @@
 #include "unknown_length.cuh"
 
 // Slots that are looked at for a column before the table is called too full.
-constexpr u32 MOST_PROBES = 32;
+constexpr u32 MOST_PROBES = 16;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     product_lengths(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns,

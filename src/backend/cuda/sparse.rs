@@ -183,7 +183,8 @@ const LONG_ROW: usize = 6;
 /// Classes of either kind.
 const CLASSES: usize = LONG_ROW + 1;
 
-/// Rows of a class that are fewer than this part of those of the next join these.
+/// Rows of a class that are fewer than this part of those of the next join these, as do rows that are too few for a
+/// launch.
 const FEW: usize = 4;
 
 /// Rows in an order in which each class is together.
@@ -225,7 +226,7 @@ impl Dealt {
         let mut before = 1;
         for class in 2..long {
             let (fewer, more) = (places[before].clone(), places[class].clone());
-            if FEW * fewer.len() <= more.len() {
+            if !more.is_empty() && (FEW * fewer.len() <= more.len() || fewer.len() <= tuning::TOO_FEW) {
                 places[class] = more.start..fewer.end;
                 places[before] = fewer.end..fewer.end;
             }

@@ -60,9 +60,9 @@ pub(super) use sources::{
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
 };
 pub(super) use sparse::{
-    LENGTH_UNITS, LENGTHS_OF_CLASSES, ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, block_lengths,
-    block_of_rows, group_blocks, long_values, most_sorted, node_lanes, product_lengths, product_rows,
-    row_entries, row_threads, smoothed_rows, sorted_rows,
+    LENGTH_UNITS, LENGTHS_OF_CLASSES, ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW,
+    block_lengths, block_of_rows, group_blocks, long_values, most_sorted, node_lanes, product_lengths,
+    product_rows, row_entries, row_threads, smoothed_rows, sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 

@@ -30,20 +30,24 @@ type Table = (u32, u32, u32);
 const FOR_LENGTHS: [Table; 3] = [(8, 256, 128), (16, 512, 128), (32, 512, 128)];
 /// Tables for rows of a product. A row has half as many entries as its table has slots at most; where there are several
 /// with as many slots, each is for rows of B that are longer.
-const FOR_ROWS: [Table; 9] = [
+const FOR_ROWS: [Table; 11] = [
     (8, 64, 128),
     (4, 128, 64),
     (8, 128, 128),
     (16, 128, 128),
+    (32, 128, 128),
     (8, 256, 64),
     (16, 256, 64),
+    (32, 256, 128),
     (16, 512, 64),
     (32, 512, 128),
     (32, 2048, 32),
 ];
 /// The classes of units with these tables.
 pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
-pub(in crate::backend::cuda) const ROW_UNITS: [u32; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+pub(in crate::backend::cuda) const ROW_UNITS: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+/// So few rows of a class that a launch for them alone takes as long as for many.
+pub(in crate::backend::cuda) const TOO_FEW: usize = 512;
 /// The most entries of a row of C of each class that has a table.
 pub(in crate::backend::cuda) const LENGTHS_OF_CLASSES: [u32; 5] = [32, 64, 128, 256, 1024];
 
@@ -55,6 +59,8 @@ const WARPS: u32 = 4;
 /// Slots of a block's table, and products of a row that it takes.
 const BLOCK_SLOTS: u32 = 8192;
 const OF_BLOCK: u32 = BLOCK_SLOTS / 2;
+/// Rows of which a block looks for those with too many columns for the tables of warps.
+const LOOKED_AT: u32 = 32;
 /// Entries of a long row of C that a warp takes at a time.
 const PIECE: u32 = 512;
 /// Words of 32 columns of a window over a long row.
@@ -82,6 +88,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("THREADS", THREADS),
             ("BLOCK_SLOTS", BLOCK_SLOTS),
             ("LONG", OF_BLOCK + 1),
+            ("LOOKED_AT", LOOKED_AT),
             ("CLASS_LANES", NODE_LANES),
         ],
     }
@@ -100,9 +107,13 @@ fn of_table((group, slots, threads): Table) -> Vec<(&'static str, u32)> {
     vec![("GROUP", group), ("SLOTS", slots), ("THREADS", threads)]
 }
 
-/// Lanes for a row of B with so many entries in the mean. Fewer lanes than entries are better than more (H200,
-/// 2026-11-26: 0.88 and 1.08 ms with 8 and 16 lanes for 8.6 entries, 1.02 and 1.43 with 4 and 8 for 3.6).
-fn lanes(mean: usize) -> u32 {
+/// Lanes for a row of B with so many entries in the mean, where C has so many rows. Fewer lanes than entries are better
+/// than more (H200, 2026-11-26: 0.88 and 1.08 ms with 8 and 16 lanes for 8.6 entries, 1.02 and 1.43 with 4 and 8 for
+/// 3.6), unless rows are so few that a chip waits for each.
+fn lanes(chip: Chip, mean: usize, rows: usize) -> u32 {
+    if rows < 8 * chip.multiprocessors as usize {
+        return 32;
+    }
     match mean {
         0..=6 => 4,
         7..=14 => 8,
@@ -147,7 +158,7 @@ pub(in crate::backend::cuda) fn smoothed_rows(
 
 /// The lanes of a table for each of so many rows whose lengths are sought, where rows of B have `mean` entries.
 pub(in crate::backend::cuda) fn product_lengths(chip: Chip, mean: usize, rows: usize) -> Shape {
-    let place = with_lanes(&FOR_LENGTHS, lanes(mean));
+    let place = with_lanes(&FOR_LENGTHS, lanes(chip, mean, rows));
     let (group, _, threads) = FOR_LENGTHS[place];
     striding(chip, rows, group, threads).class(LENGTH_UNITS[place])
 }
@@ -157,14 +168,14 @@ pub(in crate::backend::cuda) fn product_rows(chip: Chip, most: u32, mean: usize,
     let fits = |table: &Table| table.1 == 2 * most;
     let first = FOR_ROWS.iter().position(fits).expect("there is a table for each class");
     let count = FOR_ROWS.iter().filter(|&table| fits(table)).count();
-    let place = first + with_lanes(&FOR_ROWS[first..first + count], lanes(mean));
+    let place = first + with_lanes(&FOR_ROWS[first..first + count], lanes(chip, mean, rows));
     let (group, _, threads) = FOR_ROWS[place];
     striding(chip, rows, group, threads).class(ROW_UNITS[place])
 }
 
-/// Blocks that look for rows whose length is unknown among so many, a thread a row.
+/// Blocks that look for rows whose length is unknown among so many.
 pub(in crate::backend::cuda) fn block_lengths(chip: Chip, rows: usize) -> Shape {
-    row_threads(chip, rows)
+    striding(chip, rows, THREADS / LOOKED_AT, THREADS).class(ONE_CLASS)
 }
 
 /// A thread a row.
