@@ -22,6 +22,7 @@ fn both_ways(a: &Csr<f64>) -> [SolveReport; 2] {
 #[test]
 fn multigrid_of_a_grid_in_random_order() {
     let grids = [
+        (generate::poisson3d(40, 40, 40).unwrap(), "as a grid of 40 x 40 x 40 points"),
         (generate::poisson3d(56, 60, 50).unwrap(), "as a grid of 60 x 56 x 50 points"),
         (generate::poisson2d(300, 420).unwrap(), "as a grid of 420 x 300 points"),
         (generate::jumping([56, 56, 56], 1e4, 8, 1).unwrap(), "as a grid of 56 x 56 x 56 points"),
