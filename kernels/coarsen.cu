@@ -13,9 +13,10 @@ typedef real_of<T>::type R;
 typedef OFFSET I;
 typedef TARGET J;
 
+// Whose largest coupling is infinite has no strong ones: infinity - infinity is no number.
 DEVICE bool is_strong(R threshold, R largest, R largest_there, T value) {
     const R size = magnitude(value), smaller = min(largest, largest_there);
-    return size > 0 && size >= threshold * smaller;
+    return size > 0 && size >= threshold * smaller && largest - largest == 0;
 }
 
 // Entries in shared memory: with what is gathered and written beside them, no more than 48 KiB.
@@ -102,6 +103,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     each_row(n, offsets, columns, values, static_cast<const u8*>(nullptr), Nothing(), of_row, Nothing());
 }
 
+// Biased exponents as doubles.
+extern "C" __global__ void __launch_bounds__(THREADS) exponents(u64 n, const R* x, u32* exponents) {
+    EACH(i, n) exponents[i] = u32(u64(__double_as_longlong(f64(x[i]))) >> 52) % 2048;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) flags_from(u64 n, const u32* x, u32 least, u8* flags) {
+    EACH(i, n) flags[i] = x[i] >= least;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     strong_lengths(u64 n, const I* offsets, const u32* columns, const T* values, R threshold, const R* largest, u32* lengths) {
     if (blockIdx.x == 0 && threadIdx.x == 0) lengths[n] = 0;
@@ -176,7 +186,7 @@ DEVICE void damped_row(u64 i, const Row<G>& row, const u32* others, u32 strong, 
     diagonal = with_lumped(diagonal, lumped);
     R sum = 0;
     each_damped(i, row, diagonal, others, strong, [&](bool, u32, T value) { sum += magnitude(value); });
-    const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
+    const T scale = from_real<T>(sum > 0 && strong > 0 ? -omega / sum : R(0));
     each_damped(i, row, diagonal, others, strong, [&](bool own, u32 place, T value) {
         write(own, place, own ? value * scale + from_real<T>(R(1)) : value * scale);
     });

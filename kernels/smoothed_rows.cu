@@ -77,7 +77,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u32 entries = there ? kept + 1 : 0;
         R sum = 0;
         for (u32 e = 0; e < entries; e++) sum += magnitude(product[e]);
-        const T scale = from_real<T>(sum > 0 ? -omega / sum : R(0));
+        // A row without strong couplings stays as it is.
+        const T scale = from_real<T>(sum > 0 && strong > 0 ? -omega / sum : R(0));
         __syncwarp();
         u32 keys[EACH];
 #pragma unroll

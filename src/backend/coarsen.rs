@@ -8,6 +8,9 @@ use crate::scalar::Scalar;
 /// A diagonal entry that lumping would leave smaller than this part of what it was stays as it was.
 pub const SMALLEST_LUMPED: f64 = 0.3;
 
+/// Biased exponents of doubles.
+pub const EXPONENTS: usize = 1 << 11;
+
 /// Steps between a matrix and the one of the next level. Each is one pass over rows, and results do not depend on the
 /// backend. Arrays have an element for each row; where another length is named, it is that.
 ///
@@ -21,8 +24,14 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         largest: &mut Self::Slice<V::Real>,
     ) -> Result<()>;
 
+    /// `exponents[i]` = the biased exponent of `x[i]`, not negative, as a double: below [`EXPONENTS`], and 0 for zero.
+    fn exponents<V: Scalar>(&self, x: &Self::Slice<V::Real>, exponents: &mut Self::Slice<u32>) -> Result<()>;
+
+    /// `flags[i]` = 1 where `x[i]` >= `least`, else 0.
+    fn flags_from(&self, x: &Self::Slice<u32>, least: u32, flags: &mut Self::Slice<u8>) -> Result<()>;
+
     /// `lengths[i]` = strong couplings of row i: those with |a_ij| >= `threshold` min(largest of i, largest of j), not
-    /// zero. `lengths` has one element more, which becomes 0.
+    /// zero; none where the largest of i is infinite. `lengths` has one element more, which becomes 0.
     fn strong_lengths<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -44,7 +53,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
 
     /// I - omega D^-1 F, where F is A without couplings that are not strong, which are added to the diagonal instead
     /// (unless less than [`SMALLEST_LUMPED`] of it would be left), and D the sums of magnitudes of F's rows. Row i has
-    /// the strong neighbours of i and i itself, so it starts at the graph's offset plus i.
+    /// the strong neighbours of i and i itself, so it starts at the graph's offset plus i. Without strong neighbours it
+    /// is a row of I.
     fn damped_entries<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -51,7 +51,7 @@ mod sparse;
 mod triangular;
 mod vector;
 
-pub use coarsen::{CoarseningSteps, SMALLEST_LUMPED};
+pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]
 pub(crate) use communicator::or_by_way_of_hosts;
 pub use communicator::{Alone, Communicator, DotWith, ExchangePlan, HaloProduct, Space};

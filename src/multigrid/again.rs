@@ -86,7 +86,7 @@ impl<B: MultigridBackend> Kept<B> {
             let before = before.replace(&plan.groups);
             let a = new.last().map_or(a, |level| &level.coarse);
             let (strong, prolongation) = if plan.smoothed {
-                let strong = strong_couplings(backend, a, &plan.nodes, plan.strength)?;
+                let strong = strong_couplings(backend, a, &plan.nodes, plan.strength, plan.stiff.as_deref())?;
                 let pattern = strong.parts().pattern();
                 let smoothed = plan
                     .groups

@@ -31,7 +31,13 @@ impl<B: GroupingSteps> Aggregates<B> {
     ///
     /// `graph` has the strong ones of so many `couplings` of the matrix, in both directions; without their number there
     /// is a second pass whatever is left. Counts alone decide, so that all backends decide alike.
-    pub(super) fn new(backend: &B, graph: &Csr<f32, B>, couplings: Option<usize>) -> Result<Self> {
+    /// Each of the `stiff` nodes, which have no neighbours, is an aggregate by itself, behind the others.
+    pub(super) fn new(
+        backend: &B,
+        graph: &Csr<f32, B>,
+        couplings: Option<usize>,
+        stiff: Option<&B::Slice<u32>>,
+    ) -> Result<Self> {
         let (n, pattern) = (graph.rows(), graph.parts().pattern());
         let mut of = backend.buffer::<u32>(n)?;
         backend.fill(NO_GROUP, &mut of)?;
@@ -65,6 +71,13 @@ impl<B: GroupingSteps> Aggregates<B> {
         backend.exclusive_scan(&flags, &mut places)?;
         backend.number_groups(&flags, &places, count, &mut of)?;
         count += backend.value(B::part(&places, n..n + 1))?;
+        if let Some(stiff) = stiff {
+            let mut own = backend.buffer::<u32>(B::len(stiff))?;
+            backend.sequence::<u32>(&mut own)?;
+            backend.add_constant(count, &mut own)?;
+            backend.scatter::<u32, u32>(&own, stiff, &mut of)?;
+            count += B::len(stiff) as u32;
+        }
         Ok(Self { of, count: count as usize })
     }
 }
@@ -85,9 +98,9 @@ mod tests {
             (generate::anisotropic3d(20, 20, 20, 1e-3), false, "few couplings are strong"),
         ] {
             let a = a.unwrap();
-            let graph = strong_couplings(&Host, &a, &Nodes::default(), 0.25).unwrap();
+            let graph = strong_couplings(&Host, &a, &Nodes::default(), 0.25, None).unwrap();
             let [always, counted] = [None, Some(a.nonzeros() - a.rows())]
-                .map(|couplings| Aggregates::new(&Host, &graph, couplings).unwrap());
+                .map(|couplings| Aggregates::new(&Host, &graph, couplings, None).unwrap());
             assert!(counted.of.iter().all(|&group| group != NO_GROUP), "{what}");
             if joined {
                 assert!(

@@ -5,7 +5,7 @@
 //!                         | R_0 = P_0^H                                    ^ P_0
 //! A_1 = R_0 A_0 P_0         smooth, residual ------------> add correction, smooth
 //!                                | R_1                          ^ P_1
-//! A_2 = R_1 A_1 P_1                solve: the inverse, 400 rows at most
+//! A_2 = R_1 A_1 P_1                solve: the inverse, 400 rows at most, 600 with stiff ones
 //! ```
 //!
 //! What smoothing leaves of an error hardly changes along strong couplings, so few unknowns represent it. Nodes that
@@ -17,6 +17,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `strength` | which couplings are strong, and the matrix without the others |
+//! | `stiff` | unknowns of very flat elements, which the next level has too |
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
 //! | `tentative` | P before smoothing, from near-null vectors |
 //! | `energy` | P of least energy |
@@ -53,6 +54,7 @@ mod options;
 mod setup;
 mod smoother;
 mod spread;
+mod stiff;
 mod strength;
 mod tentative;
 
@@ -302,8 +304,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             AnyCycle::Narrow(cycle) => cycle.storage_bytes(),
         };
         let plans = match &self.plans {
-            Plans::Full(plans) => plans.iter().map(|plan| plan.groups.storage_bytes()).sum::<usize>(),
-            Plans::Narrow(plans) => plans.iter().map(|plan| plan.groups.storage_bytes()).sum::<usize>(),
+            Plans::Full(plans) => plans.iter().map(|plan| plan.storage_bytes()).sum::<usize>(),
+            Plans::Narrow(plans) => plans.iter().map(|plan| plan.storage_bytes()).sum::<usize>(),
         };
         cycle + plans + self.kept.as_ref().map_or(0, Kept::storage_bytes)
     }

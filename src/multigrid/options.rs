@@ -50,7 +50,8 @@ pub struct MultigridOptions {
     /// three: plain steps damp less, and upwind differences at a cell Peclet number of 100 on 64^3 points took 52
     /// iterations with two and 37 with three.
     pub steps: Option<usize>,
-    /// A matrix of so many rows is not made smaller any more.
+    /// A matrix of so many rows is not made smaller any more; up to half of that may come to them where unknowns of very
+    /// flat elements are kept on all levels.
     pub coarsest_rows: usize,
     /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
     /// that is not smoothed, and so does one whose products, counted before they are made, would be more than a hundred

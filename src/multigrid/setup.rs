@@ -3,6 +3,7 @@
 use super::aggregate::Aggregates;
 use super::blocks::Scales;
 use super::energy::of_least_energy;
+use super::stiff::stiff_unknowns;
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{Groups, NearNull, Parts, tentative};
 use super::{LevelFacts, MultigridBackend, MultigridOptions, Prolongation, Smoothing};
@@ -49,6 +50,16 @@ pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
     pub(super) smoothed: bool,
     /// From which part of the largest ones on couplings are strong.
     pub(super) strength: f64,
+    /// Nodes that are one of the next level each.
+    pub(super) stiff: Option<B::Vec<u32>>,
+}
+
+impl<T: Scalar, B: CoarseningSteps> Plan<T, B> {
+    /// Bytes of its arrays.
+    pub(super) fn storage_bytes(&self) -> usize {
+        let stiff = self.stiff.as_ref().map_or(0, |stiff| B::len(stiff));
+        self.groups.storage_bytes() + stiff * size_of::<u32>()
+    }
 }
 
 /// A level that was computed.
@@ -98,15 +109,21 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             1.0
         };
         let strength = options.strength * weaker;
+        let keeps_stiff = weaker == WEAKER_WITH_BLOCKS;
         let mut entries = finest;
-        while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
+        while this.is_large(options.coarsest_rows) && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
-            let graph = strong_couplings(backend, a, &nodes, strength)?;
+            let stiff = match keeps_stiff {
+                true => Some(stiff_unknowns(backend, a, this.levels.is_empty())?),
+                false => None,
+            };
+            let stiff = stiff.filter(|stiff| B::len(stiff) > 0);
+            let graph = strong_couplings(backend, a, &nodes, strength, stiff.as_deref())?;
             // The share of strong couplings tells nothing where a coupling is a block between nodes of several
             // unknowns, or where a lower threshold makes most couplings strong.
             let counted = nodes.0.is_none() && weaker == 1.0;
             let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
-            let aggregates = Aggregates::new(backend, &graph, couplings)?;
+            let aggregates = Aggregates::new(backend, &graph, couplings, stiff.as_deref())?;
             let count = nodes.count(a.rows());
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
                 break;
@@ -151,10 +168,17 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 _ => Groups::Several(p),
             };
             this.push(built);
-            this.plans.push(Plan { nodes, groups, smoothed: fits, strength });
+            this.plans.push(Plan { nodes, groups, smoothed: fits, strength, stiff });
             (nodes, near_null) = (coarse_nodes, coarse_null);
         }
         Ok(this)
+    }
+
+    /// Whether the coarsest matrix is to be made smaller. Nodes that were stiff on the level before are a half of those
+    /// that it may have too: they would have to leave, or be most of the next one.
+    fn is_large(&self, rows: usize) -> bool {
+        let stiff = self.plans.last().and_then(|plan| plan.stiff.as_ref()).map_or(0, |stiff| B::len(stiff));
+        self.coarsest.rows() > rows + stiff.min(rows / 2)
     }
 
     fn push(&mut self, (transfer, coarse): (Transfer<T, B>, Csr<T, B>)) {

@@ -1,5 +1,6 @@
 //! Which couplings are strong, and the matrix without the others.
 
+use super::stiff::set_apart;
 use crate::backend::{
     CoarseningSteps, Conversions, CsrPattern, Host, NARROW_LIMIT, Offsets, OffsetsRef, offsets_of,
     with_offsets,
@@ -101,32 +102,37 @@ fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes, node_of: &[u32]) -> Csr<T::R
 }
 
 /// The strong couplings between nodes, each with its magnitude relative to the largest of its row. Magnitudes are those
-/// of entries, or the Frobenius norms of blocks.
+/// of entries, or the Frobenius norms of blocks. `stiff` nodes have none, but are those of others.
 pub(super) fn strong_couplings<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     a: &Csr<T, B>,
     nodes: &Nodes,
     threshold: f64,
+    stiff: Option<&B::Slice<u32>>,
 ) -> Result<Csr<f32, B>> {
     match nodes.of_each() {
-        None => strong_among(backend, a, threshold),
+        None => strong_among(backend, a, threshold, stiff),
         Some(node_of) => {
             let magnitudes = magnitudes(&a.to_host(backend)?, nodes, &node_of);
-            strong_among(backend, &magnitudes.into_backend(backend)?, threshold)
+            strong_among(backend, &magnitudes.into_backend(backend)?, threshold, stiff)
         }
     }
 }
 
 /// The couplings with |a_ij| >= `threshold` min(largest of row i, largest of row j), diagonal entries apart: a coupling
-/// is strong where it is to one of both, so that the graph is symmetric where the magnitudes are.
+/// is strong where it is to one of both, so that the graph is symmetric where the magnitudes are and no node is stiff.
 fn strong_among<V: Scalar, B: CoarseningSteps>(
     backend: &B,
     magnitudes: &Csr<V, B>,
     threshold: f64,
+    stiff: Option<&B::Slice<u32>>,
 ) -> Result<Csr<f32, B>> {
     let (n, threshold) = (magnitudes.rows(), V::Real::from_f64(threshold));
     let mut largest = backend.buffer(n)?;
     backend.largest_couplings(magnitudes.parts(), &mut largest)?;
+    if let Some(stiff) = stiff {
+        set_apart::<V, B>(backend, stiff, &mut largest)?;
+    }
     let mut lengths = backend.buffer(n + 1)?;
     backend.strong_lengths(magnitudes.parts(), threshold, &largest, &mut lengths)?;
     let (offsets, entries) = offsets_of(backend, &lengths)?;

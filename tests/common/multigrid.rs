@@ -267,7 +267,7 @@ pub fn real_matrices<B: Able>(backend: &B) {
         ("fem_rae2822_poisson.mtx.gz", 12),
         ("bcsstk16.mtx.gz", 50),
         ("pdn_map21.mtx.gz", 12),
-        ("fem_bunny_poisson_r1.mtx.gz", 65),
+        ("fem_bunny_poisson_r1.mtx.gz", 50),
     ] {
         let path = folder.join(file);
         if !path.is_file() {
@@ -405,6 +405,7 @@ pub fn new_values_on_kept_patterns<B: Able>(backend: &B) {
         "7 points in random order",
     );
     kept_patterns(backend, &generate::anisotropic2d(60, 50, 1e-2).unwrap(), 1, "anisotropic");
+    kept_patterns(backend, &triangles(40), 1, "flat triangles");
     kept_patterns(backend, &generate::helmholtz_absorbing([10, 10, 10], 20.0).unwrap(), 1, "complex");
     kept_patterns(backend, &generate::elasticity3d(6, 6, 6, 0.3).unwrap(), 3, "nodes of three unknowns");
     let mut m =
@@ -550,6 +551,8 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &star_of_lines(400, 7), "so many lines that a row of A is long");
     let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
     same_hierarchy(backend, &shifted, "complex");
+    same_hierarchy(backend, &triangles(40), "flat triangles");
+    exponents_and_flags(backend);
     // Two vectors at one unknown a node: the prolongation is smoothed by a product of matrices.
     let a = generate::poisson2d(40, 30).unwrap();
     let vectors: Vec<f64> = (0..a.rows()).flat_map(|i| [1.0, (i % 40) as f64 / 40.0]).collect();
@@ -558,6 +561,23 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     let here = Multigrid::with_near_null(&Host, &a, 2, vectors.clone(), &options).unwrap();
     let there = Multigrid::with_near_null(backend, &there, 2, vectors, &options).unwrap();
     same_cycle(backend, (&here, &there), "two vectors");
+}
+
+/// Exponents of numbers, and which of them are large, beside what a loop over powers of two says.
+fn exponents_and_flags<B: Able>(backend: &B) {
+    let mut random = Random(4);
+    let mut x: Vec<f64> = (0..1000).map(|_| 2.0_f64.powf(900.0 * random.signed())).collect();
+    x.extend([0.0, 1.0, 2.0, 1.999_999, 0.5, f64::MIN_POSITIVE, f64::MAX]);
+    let exponent =
+        |x: f64| (0..2047).rev().find(|&e| e > 0 && x >= 2.0_f64.powi(e - 1023)).unwrap_or(0) as u32;
+    let expected: Vec<u32> = x.iter().map(|&x| exponent(x)).collect();
+    let mut exponents = backend.zeros::<u32>(x.len()).unwrap();
+    backend.exponents::<f64>(&backend.upload(x).unwrap(), &mut exponents).unwrap();
+    assert_eq!(backend.download(&exponents).unwrap(), expected);
+    let mut flags = backend.zeros::<u8>(expected.len()).unwrap();
+    backend.flags_from(&exponents, 1023, &mut flags).unwrap();
+    let expected: Vec<u8> = expected.iter().map(|&exponent| u8::from(exponent >= 1023)).collect();
+    assert_eq!(backend.download(&flags).unwrap(), expected);
 }
 
 fn same_hierarchy<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, what: &str) {

@@ -20,6 +20,8 @@ mod kernel {
             values: &Slice<T>,
             largest: &mut Slice<T::Real>,
         );
+        fn exponents(n: u64, x: &Slice<T::Real>, exponents: &mut Slice<u32>);
+        fn flags_from(n: u64, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>);
         fn strong_lengths(
             n: u64,
             offsets: &Slice<I>,
@@ -168,6 +170,16 @@ impl CoarseningSteps for Cuda {
         with_offsets!(a.offsets, offsets => {
             kernel::largest_couplings::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, largest)
         })
+    }
+
+    fn exponents<V: Scalar>(&self, x: &Slice<V::Real>, exponents: &mut Slice<u32>) -> Result<()> {
+        let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
+        kernel::exponents::<V, u32, u32>(*self, shape, n, x, exponents)
+    }
+
+    fn flags_from(&self, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>) -> Result<()> {
+        let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
+        kernel::flags_from::<f32, u32, u32>(*self, shape, n, x, least, flags)
     }
 
     fn strong_lengths<V: Scalar>(

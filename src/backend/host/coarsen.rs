@@ -3,7 +3,7 @@
 use super::Host;
 use super::sparse::Rows;
 use crate::backend::{
-    CoarseningSteps, CsrParts, CsrPattern, NO_GROUP, OffsetsRef, SMALLEST_LUMPED, with_offsets,
+    CoarseningSteps, CsrParts, CsrPattern, EXPONENTS, NO_GROUP, OffsetsRef, SMALLEST_LUMPED, with_offsets,
 };
 use crate::error::Result;
 use crate::parallel::both;
@@ -108,7 +108,8 @@ fn damped_row<V: Scalar>(
     }
     values[at_diagonal] = diagonal;
     let sum = values.iter().fold(V::Real::zero(), |sum, value| sum + value.abs());
-    let scale = if sum > V::Real::zero() { -omega / sum } else { V::Real::zero() };
+    let damped = sum > V::Real::zero() && !strong.is_empty();
+    let scale = if damped { -omega / sum } else { V::Real::zero() };
     values.iter_mut().for_each(|value| *value *= V::from_real(scale));
     values[at_diagonal] += V::one();
 }
@@ -143,10 +144,10 @@ fn invert<V: Scalar>(a: &mut [V], size: usize) {
     }
 }
 
-/// Whether a coupling is strong.
+/// Whether a coupling of unknown i is strong.
 fn is_strong<V: Scalar>(threshold: V::Real, largest: &[V::Real], i: usize, j: usize, value: V) -> bool {
     let (value, smaller) = (value.abs(), Float::min(largest[i], largest[j]));
-    value > V::Real::zero() && value >= threshold * smaller
+    value > V::Real::zero() && value >= threshold * smaller && Float::is_finite(largest[i])
 }
 
 impl CoarseningSteps for Host {
@@ -157,6 +158,16 @@ impl CoarseningSteps for Host {
             *largest =
                 magnitudes.fold(V::Real::zero(), |most, value| if value > most { value } else { most });
         });
+        Ok(())
+    }
+
+    fn exponents<V: Scalar>(&self, x: &[V::Real], exponents: &mut [u32]) -> Result<()> {
+        each(exponents, |i, exponent| *exponent = (x[i].to_f64().to_bits() >> 52) as u32 % EXPONENTS as u32);
+        Ok(())
+    }
+
+    fn flags_from(&self, x: &[u32], least: u32, flags: &mut [u8]) -> Result<()> {
+        each(flags, |i, flag| *flag = u8::from(x[i] >= least));
         Ok(())
     }
 

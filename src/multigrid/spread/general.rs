@@ -73,13 +73,13 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
         let halo = Halo::of(communicator, a, parts)?;
         let matrix = comparable(communicator, a, &halo)?;
         let nodes = Nodes::default();
-        let strong = strong_couplings(&Host, &matrix, &nodes, options.strength)?;
+        let strong = strong_couplings(&Host, &matrix, &nodes, options.strength, None)?;
         // Without rows there is nothing to aggregate; other parts may have some.
         let aggregates = match n {
             0 => Aggregates { of: Vec::new(), count: 0 },
             _ => {
                 let couplings = leading(&matrix, n)?.nonzeros().saturating_sub(n);
-                Aggregates::new(&Host, &leading(&strong, n)?, Some(couplings))?
+                Aggregates::new(&Host, &leading(&strong, n)?, Some(couplings), None)?
             }
         };
         let coarse_parts = ranges(&numbers(communicator, aggregates.count)?);
