@@ -59,11 +59,12 @@ mod strength;
 mod tentative;
 
 use again::{Kept, NewLevel};
+use blocks::Scales;
 use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
-use setup::{Hierarchy, Matrices, Plan, longest_row, wants_blocks};
+use setup::{Hierarchy, Matrices, Plan, longest_row};
 use smoother::{Scaling, Smoother};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
 use tentative::{NearNull, Vectors};
@@ -136,15 +137,17 @@ enum Plans<T: Scalar, B: MultigridBackend> {
     Narrow(Vec<Plan<T::Narrow, B>>),
 }
 
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix.
+/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix. `scales`: those of the finest level,
+/// where they are known.
 fn cycle_of<T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Matrices<T, B>,
     coarsest: Csr<T, B>,
+    scales: Option<Scales<T, B>>,
     options: &MultigridOptions,
 ) -> Result<Cycle<T, B>> {
     let inverse = inverse_of(backend, &coarsest, options)?;
-    moved(backend, levels.into_iter(), (coarsest, inverse), options, Ok, Ok)
+    moved(backend, levels.into_iter(), (coarsest, inverse), scales, options, Ok, Ok)
 }
 
 /// The same in half the precision.
@@ -156,7 +159,7 @@ fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
 ) -> Result<Cycle<T::Narrow, B>> {
     let inverse = inverse_of(backend, &coarsest, options)?;
     let rounded = |a: Csr<T, B>| a.to_rounded(backend);
-    moved(backend, levels.into_iter(), (coarsest, inverse), options, rounded, rounded)
+    moved(backend, levels.into_iter(), (coarsest, inverse), None, options, rounded, rounded)
 }
 
 /// Levels for new values, as [`cycle_of`] takes them, and the coarsest matrix.
@@ -221,11 +224,19 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             return Ok(this);
         }
         check_finite(backend, a)?;
-        let alone = options.unknowns_a_node == 1 && near_null.is_none() && options.real_eigenvalues;
         // Flat elements, which ask for blocks, spoil levels in half of the precision: a Delaunay mesh of 10^6 points
         // takes 81 iterations in full, and ends after 209 in half, where a cycle is no longer positive definite.
-        let full = options.is_narrow::<T>()
-            && (longest_row(backend, a)? > LONGEST_IN_HALF || (alone && wants_blocks(backend, a, options)?));
+        let mut full = options.is_narrow::<T>() && longest_row(backend, a)? > LONGEST_IN_HALF;
+        let (mut rounded, mut in_blocks) = (None, None);
+        if options.is_narrow::<T>() && !full && options.unknowns_a_node == 1 && near_null.is_none() {
+            let a = a.to_rounded(backend)?;
+            let scales = Scales::new(backend, &a)?;
+            if options.real_eigenvalues {
+                full = options.smoothing != Smoothing::Diagonal && scales.blocks_pay;
+                in_blocks = Some(full);
+            }
+            rounded = Some((a, scales));
+        }
         let options = &if full { options.clone().narrow(false) } else { options.clone() };
         let of_energy = options.prolongation == Prolongation::LeastEnergy;
         if of_energy && (options.unknowns_a_node > 1 || near_null.is_some() || !options.real_eigenvalues) {
@@ -233,18 +244,18 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                         is not Hermitian";
             return Err(Error::Unsupported(what.into()));
         }
-        if options.is_narrow::<T>() && options.unknowns_a_node == 1 && near_null.is_none() {
-            let hierarchy = Hierarchy::new(backend, a.to_rounded(backend)?, None, options)?;
+        if let Some((a, scales)) = rounded.filter(|_| !full) {
+            let hierarchy = Hierarchy::new(backend, a, None, in_blocks, options)?;
             let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
-            let cycle = AnyCycle::Narrow(cycle_of(backend, levels, coarsest, options)?);
+            let cycle = AnyCycle::Narrow(cycle_of(backend, levels, coarsest, Some(scales), options)?);
             return Ok(Self::general(cycle, Plans::Narrow(plans), facts, options));
         }
-        let hierarchy = Hierarchy::new(backend, a.copied(backend)?, near_null, options)?;
+        let hierarchy = Hierarchy::new(backend, a.copied(backend)?, near_null, in_blocks, options)?;
         let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
         let cycle = if options.is_narrow::<T>() {
             AnyCycle::Narrow(narrow_cycle_of(backend, levels, coarsest, options)?)
         } else {
-            AnyCycle::Full(cycle_of(backend, levels, coarsest, options)?)
+            AnyCycle::Full(cycle_of(backend, levels, coarsest, None, options)?)
         };
         Ok(Self::general(cycle, Plans::Full(plans), facts, options))
     }
@@ -335,10 +346,12 @@ fn inverse_of<T: Scalar, B: MultigridBackend>(
 }
 
 /// The levels (matrix, prolongation, restriction), the coarsest matrix and its inverse in the precision of the cycle.
+/// `scales`: those of the finest level, where they are known.
 fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: impl Iterator<Item = [M; 3]>,
     (coarsest, inverse): (M, Option<Csr<T, B>>),
+    mut scales: Option<Scales<S, B>>,
     options: &MultigridOptions,
     rounded: impl Fn(M) -> Result<Csr<S, B>>,
     narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
@@ -351,7 +364,8 @@ fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
     let mut all = Vec::new();
     for [a, prolongation, restriction] in levels {
         let a = rounded(a)?;
-        let smoother = smoother(backend, &a, &mut in_blocks, options.smoothing_steps(), options)?;
+        let smoother =
+            smoother(backend, &a, scales.take(), &mut in_blocks, options.smoothing_steps(), options)?;
         let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
         let transfer = Transfer::Matrices { prolongation, restriction };
         all.push(Level { a: Stored::Rows(a), smoother, transfer, twice: false });
@@ -360,7 +374,7 @@ fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
         Coarsest::Inverse(narrowed(inverse)?)
     } else {
         let a = rounded(coarsest)?;
-        let smoother = smoother(backend, &a, &mut in_blocks, COARSEST_STEPS, options)?;
+        let smoother = smoother(backend, &a, scales, &mut in_blocks, COARSEST_STEPS, options)?;
         Coarsest::Smoothed(Stored::Rows(a), smoother)
     };
     Ok(Cycle { levels: all, coarsest, chebyshev: options.real_eigenvalues })
@@ -428,11 +442,12 @@ fn take_over<T: Scalar, S: Scalar, B: MultigridBackend>(
 fn smoother<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
+    known: Option<Scales<T, B>>,
     in_blocks: &mut Option<bool>,
     steps: usize,
     options: &MultigridOptions,
 ) -> Result<Smoother<T, B>> {
-    let scales = blocks::Scales::new(backend, a)?;
+    let scales = known.map_or_else(|| Scales::new(backend, a), Ok)?;
     let (scaling, largest) = if *in_blocks.get_or_insert(scales.blocks_pay) {
         let mut blocks = scales.blocks(backend, a)?;
         let largest = if options.real_eigenvalues {
@@ -520,7 +535,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                 let write = |from: &B::Slice<T>, to: &mut B::Slice<T>| backend.copy(from, to);
                 let made = |new| {
                     let (levels, coarsest) = of_new(a.copied(backend)?, new);
-                    cycle_of(backend, levels, coarsest, options)
+                    cycle_of(backend, levels, coarsest, None, options)
                 };
                 take_over(backend, a, (cycle, plans, kept, facts), options, made, (write, Ok))
             }
@@ -540,7 +555,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                 let write = |from: &B::Slice<T::Narrow>, to: &mut B::Slice<T::Narrow>| backend.copy(from, to);
                 let made = |new| {
                     let (levels, coarsest) = of_new(a.copied(backend)?, new);
-                    cycle_of(backend, levels, coarsest, options)
+                    cycle_of(backend, levels, coarsest, None, options)
                 };
                 take_over(backend, a, (cycle, plans, kept, facts), options, made, (write, Ok))
             }

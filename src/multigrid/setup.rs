@@ -84,11 +84,12 @@ pub(super) type Matrices<T, B> = Vec<[Csr<T, B>; 3]>;
 pub(super) type AllParts<T, B> = (Matrices<T, B>, Csr<T, B>, Vec<Plan<T, B>>);
 
 impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
-    /// From the finest matrix.
+    /// From the finest matrix; `in_blocks`: whether smoothing will be in blocks, where that is known.
     pub(super) fn new(
         backend: &B,
         a: Csr<T, B>,
         near_null: Option<NearNull<T, B>>,
+        in_blocks: Option<bool>,
         options: &MultigridOptions,
     ) -> Result<Self> {
         let finest = a.nonzeros();
@@ -103,7 +104,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         let alone = options.unknowns_a_node == 1 && !given && options.real_eigenvalues;
         let weaker = if of_energy {
             WEAKER_OF_LEAST_ENERGY
-        } else if alone && wants_blocks(backend, &this.coarsest, options)? {
+        } else if alone && in_blocks.map_or_else(|| wants_blocks(backend, &this.coarsest, options), Ok)? {
             WEAKER_WITH_BLOCKS
         } else {
             1.0
@@ -200,7 +201,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
 }
 
 /// Whether the finest matrix has couplings so strong that smoothing takes blocks, unless a diagonal was asked for.
-pub(super) fn wants_blocks<T: Scalar, B: MultigridBackend>(
+fn wants_blocks<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     options: &MultigridOptions,
@@ -312,7 +313,7 @@ mod tests {
         let options = MultigridOptions::default();
         let a = with_hubs(8000);
         assert!((0..8000).any(|row| a.row(row).0.len() > 1500));
-        let hierarchy = Hierarchy::new(&Host, a.copied(&Host).unwrap(), None, &options).unwrap();
+        let hierarchy = Hierarchy::new(&Host, a.copied(&Host).unwrap(), None, None, &options).unwrap();
         assert!(!hierarchy.plans[0].smoothed);
         // A prolongation that is not smoothed makes no level larger.
         let facts = hierarchy.facts();
@@ -321,7 +322,7 @@ mod tests {
             "{facts:?}"
         );
         let mesh = generate::poisson3d_27(14, 14, 14).unwrap();
-        let hierarchy = Hierarchy::new(&Host, mesh, None, &options).unwrap();
+        let hierarchy = Hierarchy::new(&Host, mesh, None, None, &options).unwrap();
         assert!(hierarchy.plans.iter().all(|plan| plan.smoothed));
     }
 
@@ -344,7 +345,7 @@ mod tests {
         let rough = assemble::to_csr(&Host, entries).unwrap();
         let smooth = generate::poisson2d(width, width).unwrap();
         let hierarchy = |a: &Csr<f64>, options: &MultigridOptions| {
-            Hierarchy::new(&Host, a.copied(&Host).unwrap(), None, options).unwrap()
+            Hierarchy::new(&Host, a.copied(&Host).unwrap(), None, None, options).unwrap()
         };
         let strengths = |a: &Csr<f64>, options: &MultigridOptions| -> Vec<f64> {
             hierarchy(a, options).plans.iter().map(|plan| plan.strength).collect()

@@ -206,13 +206,14 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             let whole = gathered::<T, B, C>(self.space.communicator(), &coarsest.a)?.into_backend(backend)?;
             let near_null = NearNull::One(backend.upload(near_null)?);
             let Hierarchy { levels, coarsest: last, .. } =
-                Hierarchy::new(backend, whole, Some(near_null), self.options)?;
+                Hierarchy::new(backend, whole, Some(near_null), None, self.options)?;
             facts.levels.pop();
             facts.levels.extend(super::setup::facts(&levels, &last));
             let matrices = levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
             let inverse = inverse_of(backend, &last, self.options)?;
             let on_backend = |a: Csr<T, B>| rounded(a.to_host(backend)?)?.into_backend(backend);
-            let cycle = moved(backend, matrices, (last, inverse), self.options, on_backend, on_backend)?;
+            let cycle =
+                moved(backend, matrices, (last, inverse), None, self.options, on_backend, on_backend)?;
             Coarsest::Gathered(Box::new(self.gathered(cycle, &coarsest.parts, false)?))
         };
         Ok((Cycle { levels: made, coarsest, chebyshev: self.options.real_eigenvalues }, facts))
