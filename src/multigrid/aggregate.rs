@@ -62,15 +62,20 @@ impl<B: GroupingSteps> Aggregates<B> {
         }
         let mut sizes = backend.buffer(count as usize + 1)?;
         let mut before = backend.buffer(n)?;
+        let mut left = 0;
         for _ in 0..SWEEPS {
             backend.group_sizes(&of, None, &mut sizes)?;
             backend.copy(&of, &mut before)?;
             backend.join_groups(graph.parts(), &before, &sizes, &mut of)?;
+            backend.ungrouped(pattern, &of, &mut flags)?;
+            backend.exclusive_scan(&flags, &mut places)?;
+            left = backend.value(B::part(&places, n..n + 1))?;
+            if left == 0 {
+                break;
+            }
         }
-        backend.ungrouped(pattern, &of, &mut flags)?;
-        backend.exclusive_scan(&flags, &mut places)?;
         backend.number_groups(&flags, &places, count, &mut of)?;
-        count += backend.value(B::part(&places, n..n + 1))?;
+        count += left;
         if let Some(stiff) = stiff {
             let mut own = backend.buffer::<u32>(B::len(stiff))?;
             backend.sequence::<u32>(&mut own)?;
