@@ -21,6 +21,8 @@ const MANY_LEFT: u64 = 36;
 pub(super) struct Aggregates<B: Backend> {
     pub(super) of: B::Vec<u32>,
     pub(super) count: usize,
+    /// Where some nodes are stiff, aggregates of one node that is not: those who have only stiff ones beside them.
+    pub(super) alone: usize,
 }
 
 impl<B: GroupingSteps> Aggregates<B> {
@@ -76,14 +78,19 @@ impl<B: GroupingSteps> Aggregates<B> {
         }
         backend.number_groups(&flags, &places, count, &mut of)?;
         count += left;
+        let mut alone = 0;
         if let Some(stiff) = stiff {
+            let (mut sizes, mut of_size) = (backend.buffer(count as usize + 1)?, backend.buffer(2)?);
+            backend.group_sizes(&of, None, &mut sizes)?;
+            backend.histogram(B::part(&sizes, 0..count as usize), &mut of_size)?;
+            alone = backend.value(B::part(&of_size, 1..2))?;
             let mut own = backend.buffer::<u32>(B::len(stiff))?;
             backend.sequence::<u32>(&mut own)?;
             backend.add_constant(count, &mut own)?;
             backend.scatter::<u32, u32>(&own, stiff, &mut of)?;
             count += B::len(stiff) as u32;
         }
-        Ok(Self { of, count: count as usize })
+        Ok(Self { of, count: count as usize, alone: alone as usize })
     }
 }
 

@@ -110,21 +110,30 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             1.0
         };
         let strength = options.strength * weaker;
-        let keeps_stiff = weaker == WEAKER_WITH_BLOCKS;
+        let mut keeps_stiff = weaker == WEAKER_WITH_BLOCKS;
         let mut entries = finest;
         while this.is_large(options.coarsest_rows) && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
-            let stiff = match keeps_stiff {
-                true => Some(stiff_unknowns(backend, a, this.levels.is_empty())?),
-                false => None,
-            };
-            let stiff = stiff.filter(|stiff| B::len(stiff) > 0);
-            let graph = strong_couplings(backend, a, &nodes, strength, stiff.as_deref())?;
             // The share of strong couplings tells nothing where a coupling is a block between nodes of several
             // unknowns, or where a lower threshold makes most couplings strong.
             let counted = nodes.0.is_none() && weaker == 1.0;
             let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
-            let aggregates = Aggregates::new(backend, &graph, couplings, stiff.as_deref())?;
+            let grouped = |stiff: Option<&B::Slice<u32>>| -> Result<_> {
+                let graph = strong_couplings(backend, a, &nodes, strength, stiff)?;
+                let aggregates = Aggregates::new(backend, &graph, couplings, stiff)?;
+                Ok((graph, aggregates))
+            };
+            let mut stiff = None;
+            if keeps_stiff {
+                let some = stiff_unknowns(backend, a, this.levels.is_empty())?;
+                stiff = (B::len(&some) > 0).then_some(some);
+            }
+            let (mut graph, mut aggregates) = grouped(stiff.as_deref())?;
+            // Where stiff unknowns are all that many others have beside them, they are hubs, and no flat elements.
+            if stiff.take_if(|stiff| 2 * aggregates.alone > B::len(stiff)).is_some() {
+                keeps_stiff = false;
+                (graph, aggregates) = grouped(None)?;
+            }
             let count = nodes.count(a.rows());
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
                 break;

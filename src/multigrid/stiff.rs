@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_largest_exponents_are_taken_while_there_is_room() {
         let mut counts = vec![0; 40];
-        (counts[10], counts[11], counts[15], counts[16], counts[17], counts[30]) = (50, 40, 9, 3, 2, 1);
+        (counts[10], counts[11], counts[15], counts[16], counts[17], counts[30]) = (60, 30, 9, 3, 2, 1);
         // The median is 10, and 16 is the first exponent that counts.
         for (most, found) in [(10, Some((16, 6))), (5, Some((17, 3))), (2, Some((30, 1))), (0, None)] {
             assert_eq!(least_exponent(&counts, most), found, "{most}");

@@ -76,7 +76,7 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
         let strong = strong_couplings(&Host, &matrix, &nodes, options.strength, None)?;
         // Without rows there is nothing to aggregate; other parts may have some.
         let aggregates = match n {
-            0 => Aggregates { of: Vec::new(), count: 0 },
+            0 => Aggregates { of: Vec::new(), count: 0, alone: 0 },
             _ => {
                 let couplings = leading(&matrix, n)?.nonzeros().saturating_sub(n);
                 Aggregates::new(&Host, &leading(&strong, n)?, Some(couplings), None)?
