@@ -114,6 +114,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         let mut entries = finest;
         while this.is_large(options.coarsest_rows) && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
+            let count = nodes.count(a.rows());
             // The share of strong couplings tells nothing where a coupling is a block between nodes of several
             // unknowns, or where a lower threshold makes most couplings strong.
             let counted = nodes.0.is_none() && weaker == 1.0;
@@ -130,11 +131,10 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             }
             let (mut graph, mut aggregates) = grouped(stiff.as_deref())?;
             // Where stiff unknowns are all that many others have beside them, they are hubs, and no flat elements.
-            if stiff.take_if(|stiff| 2 * aggregates.alone > B::len(stiff)).is_some() {
+            if stiff.take_if(|_| 4 * aggregates.alone > count).is_some() {
                 keeps_stiff = false;
                 (graph, aggregates) = grouped(None)?;
             }
-            let count = nodes.count(a.rows());
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
                 break;
             }
