@@ -37,6 +37,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::parallel::beside;
 use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
 
@@ -146,8 +147,7 @@ fn cycle_of<T: Scalar, B: MultigridBackend>(
     scales: Option<Scales<T, B>>,
     options: &MultigridOptions,
 ) -> Result<Cycle<T, B>> {
-    let inverse = inverse_of(backend, &coarsest, options)?;
-    moved(backend, levels.into_iter(), (coarsest, inverse), scales, options, Ok, Ok)
+    moved(backend, levels.into_iter(), coarsest, scales, options, Ok)
 }
 
 /// The same in half the precision.
@@ -157,9 +157,7 @@ fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
     coarsest: Csr<T, B>,
     options: &MultigridOptions,
 ) -> Result<Cycle<T::Narrow, B>> {
-    let inverse = inverse_of(backend, &coarsest, options)?;
-    let rounded = |a: Csr<T, B>| a.to_rounded(backend);
-    moved(backend, levels.into_iter(), (coarsest, inverse), None, options, rounded, rounded)
+    moved(backend, levels.into_iter(), coarsest, None, options, |a: Csr<T, B>| a.to_rounded(backend))
 }
 
 /// Levels for new values, as [`cycle_of`] takes them, and the coarsest matrix.
@@ -338,40 +336,57 @@ fn inverse_of<T: Scalar, B: MultigridBackend>(
     coarsest: &Csr<T, B>,
     options: &MultigridOptions,
 ) -> Result<Option<Csr<T, B>>> {
-    if coarsest.rows() > MOST_DENSE {
-        return Ok(None);
-    }
-    let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
-    inverse(&coarsest.to_host(backend)?)?.into_backend(backend).map(Some)
+    let Some(coarsest) = small_to_host(backend, coarsest)? else { return Ok(None) };
+    inverse_on_host(&coarsest, options)?.into_backend(backend).map(Some)
 }
 
-/// The levels (matrix, prolongation, restriction), the coarsest matrix and its inverse in the precision of the cycle.
-/// `scales`: those of the finest level, where they are known.
-fn moved<M, T: Scalar, S: Scalar, B: MultigridBackend>(
+/// The coarsest matrix, where it is small enough for its inverse.
+fn small_to_host<T: Scalar, B: MultigridBackend>(
     backend: &B,
-    levels: impl Iterator<Item = [M; 3]>,
-    (coarsest, inverse): (M, Option<Csr<T, B>>),
+    coarsest: &Csr<T, B>,
+) -> Result<Option<Csr<T>>> {
+    (coarsest.rows() <= MOST_DENSE).then(|| coarsest.to_host(backend)).transpose()
+}
+
+fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> Result<Csr<T>> {
+    let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
+    inverse(coarsest)
+}
+
+/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix, which `rounded` brings to its
+/// precision. `scales`: those of the finest level, where they are known. The coarsest matrix is inverted by another
+/// thread of the host meanwhile.
+fn moved<T: Scalar, S: Scalar, B: MultigridBackend>(
+    backend: &B,
+    levels: impl Iterator<Item = [Csr<T, B>; 3]>,
+    coarsest: Csr<T, B>,
     mut scales: Option<Scales<S, B>>,
     options: &MultigridOptions,
-    rounded: impl Fn(M) -> Result<Csr<S, B>>,
-    narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
+    rounded: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
 ) -> Result<Cycle<S, B>> {
+    let small = small_to_host(backend, &coarsest)?;
     let mut in_blocks = match options.smoothing {
         Smoothing::Auto => None,
         Smoothing::Diagonal => Some(false),
         Smoothing::Blocks => Some(true),
     };
     let mut all = Vec::new();
-    for [a, prolongation, restriction] in levels {
-        let a = rounded(a)?;
-        let smoother =
-            smoother(backend, &a, scales.take(), &mut in_blocks, options.smoothing_steps(), options)?;
-        let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
-        let transfer = Transfer::Matrices { prolongation, restriction };
-        all.push(Level { a: Stored::Rows(a), smoother, transfer, twice: false });
-    }
-    let coarsest = if let Some(inverse) = inverse {
-        Coarsest::Inverse(narrowed(inverse)?)
+    let smoothed = || -> Result<()> {
+        for [a, prolongation, restriction] in levels {
+            let a = rounded(a)?;
+            let steps = options.smoothing_steps();
+            let smoother = smoother(backend, &a, scales.take(), &mut in_blocks, steps, options)?;
+            let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
+            let transfer = Transfer::Matrices { prolongation, restriction };
+            all.push(Level { a: Stored::Rows(a), smoother, transfer, twice: false });
+        }
+        Ok(())
+    };
+    let inverted = || small.map(|coarsest| inverse_on_host(&coarsest, options)).transpose();
+    let (inverse, done) = beside(inverted, smoothed);
+    done?;
+    let coarsest = if let Some(inverse) = inverse? {
+        Coarsest::Inverse(rounded(inverse.into_backend(backend)?)?)
     } else {
         let a = rounded(coarsest)?;
         let smoother = smoother(backend, &a, scales, &mut in_blocks, COARSEST_STEPS, options)?;

@@ -34,6 +34,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use team::gather;
 pub(crate) use vectors::vectorised;
 
+/// `own` by this thread, and `others` by another one meanwhile, or by this one where there is no other.
+pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl FnOnce() -> R) -> (A, R) {
+    let mut of_others = None;
+    let own = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| of_others = Some(others()));
+        own()
+    });
+    (of_others.expect("a scope ends when all that it was given is done"), own)
+}
+
 /// Parts of a loop for each thread, where there are items enough: what one thread has left, others take over.
 const PARTS_A_THREAD: usize = 16;
 

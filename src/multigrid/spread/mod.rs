@@ -34,7 +34,7 @@ use super::options::{MultigridFacts, MultigridOptions, Prolongation, Smoothing};
 use super::setup::Hierarchy;
 use super::smoother::{Scaling, Smoother};
 use super::tentative::NearNull;
-use super::{AnyCycle, COARSEST_STEPS, Multigrid, MultigridBackend, Plans, inverse_of, moved};
+use super::{AnyCycle, COARSEST_STEPS, Multigrid, MultigridBackend, Plans, moved};
 use crate::backend::{Communicator, Host, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -210,10 +210,8 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             facts.levels.pop();
             facts.levels.extend(super::setup::facts(&levels, &last));
             let matrices = levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
-            let inverse = inverse_of(backend, &last, self.options)?;
             let on_backend = |a: Csr<T, B>| rounded(a.to_host(backend)?)?.into_backend(backend);
-            let cycle =
-                moved(backend, matrices, (last, inverse), None, self.options, on_backend, on_backend)?;
+            let cycle = moved(backend, matrices, last, None, self.options, on_backend)?;
             Coarsest::Gathered(Box::new(self.gathered(cycle, &coarsest.parts, false)?))
         };
         Ok((Cycle { levels: made, coarsest, chebyshev: self.options.real_eigenvalues }, facts))
