@@ -6,8 +6,8 @@
 //        | 2 . . 1 |
 //
 // GROUP lanes take a row of C, so that a warp has several. Entries of A's row come one after the other, and the lanes
-// share B's row out, with the loads for AHEAD entries under way. All lanes of a warp meet before the next entry: B's row
-// has a column once, so that no two of the lanes of a row of C are told of the same column at a time.
+// share B's row out, with the loads for AHEAD entries under way. All lanes of a warp meet before the next entry: B's
+// row has a column once, so that no two of the lanes of a row of C are told of the same column at a time.
 //
 // Source: Gustavson, ACM TOMS 4 (1978).
 //

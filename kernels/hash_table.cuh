@@ -23,7 +23,8 @@ DEVICE u32 place_in(uint4 slots, u32 column) {
 // that do not `want` a slot get any one. Where columns are `known`, none is added, and a free slot is told for a column
 // that the table does not have. `slots` is a power of two, and more than the columns that come.
 //
-// With BUCKET 4 four slots are read at once, which saves steps in tables that are large; `table` is aligned to 16 bytes.
+// With BUCKET 4 four slots are read at once, which saves steps in tables that are large; `table` is aligned to 16
+// bytes.
 template <u32 BUCKET> DEVICE u32 slot_for(u32* table, u32 slots, u32 column, bool want, bool known, bool& first) {
     u32 at = first_slot<BUCKET>(slots, column);
     first = false;

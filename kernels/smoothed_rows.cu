@@ -1,6 +1,6 @@
-// The prolongation that is smoothed once, (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of
-// its group g, and F is A without weak couplings (src/backend/coarsen.rs). Where rows are very short, a
-// thread takes one (coarsen.cu).
+// The prolongation that is smoothed once, (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column
+// of its group g, and F is A without weak couplings (src/backend/coarsen.rs). Where rows are very short, a thread takes
+// one (coarsen.cu).
 //
 //     row 1 of A:  -1  3 -1 -1    strong: columns 0 and 2, so F has  -1  2 -1  there
 //     groups:       0  0  1  1    three products, two of column 0 and one of column 1

@@ -9,8 +9,8 @@
 // products' entries of B lie; then the lanes load these side by side. A key is a column with the number of its product
 // below it, so that no two keys are equal, and keys are sorted (sort_keys.cuh).
 //
-// Sources: Gustavson, ACM TOMS 4 (1978); Dalton, Olson and Bell, ACM TOMS 41 (2015) (products expanded and sorted within
-// a row).
+// Sources: Gustavson, ACM TOMS 4 (1978); Dalton, Olson and Bell, ACM TOMS 41 (2015) (products expanded and sorted
+// within a row).
 //
 // Constants: OFFSET (of A and B), GROUP (lanes a row), EACH (products a lane; both powers of two), THREADS.
 #pragma once
@@ -97,8 +97,8 @@ DEVICE u32 first_of_columns(const u32 (&keys)[EACH], u32 mask) {
     return firsts;
 }
 
-// Adds the products of each column, whose keys are sorted, in the order of their numbers. What is no longer needed makes
-// room for the row of C: `list` has its columns then and `product` its values. How long it is.
+// Adds the products of each column, whose keys are sorted, in the order of their numbers. What is no longer needed
+// makes room for the row of C: `list` has its columns then and `product` its values. How long it is.
 template <typename T>
 DEVICE u32 sum_by_columns(const u32 (&keys)[EACH], u32 products, u32* list, T* product, u32 mask) {
     const u32 lane = lane_id() % GROUP;

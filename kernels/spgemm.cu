@@ -5,27 +5,31 @@
 //        | . 4 3 . |
 //        | 2 . . 1 |
 //
-// Rows are dealt by the number of their products. Where these are few, they are sorted (sorted_products.cuh). Some lanes
-// of a warp take a row with more (spgemm_lengths.cu), and a block takes what has too many columns for that: columns of
-// B's rows go into a hash table in shared memory, and those that were not there are counted. Rows that are too long for
-// this have bits of their own (spgemm_long.cu).
+// Rows are dealt by the number of their products. Where these are few, they are sorted (sorted_products.cuh). Some
+// lanes of a warp take a row with more (spgemm_lengths.cu), and a block takes what has too many columns for that:
+// columns of B's rows go into a hash table in shared memory, and those that were not there are counted. Rows that are
+// too long for this have bits of their own (spgemm_long.cu).
 //
 // Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
 // Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
 // Constants: OFFSET (of A and B), TARGET (of C), BLOCK_SLOTS (of a block's table: a power of two), LONG (products from
-// which a row is one of spgemm_long.cu), LOOKED_AT (rows that a block looks at, at most THREADS), CLASS_LANES (lanes a row whose products are counted), THREADS.
+// which a row is one of spgemm_long.cu), LOOKED_AT (rows that a block looks at, at most THREADS), CLASS_LANES (lanes a
+// row whose products are counted), THREADS.
 #include "hash_table.cuh"
 #include "unknown_length.cuh"
 
 typedef OFFSET I;
 typedef TARGET J;
 
-// 0: no products. 1 and 2: as many as are sorted, at most a and b, which ascend. 3: more. 4: so many that a row is long.
+// 0: no products. 1 and 2: as many as are sorted, at most a and b, which ascend. 3: more. 4: so many that a row is
+// long.
 // CLASS_LANES lanes take a row, and read its entries side by side.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b, u32* classes) {
-    const u32 lane = lane_id() % CLASS_LANES, mask = ((1u << CLASS_LANES) - 1) << (lane_id() / CLASS_LANES * CLASS_LANES);
+    product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b,
+                    u32* classes) {
+    const u32 lane = lane_id() % CLASS_LANES, first_lane = lane_id() / CLASS_LANES * CLASS_LANES;
+    const u32 mask = ((1u << CLASS_LANES) - 1) << first_lane;
     for (u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) / CLASS_LANES; row < rows;
          row += u64(gridDim.x) * THREADS / CLASS_LANES) {
         u64 products = 0;

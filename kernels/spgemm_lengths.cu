@@ -1,6 +1,7 @@
 // How long the rows of a product of sparse matrices are, C = A B, where these have too many products to be sorted, and
-// few columns: gustavson.cuh tells in which order products come. The columns of a row go into a hash table in shared memory, and those that were not there
-// are counted. A row whose table becomes too full gets the length UNKNOWN, and is left to block_lengths of spgemm.cu.
+// few columns: gustavson.cuh tells in which order products come. The columns of a row go into a hash table in shared
+// memory, and those that were not there are counted. A row whose table becomes too full gets the length UNKNOWN, and is
+// left to block_lengths of spgemm.cu.
 //
 // Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
 // Source: Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).

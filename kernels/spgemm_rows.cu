@@ -70,8 +70,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __syncwarp();
         for (u32 j = 0, most = known ? most_of_lanes(length) : 0; j < most; j += GROUP) {
             const bool has = j + lane < length;
+            const u32 column = has ? pattern[place + j + lane] : 0;
             bool first;
-            const u32 slot = slot_for<BUCKET>(table.columns, slots, has ? pattern[place + j + lane] : 0, has, false, first);
+            const u32 slot = slot_for<BUCKET>(table.columns, slots, column, has, false, first);
             if (has) table.sums[slot] = T();
         }
         __syncwarp();
