@@ -34,7 +34,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use team::gather;
 pub(crate) use vectors::vectorised;
 
-/// `own` by this thread, and `others` by another one meanwhile, or by this one where there is no other.
+/// Runs `own` on this thread, and `others` on another one meanwhile, or on this one where there is no other. Unlike
+/// [`join`] it never moves `own` to another thread, so that it may be work for a device.
 pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl FnOnce() -> R) -> (A, R) {
     let mut of_others = None;
     let own = rayon::in_place_scope(|scope| {

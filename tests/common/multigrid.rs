@@ -1,5 +1,9 @@
 //! Algebraic multigrid on any backend: iterations of conjugate gradients to a residual of 1e-8, with a random x.
 
+#[path = "hierarchy.rs"]
+mod hierarchy;
+pub use hierarchy::the_hierarchy_of_the_host;
+
 use crate::collection;
 use crate::random::Random;
 use num_complex::Complex;
@@ -11,7 +15,6 @@ use residua::market::read_csr;
 use residua::multigrid::MultigridBackend;
 use residua::multigrid::{Multigrid, MultigridOptions, Prolongation, Smoothing};
 use residua::precondition::Preconditioner;
-use residua::scalar::Real;
 use residua::{Csr, Error, Host, Scalar};
 use std::ops::ControlFlow;
 
@@ -542,90 +545,9 @@ pub fn the_same_bits(_: &Host) {
     }
 }
 
-/// Levels, their entries, and what a cycle makes of a vector are those of the host.
-pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
-    same_hierarchy(backend, &generate::anisotropic2d(90, 70, 1e-2).unwrap(), "anisotropic");
-    same_hierarchy(backend, &shuffled(&generate::poisson3d(14, 15, 16).unwrap()), "7 points in random order");
-    same_hierarchy(backend, &generate::wathen(18, 22, 3).unwrap(), "Wathen's matrix");
-    same_hierarchy(backend, &star_of_lines(40, 60), "lines that meet in one node");
-    same_hierarchy(backend, &star_of_lines(400, 7), "so many lines that a row of A is long");
-    let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
-    same_hierarchy(backend, &shifted, "complex");
-    same_hierarchy(backend, &triangles(40), "flat triangles");
-    exponents_and_flags(backend);
-    // Two vectors at one unknown a node: the prolongation is smoothed by a product of matrices.
-    let a = generate::poisson2d(40, 30).unwrap();
-    let vectors: Vec<f64> = (0..a.rows()).flat_map(|i| [1.0, (i % 40) as f64 / 40.0]).collect();
-    let options = options().coarsest_rows(50);
-    let there = a.to_backend(backend).unwrap();
-    let here = Multigrid::with_near_null(&Host, &a, 2, vectors.clone(), &options).unwrap();
-    let there = Multigrid::with_near_null(backend, &there, 2, vectors, &options).unwrap();
-    same_cycle(backend, (&here, &there), "two vectors");
-}
-
-/// Exponents of numbers, and which of them are large, beside what a loop over powers of two says.
-fn exponents_and_flags<B: Able>(backend: &B) {
-    let mut random = Random(4);
-    let mut x: Vec<f64> = (0..1000).map(|_| 2.0_f64.powf(900.0 * random.signed())).collect();
-    x.extend([0.0, 1.0, 2.0, 1.999_999, 0.5, f64::MIN_POSITIVE, f64::MAX]);
-    let exponent =
-        |x: f64| (0..2047).rev().find(|&e| e > 0 && x >= 2.0_f64.powi(e - 1023)).unwrap_or(0) as u32;
-    let expected: Vec<u32> = x.iter().map(|&x| exponent(x)).collect();
-    let mut exponents = backend.zeros::<u32>(x.len()).unwrap();
-    backend.exponents::<f64>(&backend.upload(x).unwrap(), &mut exponents).unwrap();
-    assert_eq!(backend.download(&exponents).unwrap(), expected);
-    let mut flags = backend.zeros::<u8>(expected.len()).unwrap();
-    backend.flags_from(&exponents, 1023, &mut flags).unwrap();
-    let expected: Vec<u8> = expected.iter().map(|&exponent| u8::from(exponent >= 1023)).collect();
-    assert_eq!(backend.download(&flags).unwrap(), expected);
-}
-
-fn same_hierarchy<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, what: &str) {
-    for smoothing in [Smoothing::Diagonal, Smoothing::Blocks] {
-        let options = options().boxes(false).narrow(false).coarsest_rows(50).smoothing(smoothing);
-        let here = Multigrid::new(&Host, a, &options).unwrap();
-        let there = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &options).unwrap();
-        same_cycle(backend, (&here, &there), &format!("{what}, {smoothing:?}"));
-    }
-}
-
-fn same_cycle<T: Scalar, B: Able>(
-    backend: &B,
-    (here, there): (&Multigrid<T, Host>, &Multigrid<T, B>),
-    what: &str,
-) {
-    assert_eq!(here.facts(), there.facts(), "{what}");
-    assert!(here.facts().levels.len() > 1, "{what}: {}", here.facts());
-    let n = here.facts().levels[0].rows;
-    let r = Random(3).vector::<T>(n);
-    let mut expected = vec![T::zero(); n];
-    here.apply(&Host, &r, &mut expected).unwrap();
-    let mut z = backend.zeros(n).unwrap();
-    there.apply(backend, &backend.upload(r).unwrap(), &mut z).unwrap();
-    let z = backend.download(&z).unwrap();
-    let norm = |v: &mut dyn Iterator<Item = T>| v.map(|v| v.abs().to_f64().powi(2)).sum::<f64>().sqrt();
-    let off = norm(&mut z.iter().zip(&expected).map(|(&z, &e)| z - e));
-    assert!(off <= 1e-10 * norm(&mut expected.iter().copied()), "{what}: off by {off:e}");
-}
-
 /// The same matrix with its rows and columns in random order.
 fn shuffled(a: &Csr<f64>) -> Csr<f64> {
     graph::permute_symmetric(a, &Permutation::random(a.rows(), 5).unwrap()).unwrap()
-}
-
-/// Lines of `length` nodes that all begin at one node, and a node that is coupled to nobody.
-fn star_of_lines(lines: usize, length: usize) -> Csr<f64> {
-    let n = lines * length + 2;
-    let mut triplets: Vec<_> = (0..n).map(|i| (i, i, 2.1)).collect();
-    triplets[0].2 = lines as f64 + 0.1;
-    for line in 0..lines {
-        for k in 0..length {
-            let i = 1 + line * length + k;
-            let before = if k == 0 { 0 } else { i - 1 };
-            triplets.extend([(i, before, -1.0), (before, i, -1.0)]);
-        }
-    }
-    sorted(n, triplets)
 }
 
 fn sorted(n: usize, mut triplets: Vec<(usize, usize, f64)>) -> Csr<f64> {

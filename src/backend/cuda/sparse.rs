@@ -196,7 +196,6 @@ struct Dealt {
 }
 
 /// Rows of a class.
-#[derive(Clone, Copy)]
 struct Rows<'a> {
     count: usize,
     /// None where they are all rows.
@@ -204,15 +203,17 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// How many they are, whether they are listed, and the list, in the place of which anything may stand.
+    /// How many they are, whether they are listed, and the list. Where they are not, a kernel does not read it, and an
+    /// empty part of `none` stands for it.
     fn parts<'b>(&'b self, none: &'b Slice<u32>) -> (u64, u32, &'b Slice<u32>) {
         (self.count as u64, u32::from(self.listed.is_some()), self.listed.unwrap_or(Cuda::part(none, 0..0)))
     }
 }
 
 impl Dealt {
-    /// From the class of each row, of which those from 1 to before `long` may join the next. Rows of class 0 take no
-    /// part, and have no products where they are `empty`. Reads the counts of classes back.
+    /// From the class of each row. Classes from 1 to before `long` join the next one where they have few rows. Rows of
+    /// class 0 take no part; where they are `empty` they have no products, so that a launch for all rows may take them
+    /// along. The host waits for the counts of the classes.
     fn new(cuda: Cuda, classes: &Slice<u32>, long: usize, empty: bool) -> Result<Self> {
         let mut counts = cuda.zeros::<u32>(CLASSES)?;
         cuda.histogram(classes, &mut counts)?;

@@ -5,7 +5,8 @@
 //! | CSR, rows of like length | tiles of rows through shared memory (`csr_stream.cu`) |
 //! | CSR, rows of any length | tiles of steps, the longest rows cut (`csr_balanced.cu`) |
 //! | CSR, few rows of very different lengths | bins of rows by their lengths (`csr_binned.cu`) |
-//! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`); tiles of steps where rows are of very different lengths (`csr_block_tiles.cu`) |
+//! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`) |
+//! | the same, rows of very different lengths | tiles of steps (`csr_block_tiles.cu`) |
 //! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
