@@ -179,7 +179,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// found is zero before.
 extern "C" __global__ void __launch_bounds__(THREADS) agree(u64 n, const u32* best, u32* partner, u32* found) {
     u32 count = 0;
     EACH(i, n)
@@ -190,13 +189,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) agree(u64 n, const u32* be
     add_counts(count, found);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) pair_flags(u64 n, const u32* partner, u32* flags) {
-    EACH(i, n + 1) flags[i] = i < n && partner[i] != NO_GROUP && i < partner[i];
+extern "C" __global__ void __launch_bounds__(THREADS) pair_groups(u64 n, const u32* partner, u32* group) {
+    EACH(i, n) group[i] = partner[i] == NO_GROUP ? NO_GROUP : min(u32(i), partner[i]);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    pair_groups(u64 n, const u32* partner, const u32* places, u32* group) {
-    EACH(i, n) group[i] = partner[i] == NO_GROUP ? NO_GROUP : places[min(u32(i), partner[i])];
+extern "C" __global__ void __launch_bounds__(THREADS) lead_groups(u64 n, u32* group, u32* flags) {
+    EACH(i, n + 1) {
+        if (i < n && group[i] == NO_GROUP) group[i] = u32(i);
+        flags[i] = i < n && group[i] == i;
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -127,7 +127,7 @@ pub trait GroupingSteps: Primitives {
         best: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Nodes that prefer each other become partners. `found[0]` becomes their number.
+    /// Nodes that prefer each other become partners. `found[0]` grows by their number.
     fn agree(
         &self,
         best: &Self::Slice<u32>,
@@ -135,16 +135,12 @@ pub trait GroupingSteps: Primitives {
         found: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `flags[i]` = 1 where node i has a partner of a larger number. `flags` has one element more, which becomes 0.
-    fn pair_flags(&self, partner: &Self::Slice<u32>, flags: &mut Self::Slice<u32>) -> Result<()>;
+    /// Partners get the smaller of their numbers as their group, others [`NO_GROUP`].
+    fn pair_groups(&self, partner: &Self::Slice<u32>, group: &mut Self::Slice<u32>) -> Result<()>;
 
-    /// Partners get the place of the smaller number as their group, others [`NO_GROUP`].
-    fn pair_groups(
-        &self,
-        partner: &Self::Slice<u32>,
-        places: &Self::Slice<u32>,
-        group: &mut Self::Slice<u32>,
-    ) -> Result<()>;
+    /// A node in no group becomes a group with its own number. `flags[i]` = 1 where a group has the number of node i,
+    /// which is in it, else 0. `flags` has one element more, which becomes 0.
+    fn lead_groups(&self, group: &mut Self::Slice<u32>, flags: &mut Self::Slice<u32>) -> Result<()>;
 
     /// Each node in no group chooses the group of the neighbour with the largest weight, among groups that have room
     /// for the node, and makes a bid for that group. `bids[i]` grows with the weight; of two nodes with equal weights

@@ -1,30 +1,15 @@
-//! Small blocks of strongly coupled unknowns, and their inverses.
+//! What smoothing is scaled by: the inverses of small blocks of strongly coupled unknowns, or of a diagonal.
 
 use super::MultigridBackend;
+use super::matching::{Matched, matched, membership};
 use crate::backend::{
-    Backend, CoarseningSteps, Conversions, CsrPattern, Host, NO_GROUP, Offsets, RowFacts, VectorOps,
-    offsets_of,
+    Backend, CoarseningSteps, Conversions, CsrPattern, Host, Offsets, RowFacts, VectorOps, offsets_of,
 };
 use crate::error::Result;
-use crate::matrix::{Csr, add, multiply};
+use crate::matrix::{Csr, add};
 use crate::random::Random;
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
-
-/// Passes of matching: each doubles the blocks, so that they have about 8 unknowns.
-const PASSES: usize = 3;
-
-/// Rounds of a pass: who is left then looks for a block to join.
-const ROUNDS: u64 = 8;
-
-/// Whether the host asks after this round if it has found a pair. It waits for a device then, and most graphs take all
-/// rounds.
-fn asked_after(round: u64) -> bool {
-    round % 4 == 3 && round + 1 < ROUNDS
-}
-
-/// How often those who are left look for one.
-const SWEEPS: usize = 2;
 
 /// |a_ij| / sqrt(a_ii a_jj) of a coupling that wants a block.
 const STRONG: f64 = 0.5001;
@@ -43,16 +28,15 @@ const ABOVE: f64 = 1.2;
 /// Different entries of the vector that the power method starts from.
 const STARTS: usize = 1 << 12;
 
-/// What the smoothing of a matrix is scaled by, before it is known whether blocks pay.
+/// What the smoothing of a matrix may be scaled by.
 pub(super) struct Scales<T: Scalar, B: Backend> {
     /// 1 / sqrt(a_ii), 0 where that is not positive.
     pub(super) of_diagonal: B::Vec<f64>,
     /// Reciprocals of the sums of the magnitudes of rows, in units in which A's diagonal is one: no eigenvalue of this
     /// diagonal matrix times A exceeds 1.
     pub(super) of_sums: B::Vec<T::Real>,
-    /// Whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly damps
-    /// what is common to both.
-    pub(super) blocks_pay: bool,
+    /// How many unknowns have a coupling above [`STRONG`].
+    strong: B::Vec<u32>,
 }
 
 impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
@@ -62,8 +46,13 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         backend.diagonal_scales(a.parts(), &mut of_diagonal)?;
         let mut strong = backend.zeros::<u32>(1)?;
         backend.scaled_sums(a.parts(), &of_diagonal, STRONG, &mut of_sums, &mut strong)?;
-        let blocks_pay = f64::from(backend.value(&strong)?) > MANY * n as f64;
-        Ok(Self { of_diagonal, of_sums, blocks_pay })
+        Ok(Self { of_diagonal, of_sums, strong })
+    }
+
+    /// Whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly damps
+    /// what is common to both. The host waits for it.
+    pub(super) fn blocks_pay(&self, backend: &B) -> Result<bool> {
+        Ok(f64::from(backend.value(&self.strong)?) > MANY * B::len(&self.of_sums) as f64)
     }
 
     /// New sums for new values of A.
@@ -74,31 +63,18 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         backend.scaled_sums(a.parts(), &of_diagonal, STRONG, sums, &mut strong)
     }
 
-    /// Blocks of about 8 strongly coupled unknowns, whose inverses are still to come.
-    pub(super) fn blocks(&self, backend: &B, a: &Csr<T, B>) -> Result<Blocks<T, B>> {
-        let n = a.rows();
-        let parts = a.parts();
-        let (mut indices, mut weights) = (backend.buffer(a.nonzeros())?, backend.buffer(a.nonzeros())?);
-        backend.copy(parts.indices, &mut indices)?;
-        backend.scaled_magnitudes(parts, &self.of_diagonal, &mut weights)?;
-        let offsets = parts.offsets.copied(backend)?;
-        let (block, sizes) = matched(backend, Csr::from_parts_unchecked(n, n, offsets, indices, weights))?;
-        let (starts, members, _) =
-            membership(backend, &block, B::len(&sizes))?.transpose(backend)?.into_arrays();
-        let mut lengths = backend.zeros::<u32>(n + 1)?;
-        backend.gather(&sizes, &block, B::part_mut(&mut lengths, 0..n))?;
-        let (offsets, entries) = offsets_of(backend, &lengths)?;
-        let (indices, values) = (backend.buffer(entries)?, backend.buffer(entries)?);
-        let inverses = Csr::from_parts_unchecked(n, n, offsets, indices, values);
-        Ok(Blocks { inverses, starts, members })
+    /// Blocks of about 8 strongly coupled unknowns of each of some matrices, whose inverses are still to come.
+    pub(super) fn blocks(backend: &B, all: &[(&Csr<T, B>, &Self)]) -> Result<Vec<Blocks<T, B>>> {
+        let matrices: Vec<_> = all.iter().map(|(a, scales)| (*a, &*scales.of_diagonal)).collect();
+        matched(backend, &matrices)?.into_iter().map(|blocks| Blocks::of(backend, blocks)).collect()
     }
 
-    /// The inverses of these blocks, each with the sums of the magnitudes of what is
+    /// The inverses of such blocks of one matrix, each with the sums of the magnitudes of what is
     /// outside added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A
     /// exceeds 1 (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on
     /// Scientific Computing 33, 2011).
     pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>) -> Result<Blocks<T, B>> {
-        let mut blocks = self.blocks(backend, a)?;
+        let mut blocks = Self::blocks(backend, &[(a, self)])?.remove(0);
         blocks.invert(backend, a, &self.of_diagonal)?;
         Ok(blocks)
     }
@@ -136,6 +112,19 @@ pub(super) struct Blocks<T: Scalar, B: Backend> {
 }
 
 impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
+    /// Of these unknowns; the inverses are still to come.
+    fn of(backend: &B, Matched { block, sizes }: Matched<B>) -> Result<Self> {
+        let n = B::len(&block);
+        let (starts, members, _) =
+            membership(backend, &block, B::len(&sizes))?.transpose(backend)?.into_arrays();
+        let mut lengths = backend.zeros::<u32>(n + 1)?;
+        backend.gather(&sizes, &block, B::part_mut(&mut lengths, 0..n))?;
+        let (offsets, entries) = offsets_of(backend, &lengths)?;
+        let (indices, values) = (backend.buffer(entries)?, backend.buffer(entries)?);
+        let inverses = Csr::from_parts_unchecked(n, n, offsets, indices, values);
+        Ok(Self { inverses, starts, members })
+    }
+
     /// The inverses for values of A, of which [`Scales::block_inverses`] tells.
     pub(super) fn renew_bounded(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let mut scales = backend.buffer(a.rows())?;
@@ -222,83 +211,4 @@ impl<T: Scalar> Blocks<T, Host> {
         let members = backend.upload(self.members)?;
         Ok(Blocks { inverses: self.inverses.into_backend(backend)?, starts, members })
     }
-}
-
-/// The block of each unknown, blocks numbered from 0 on, and their sizes: pairs of strongest neighbours, then pairs of
-/// pairs. `graph` has |a_ij| / sqrt(a_ii a_jj) as weights.
-fn matched<B: CoarseningSteps + Conversions>(
-    backend: &B,
-    mut graph: Csr<f32, B>,
-) -> Result<(B::Vec<u32>, B::Vec<u32>)> {
-    let n = graph.rows();
-    let (mut blocks, mut sizes) = (backend.buffer(n)?, backend.buffer(n)?);
-    backend.sequence::<u32>(&mut blocks)?;
-    backend.fill(1_u32, &mut sizes)?;
-    for pass in 0..PASSES {
-        let (pairs, count) = pass_of_matching(backend, &graph, &sizes)?;
-        let mut of_pairs = backend.buffer(n)?;
-        backend.gather::<u32, u32>(&pairs, &blocks, &mut of_pairs)?;
-        blocks = of_pairs;
-        let mut together = backend.buffer(count + 1)?;
-        backend.group_sizes(&pairs, Some(&sizes), &mut together)?;
-        sizes = backend.buffer(count)?;
-        backend.copy(B::part(&together, 0..count), &mut sizes)?;
-        if pass + 1 < PASSES {
-            let of_nodes = membership(backend, &pairs, count)?;
-            let to_nodes = of_nodes.transpose(backend)?;
-            graph = multiply(backend, &to_nodes, &multiply(backend, &graph, &of_nodes)?)?;
-        }
-    }
-    Ok((blocks, sizes))
-}
-
-/// A one for each node, in the column of its group.
-fn membership<B: CoarseningSteps>(backend: &B, group: &B::Slice<u32>, count: usize) -> Result<Csr<f32, B>> {
-    let n = B::len(group);
-    let (mut offsets, mut indices) = (backend.buffer::<u32>(n + 1)?, backend.buffer(n)?);
-    let mut ones = backend.buffer(n)?;
-    backend.sequence::<u32>(&mut offsets)?;
-    backend.copy(group, &mut indices)?;
-    backend.fill(1.0_f32, &mut ones)?;
-    Ok(Csr::from_parts_unchecked(n, count, Offsets::Narrow(offsets), indices, ones))
-}
-
-/// Pairs of nodes that prefer each other, and their number; who finds no partner joins the pair to which it is coupled
-/// most strongly, where that wants no other more, or stays alone.
-fn pass_of_matching<B: CoarseningSteps>(
-    backend: &B,
-    graph: &Csr<f32, B>,
-    sizes: &B::Slice<u32>,
-) -> Result<(B::Vec<u32>, usize)> {
-    let (n, graph) = (graph.rows(), graph.parts());
-    let (mut partner, mut best) = (backend.buffer(n)?, backend.buffer(n)?);
-    backend.fill(NO_GROUP, &mut partner)?;
-    let mut found = backend.zeros::<u32>(1)?;
-    for round in 0..ROUNDS {
-        backend.preferred_partners(graph, sizes, &partner, round, &mut best)?;
-        backend.agree(&best, &mut partner, &mut found)?;
-        if asked_after(round) && backend.value(&found)? == 0 {
-            break;
-        }
-    }
-    let (mut flags, mut places) = (backend.buffer(n + 1)?, backend.buffer(n + 1)?);
-    backend.pair_flags(&partner, &mut flags)?;
-    backend.exclusive_scan(&flags, &mut places)?;
-    let count = backend.value(B::part(&places, n..n + 1))?;
-    let mut group = best;
-    backend.pair_groups(&partner, &places, &mut group)?;
-    let mut together = backend.buffer(count as usize + 1)?;
-    backend.group_sizes(&group, Some(sizes), &mut together)?;
-    let mut choice = partner;
-    let mut bids = backend.buffer::<u64>(n)?;
-    for _ in 0..SWEEPS {
-        let mut highest = backend.zeros::<u64>(count as usize + 1)?;
-        backend.bid_for_groups(graph, &group, sizes, &together, &mut bids, &mut choice, &mut highest)?;
-        backend.accept_bids(&bids, &choice, &highest, sizes, &mut group, &mut together)?;
-    }
-    backend.group_flags(&group, false, &mut flags)?;
-    backend.exclusive_scan(&flags, &mut places)?;
-    backend.number_groups(&flags, &places, count, &mut group)?;
-    let alone = backend.value(B::part(&places, n..n + 1))?;
-    Ok((group, (count + alone) as usize))
 }

@@ -24,7 +24,8 @@
 //! | `setup` | levels from the finest to the coarsest |
 //! | `again` | the same levels for new values |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
-//! | `blocks` | blocks of strongly coupled unknowns, by matching |
+//! | `matching` | blocks of strongly coupled unknowns, by matching |
+//! | `blocks` | their inverses |
 //! | `grid` | levels of grids |
 //! | `on_grid` | the matrix of such a level: a stencil, or diagonals |
 //! | `dense` | the inverse of the coarsest matrix |
@@ -49,6 +50,7 @@ mod dense;
 mod energy;
 mod grid;
 mod independent;
+mod matching;
 mod modes;
 mod on_grid;
 mod options;
@@ -230,7 +232,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             let a = a.to_rounded(backend)?;
             let scales = Scales::new(backend, &a)?;
             if options.real_eigenvalues {
-                full = options.smoothing != Smoothing::Diagonal && scales.blocks_pay;
+                full = options.smoothing != Smoothing::Diagonal && scales.blocks_pay(backend)?;
                 in_blocks = Some(full);
             }
             rounded = Some((a, scales));
@@ -360,39 +362,37 @@ fn moved<T: Scalar, S: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: impl Iterator<Item = [Csr<T, B>; 3]>,
     coarsest: Csr<T, B>,
-    mut scales: Option<Scales<S, B>>,
+    scales: Option<Scales<S, B>>,
     options: &MultigridOptions,
     rounded: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
 ) -> Result<Cycle<S, B>> {
     let small = small_to_host(backend, &coarsest)?;
-    let mut in_blocks = match options.smoothing {
-        Smoothing::Auto => None,
-        Smoothing::Diagonal => Some(false),
-        Smoothing::Blocks => Some(true),
-    };
-    let mut all = Vec::new();
-    let smoothed = || -> Result<()> {
-        for [a, prolongation, restriction] in levels {
-            let a = rounded(a)?;
-            let steps = options.smoothing_steps();
-            let smoother = smoother(backend, &a, scales.take(), &mut in_blocks, steps, options)?;
-            let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
-            let transfer = Transfer::Matrices { prolongation, restriction };
-            all.push(Level { a: Stored::Rows(a), smoother, transfer, twice: false });
-        }
-        Ok(())
+    let large = if small.is_some() { None } else { Some(rounded(coarsest)?) };
+    let (mut matrices, mut transfers) = (Vec::new(), Vec::new());
+    for [a, prolongation, restriction] in levels {
+        matrices.push(rounded(a)?);
+        let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
+        transfers.push(Transfer::Matrices { prolongation, restriction });
+    }
+    let smoothed = || {
+        let levels = matrices.iter().map(|a| (a, options.smoothing_steps()));
+        smoothers(backend, levels.chain(large.as_ref().map(|a| (a, COARSEST_STEPS))), scales, options)
     };
     let inverted = || small.map(|coarsest| inverse_on_host(&coarsest, options)).transpose();
-    let (inverse, done) = beside(inverted, smoothed);
-    done?;
-    let coarsest = if let Some(inverse) = inverse? {
-        Coarsest::Inverse(rounded(inverse.into_backend(backend)?)?)
-    } else {
-        let a = rounded(coarsest)?;
-        let smoother = smoother(backend, &a, scales, &mut in_blocks, COARSEST_STEPS, options)?;
-        Coarsest::Smoothed(Stored::Rows(a), smoother)
+    let (inverse, smoothers) = beside(inverted, smoothed);
+    let mut smoothers = smoothers?;
+    let coarsest = match (inverse?, large) {
+        (Some(inverse), _) => Some(Coarsest::Inverse(rounded(inverse.into_backend(backend)?)?)),
+        (None, Some(a)) => smoothers.pop().map(|smoother| Coarsest::Smoothed(Stored::Rows(a), smoother)),
+        (None, None) => None,
     };
-    Ok(Cycle { levels: all, coarsest, chebyshev: options.real_eigenvalues })
+    let parts = matrices.into_iter().zip(smoothers).zip(transfers);
+    let level = |((a, smoother), transfer)| Level { a: Stored::Rows(a), smoother, transfer, twice: false };
+    Ok(Cycle {
+        levels: parts.map(level).collect(),
+        coarsest: coarsest.expect("a coarsest matrix is inverted or smoothed"),
+        chebyshev: options.real_eigenvalues,
+    })
 }
 
 /// New numbers in the matrices of a cycle, whose patterns are those of the levels that were kept.
@@ -453,32 +453,47 @@ fn take_over<T: Scalar, S: Scalar, B: MultigridBackend>(
     renew(backend, cycle, (a, &new), inverse, write, narrowed)
 }
 
-/// Smoothing on a level; 1 bounds the eigenvalues. Where nothing is said of blocks, the first level decides.
-fn smoother<T: Scalar, B: MultigridBackend>(
+/// Smoothing of so many steps on each of the levels, the scales of the first of which may be known; 1 bounds the
+/// eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides.
+fn smoothers<'a, T: Scalar, B: MultigridBackend>(
     backend: &B,
-    a: &Csr<T, B>,
-    known: Option<Scales<T, B>>,
-    in_blocks: &mut Option<bool>,
-    steps: usize,
+    levels: impl Iterator<Item = (&'a Csr<T, B>, usize)>,
+    mut known: Option<Scales<T, B>>,
     options: &MultigridOptions,
-) -> Result<Smoother<T, B>> {
-    let scales = known.map_or_else(|| Scales::new(backend, a), Ok)?;
-    let (scaling, largest) = if *in_blocks.get_or_insert(scales.blocks_pay) {
-        let mut blocks = scales.blocks(backend, a)?;
+) -> Result<Vec<Smoother<T, B>>> {
+    let scaled = levels.map(|(a, steps)| {
+        let scales = known.take().map_or_else(|| Scales::new(backend, a), Ok)?;
+        Ok((a, steps, scales))
+    });
+    let all = scaled.collect::<Result<Vec<_>>>()?;
+    let in_blocks = match options.smoothing {
+        Smoothing::Auto => all.first().map_or(Ok(false), |(.., scales)| scales.blocks_pay(backend))?,
+        Smoothing::Diagonal => false,
+        Smoothing::Blocks => true,
+    };
+    let smoother = |scaling, steps, largest| {
+        if options.real_eigenvalues {
+            Smoother::new(scaling, steps, largest)
+        } else {
+            Smoother::plain(scaling, steps)
+        }
+    };
+    if !in_blocks {
+        let by_sums = |(_, steps, scales): (_, _, Scales<T, B>)| {
+            smoother(Scaling::Diagonal(scales.of_sums), steps, 1.0)
+        };
+        return Ok(all.into_iter().map(by_sums).collect());
+    }
+    let of_all = Scales::blocks(backend, &all.iter().map(|(a, _, scales)| (*a, scales)).collect::<Vec<_>>())?;
+    let in_blocks = all.iter().zip(of_all).map(|((a, steps, _), mut blocks)| {
         let largest = if options.real_eigenvalues {
             blocks.renew(backend, a)?
         } else {
             blocks.renew_bounded(backend, a).map(|()| 1.0)?
         };
-        (Scaling::Blocks(blocks), largest)
-    } else {
-        (Scaling::Diagonal(scales.of_sums), 1.0)
-    };
-    Ok(if options.real_eigenvalues {
-        Smoother::new(scaling, steps, largest)
-    } else {
-        Smoother::plain(scaling, steps)
-    })
+        Ok(smoother(Scaling::Blocks(blocks), *steps, largest))
+    });
+    in_blocks.collect()
 }
 
 impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {

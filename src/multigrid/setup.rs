@@ -215,7 +215,7 @@ fn wants_blocks<T: Scalar, B: MultigridBackend>(
     a: &Csr<T, B>,
     options: &MultigridOptions,
 ) -> Result<bool> {
-    Ok(options.smoothing != Smoothing::Diagonal && Scales::new(backend, a)?.blocks_pay)
+    Ok(options.smoothing != Smoothing::Diagonal && Scales::new(backend, a)?.blocks_pay(backend)?)
 }
 
 /// Rows and entries of levels and the coarsest matrix.

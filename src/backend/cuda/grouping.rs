@@ -76,8 +76,8 @@ mod kernel {
             best: &mut Slice<u32>,
         );
         fn agree(n: u64, best: &Slice<u32>, partner: &mut Slice<u32>, found: &mut Slice<u32>);
-        fn pair_flags(n: u64, partner: &Slice<u32>, flags: &mut Slice<u32>);
-        fn pair_groups(n: u64, partner: &Slice<u32>, places: &Slice<u32>, group: &mut Slice<u32>);
+        fn pair_groups(n: u64, partner: &Slice<u32>, group: &mut Slice<u32>);
+        fn lead_groups(n: u64, group: &mut Slice<u32>, flags: &mut Slice<u32>);
         fn bid_for_groups(
             n: u64,
             offsets: &Slice<I>,
@@ -231,19 +231,18 @@ impl GroupingSteps for Cuda {
     }
 
     fn agree(&self, best: &Slice<u32>, partner: &mut Slice<u32>, found: &mut Slice<u32>) -> Result<()> {
-        self.fill(0, found)?;
         let (shape, n) = (nodes(*self, best.len()), best.len() as u64);
         kernel::agree::<u32>(*self, shape, n, best, partner, found)
     }
 
-    fn pair_flags(&self, partner: &Slice<u32>, flags: &mut Slice<u32>) -> Result<()> {
+    fn pair_groups(&self, partner: &Slice<u32>, group: &mut Slice<u32>) -> Result<()> {
         let (shape, n) = (nodes(*self, partner.len()), partner.len() as u64);
-        kernel::pair_flags::<u32>(*self, shape, n, partner, flags)
+        kernel::pair_groups::<u32>(*self, shape, n, partner, group)
     }
 
-    fn pair_groups(&self, partner: &Slice<u32>, places: &Slice<u32>, group: &mut Slice<u32>) -> Result<()> {
-        let (shape, n) = (nodes(*self, partner.len()), partner.len() as u64);
-        kernel::pair_groups::<u32>(*self, shape, n, partner, places, group)
+    fn lead_groups(&self, group: &mut Slice<u32>, flags: &mut Slice<u32>) -> Result<()> {
+        let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
+        kernel::lead_groups::<u32>(*self, shape, n, group, flags)
     }
 
     fn bid_for_groups(

@@ -217,20 +217,24 @@ impl GroupingSteps for Host {
                 *partner = best[i];
             }
         });
-        found[0] = count(best.len(), agrees);
+        found[0] += count(best.len(), agrees);
         Ok(())
     }
 
-    fn pair_flags(&self, partner: &[u32], flags: &mut [u32]) -> Result<()> {
-        flag(flags, |i| partner[i] != NO_GROUP && i < partner[i] as usize);
-        Ok(())
-    }
-
-    fn pair_groups(&self, partner: &[u32], places: &[u32], group: &mut [u32]) -> Result<()> {
+    fn pair_groups(&self, partner: &[u32], group: &mut [u32]) -> Result<()> {
         each(group, |i, group| {
-            let other = partner[i];
-            *group = if other == NO_GROUP { NO_GROUP } else { places[i.min(other as usize)] };
+            *group = if partner[i] == NO_GROUP { NO_GROUP } else { partner[i].min(i as u32) };
         });
+        Ok(())
+    }
+
+    fn lead_groups(&self, group: &mut [u32], flags: &mut [u32]) -> Result<()> {
+        each(group, |i, group| {
+            if *group == NO_GROUP {
+                *group = i as u32;
+            }
+        });
+        flag(flags, |i| group[i] as usize == i);
         Ok(())
     }
 

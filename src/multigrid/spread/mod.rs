@@ -256,7 +256,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let scales = Scales::new(&Host, &own_columns(a, &(0..a.rows()), own)?)?;
         let blocks = match *in_blocks {
             Some(blocks) => blocks,
-            None => 2 * self.space.count(scales.blocks_pay)? > parts.len(),
+            None => 2 * self.space.count(scales.blocks_pay(&Host)?)? > parts.len(),
         };
         *in_blocks = Some(blocks);
         let halo = Halo::of(communicator, a, parts)?;
