@@ -49,24 +49,27 @@ DEVICE u32 lanes_before(u32 own, u32& all, u32 mask) {
 }
 
 // Where in B the products of a row lie; `each` is told an entry of A, its first product and how many there
-// are of them. How many the row has.
+// are of them. How many the row has: of those that are too many for ROOM some are listed, and they are counted until
+// they are more than `most`.
 template <typename F>
 DEVICE u32 list_products(I* from, u64 row, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 mask,
-                         F each) {
+                         u32 most, F each) {
     const u32 lane = lane_id() % GROUP;
     const u64 end = a_offsets[row + 1];
     u32 products = 0;
-    for (u64 tile = a_offsets[row]; tile < end; tile += GROUP) {
+    for (u64 tile = a_offsets[row]; tile < end && products <= most; tile += GROUP) {
         I first = 0;
         u32 length = 0, all;
         if (tile + lane < end) {
             const u64 k = a_columns[tile + lane];
             first = b_offsets[k];
-            length = u32(b_offsets[k + 1] - first);
+            // So much of it that sums of all lanes stay below 2^32.
+            length = u32(min(u64(b_offsets[k + 1] - first), u64(1) << 24));
         }
         const u32 place = products + lanes_before(length, all, mask);
-        for (u32 j = 0; j < length; j++) from[place + j] = first + j;
-        each(place, length, tile + lane);
+        const u32 listed = place < ROOM ? min(length, ROOM - place) : 0;
+        for (u32 j = 0; j < listed; j++) from[place + j] = first + j;
+        each(place, listed, tile + lane);
         products += all;
     }
     __syncwarp(mask);

@@ -16,18 +16,19 @@
 // Constants: OFFSET (of A and B), TARGET (of C), BLOCK_SLOTS (of a block's table: a power of two), LONG (products from
 // which a row is one of spgemm_long.cu), LOOKED_AT (rows that a block looks at, at most THREADS), CLASS_LANES (lanes a
 // row whose products are counted), THREADS.
+#include "classes_of_rows.cuh"
 #include "hash_table.cuh"
 #include "unknown_length.cuh"
 
 typedef OFFSET I;
 typedef TARGET J;
 
-// 0: no products. 1 and 2: as many as are sorted, at most a and b, which ascend. 3: more. 4: so many that a row is
-// long.
 // CLASS_LANES lanes take a row, and read its entries side by side.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b,
-                    u32* classes) {
+    product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b, u32* classes,
+                    u32* counts) {
+    __shared__ RowsOfClasses of_block;
+    begin_counting(of_block);
     const u32 lane = lane_id() % CLASS_LANES, first_lane = lane_id() / CLASS_LANES * CLASS_LANES;
     const u32 mask = ((1u << CLASS_LANES) - 1) << first_lane;
     for (u64 row = (u64(blockIdx.x) * THREADS + threadIdx.x) / CLASS_LANES; row < rows;
@@ -39,20 +40,54 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
 #pragma unroll
         for (u32 with = CLASS_LANES / 2; with; with /= 2) products += __shfl_xor_sync(mask, products, with);
-        if (lane == 0)
-            classes[row] = products == 0 ? 0 : products <= a ? 1 : products <= b ? 2 : products < LONG ? 3 : 4;
+        if (lane == 0) {
+            const u32 own = class_of(products, a, b, LONG - 1);
+            classes[row] = own;
+            atomicAdd(of_block.seen + own, 1u);
+        }
     }
+    end_counting(of_block, counts);
 }
 
 // The same by the entries of a row of C, which is known, for rows that are not sorted: those of classes 1 to `sorted`
 // are. 0: none, or sorted. 1 to 5: at most a, b, c, d or e, which ascend. 6: more, or more than d of so many products
 // that one warp would be long at them.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    length_classes(u64 rows, const J* offsets, u32 sorted, u32 a, u32 b, u32 c, u32 d, u32 e, u32* classes) {
+    length_classes(u64 rows, const J* offsets, u32 sorted, u32 a, u32 b, u32 c, u32 d, u32 e, u32* classes,
+                   u32* counts) {
+    __shared__ RowsOfClasses of_block;
+    begin_counting(of_block);
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         const u64 length = offsets[row + 1] - offsets[row];
         const u32 of_length = (length > 0) + (length > a) + (length > b) + (length > c) + (length > d) + (length > e);
-        classes[row] = classes[row] <= sorted ? 0 : classes[row] == 4 && of_length == 5 ? 6 : of_length;
+        const u32 own = classes[row] <= sorted ? 0 : classes[row] == 4 && of_length == 5 ? 6 : of_length;
+        classes[row] = own;
+        atomicAdd(of_block.seen + own, 1u);
+    }
+    end_counting(of_block, counts);
+}
+
+// Rows of class 1 on, those of the last class first, in no particular order within a class: each is computed by itself.
+// `counts` has the rows of each class, and behind them as many zeros.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    deal_rows(u64 rows, const u32* classes, u32* counts, u32* order) {
+    __shared__ RowsOfClasses of_block;
+    __shared__ u32 places[CLASSES];
+    for (u64 first = u64(blockIdx.x) * THREADS; first < rows; first += u64(gridDim.x) * THREADS) {
+        const u64 row = first + threadIdx.x;
+        begin_counting(of_block);
+        const u32 own = row < rows ? classes[row] : 0;
+        const u32 rank = own ? atomicAdd(of_block.seen + own, 1u) : 0;
+        __syncthreads();
+        const u32 k = threadIdx.x;
+        if (k > 0 && k < CLASSES && of_block.seen[k]) {
+            u32 place = atomicAdd(counts + CLASSES + k, of_block.seen[k]);
+            for (u32 later = k + 1; later < CLASSES; later++) place += counts[later];
+            places[k] = place;
+        }
+        __syncthreads();
+        if (own) order[places[own] + rank] = u32(row);
+        __syncthreads();
     }
 }
 

@@ -4,24 +4,29 @@
 //
 // Bytes moved: B's rows once a product (mostly from the caches), A's and C's once.
 //
-// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), EACH (products a lane), THREADS.
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), EACH (products a lane), LONG (products
+// from which a row is long), THREADS.
+#include "classes_of_rows.cuh"
 #include "complex.cuh"
 #include "sorted_products.cuh"
 
 typedef SCALAR T;
 typedef TARGET J;
 
-// Columns of C are written where they are asked for: where they are known, values alone.
+// Columns of C are written where they are asked for: where they are known, values alone. Where rows are not listed
+// because most have few enough products, the others are left out, and get a class if it `deals` (classes_of_rows.cuh).
 extern "C" __global__ void __launch_bounds__(THREADS)
     sorted_rows(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns, const T* a_values,
                 const I* b_offsets, const u32* b_columns, const T* b_values, const J* offsets, u32 with_columns,
-                u32* columns, T* values) {
+                u32 deals, u32 next, u32* classes, u32* counts, u32* columns, T* values) {
     union Listed {
         I from[ROOM];
         u32 keys[ROOM];
     };
     __shared__ Listed lists[THREADS / GROUP];
     __shared__ T products_of[THREADS / GROUP][ROOM];
+    __shared__ RowsOfClasses of_block;
+    begin_counting(of_block);
     Listed& list = lists[threadIdx.x / GROUP];
     T* product = products_of[threadIdx.x / GROUP];
     const u32 mask = mask_of_row(), lane = lane_id() % GROUP;
@@ -34,7 +39,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 for (u32 j = 0; j < length; j++) product[first + j] = factor;
             }
         };
-        const u32 products = list_products(list.from, row, a_offsets, a_columns, b_offsets, mask, factors);
+        const u32 products =
+            list_products(list.from, row, a_offsets, a_columns, b_offsets, mask, deals ? LONG : ROOM, factors);
+        if (deals && lane == 0) {
+            const u32 own = products > ROOM ? class_of(products, ROOM, next, LONG - 1) : 0;
+            classes[row] = own;
+            if (own) atomicAdd(of_block.seen + own, 1u);
+        }
+        if (products > ROOM) {
+            __syncwarp(mask);
+            continue;
+        }
         u32 keys[EACH];
         load_keys(keys, products, list.from, b_columns);
 #pragma unroll
@@ -53,4 +68,5 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         __syncwarp(mask);
     }
+    if (deals) end_counting(of_block, counts);
 }

@@ -24,6 +24,7 @@ mod kernel {
             a: u32,
             b: u32,
             classes: &mut Slice<u32>,
+            counts: &mut Slice<u32>,
         );
         fn length_classes(
             rows: u64,
@@ -35,7 +36,9 @@ mod kernel {
             d: u32,
             e: u32,
             classes: &mut Slice<u32>,
+            counts: &mut Slice<u32>,
         );
+        fn deal_rows(rows: u64, classes: &Slice<u32>, counts: &mut Slice<u32>, order: &mut Slice<u32>);
         fn block_lengths(
             count: u64,
             listed: u32,
@@ -57,6 +60,10 @@ mod kernel {
             a_columns: &Slice<u32>,
             b_offsets: &Slice<I>,
             b_columns: &Slice<u32>,
+            deals: u32,
+            next: u32,
+            classes: &mut Slice<u32>,
+            counts: &mut Slice<u32>,
             lengths: &mut Slice<u32>,
         );
     }
@@ -74,6 +81,10 @@ mod kernel {
             b_values: &Slice<T>,
             offsets: &Slice<J>,
             with_columns: u32,
+            deals: u32,
+            next: u32,
+            classes: &mut Slice<u32>,
+            counts: &mut Slice<u32>,
             columns: &mut Slice<u32>,
             values: &mut Slice<T>,
         );
@@ -189,10 +200,31 @@ const FEW: usize = 4;
 
 /// Rows in an order in which each class is together.
 struct Dealt {
-    /// Descending by class; nothing where one class has all rows, in their own order.
+    /// Descending by class; nothing where no row is listed.
     order: Option<DeviceVec<u32>>,
     /// Where each class lies in the order.
     places: [Range<usize>; CLASSES],
+    /// The class that is told of all rows, in their own order, and lets others go by.
+    of_all: Option<usize>,
+    /// The class of each row, unless all are in one by what their longest rows tell.
+    classes: Option<DeviceVec<u32>>,
+}
+
+/// What rows are dealt by, and the counts of classes.
+struct Classes {
+    of_rows: DeviceVec<u32>,
+    counts: DeviceVec<u32>,
+}
+
+impl Classes {
+    fn new(cuda: Cuda, rows: usize) -> Result<Self> {
+        Ok(Self { of_rows: cuda.buffer(rows)?, counts: cuda.zeros(2 * CLASSES)? })
+    }
+
+    /// What stands for them where rows are dealt already.
+    fn none(cuda: Cuda) -> Result<Self> {
+        Ok(Self { of_rows: cuda.buffer(0)?, counts: cuda.buffer(0)? })
+    }
 }
 
 /// Rows of a class.
@@ -210,22 +242,54 @@ impl Rows<'_> {
     }
 }
 
+/// Which rows have how many products, as far as is known without a look at each.
+enum Products {
+    /// As many as this class of sorted rows has at most.
+    All(usize),
+    /// Most rows have few, as the first class.
+    MostFew,
+    Any,
+}
+
+impl Products {
+    fn of<V: Scalar>(
+        cuda: Cuda,
+        a: &CsrParts<'_, V, Cuda>,
+        b: &CsrParts<'_, V, Cuda>,
+        sorted: [u32; 2],
+    ) -> Result<Self> {
+        let usual = (mean_length(a) * mean_length(b)) as u64;
+        if usual <= u64::from(sorted[0]) {
+            return Ok(Self::MostFew);
+        }
+        if usual > u64::from(sorted[1]) {
+            return Ok(Self::Any);
+        }
+        let most = extent(cuda, a)?.longest.saturating_mul(extent(cuda, b)?.longest);
+        Ok(if most <= u64::from(sorted[1]) { Self::All(2) } else { Self::Any })
+    }
+}
+
 impl Dealt {
-    /// From the class of each row. Classes from 1 to before `long` join the next one where they have few rows. Rows of
-    /// class 0 take no part; where they are `empty` they have no products, so that a launch for all rows may take them
-    /// along. The host waits for the counts of the classes.
-    fn new(cuda: Cuda, classes: &Slice<u32>, long: usize, empty: bool) -> Result<Self> {
-        let mut counts = cuda.zeros::<u32>(CLASSES)?;
-        cuda.histogram(classes, &mut counts)?;
-        let counts = cuda.download(&counts)?;
+    /// All rows in one class.
+    fn all(class: usize) -> Self {
+        Self { order: None, places: [const { 0..0 }; CLASSES], of_all: Some(class), classes: None }
+    }
+
+    /// From the class of each row. Classes from `first` to before `long` join the next one where they have few rows;
+    /// where the first is 2, class 1 is told of all rows. Rows of class 0 take no part. Where they are `empty` they have
+    /// no products, so that a launch for all rows may take them along. The host waits for the counts of the classes.
+    fn new(cuda: Cuda, classes: Classes, (first, long): (usize, usize), empty: bool) -> Result<Self> {
+        let Classes { of_rows, counts: mut on_device } = classes;
+        let counts = cuda.download(Cuda::part(&on_device, 0..CLASSES))?;
         let (mut places, mut start) = ([const { 0..0 }; CLASSES], 0);
-        for class in (0..CLASSES).rev() {
+        for class in (1..CLASSES).rev() {
             let behind = start + counts[class] as usize;
             places[class] = start..behind;
             start = behind;
         }
-        let mut before = 1;
-        for class in 2..long {
+        let mut before = first;
+        for class in first + 1..long {
             let (fewer, more) = (places[before].clone(), places[class].clone());
             if !more.is_empty() && (FEW * fewer.len() <= more.len() || fewer.len() <= tuning::TOO_FEW) {
                 places[class] = more.start..fewer.end;
@@ -233,74 +297,73 @@ impl Dealt {
             }
             before = if more.is_empty() { before } else { class };
         }
-        let empty = if empty { counts[0] as usize } else { 0 };
-        let all = places[1..long].iter_mut().find(|place| place.len() + empty == classes.len());
-        if let Some(all) = all {
-            *all = 0..classes.len();
-            return Ok(Self { order: None, places });
+        let rows = of_rows.len();
+        let taken_along = if empty { counts[0] as usize } else { 0 };
+        let has_all = |class: &usize| places[*class].len() + taken_along == rows;
+        let of_all = if first > 1 { Some(1) } else { (1..long).find(has_all) };
+        let mut this = Self { order: None, places, of_all, classes: None };
+        if start > 0 && (first > 1 || of_all.is_none()) {
+            let (shape, mut order) = (tuning::row_threads(cuda.0.chip, rows), cuda.buffer(start)?);
+            kernel::deal_rows::<u32, u32>(cuda, shape, rows as u64, &of_rows, &mut on_device, &mut order)?;
+            this.order = Some(order);
         }
-        let order = cuda.longest_first(classes, classes.len().max(1), CLASSES as u32 - 1)?;
-        Ok(Self { order: Some(order), places })
+        this.classes = Some(of_rows);
+        Ok(this)
     }
 
-    /// By the number of products of each row; the class of each too, unless all are sorted together since no row has
-    /// more products than the longest rows tell.
+    /// Behind a look at all rows that let those by which do not belong to the first class.
+    fn behind_first(cuda: Cuda, classes: Classes) -> Result<Self> {
+        Self::new(cuda, classes, (2, LONG_PRODUCTS), false)
+    }
+
+    /// By the number of products of each row.
     fn of_products<V: Scalar, I: Offset>(
         cuda: Cuda,
         (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
-        (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
-    ) -> Result<(Self, Option<DeviceVec<u32>>)> {
-        let (rows, sorted) = (a.rows, tuning::most_sorted(b.columns));
-        let most = extent(cuda, a)?.longest.saturating_mul(extent(cuda, b)?.longest);
-        let usual = (mean_length(a) * mean_length(b)) as u64;
-        // Where most rows would do with the class before, they are looked at.
-        let fits = |(place, &room): (usize, &u32)| {
-            most <= u64::from(room) && (place == 0 || usual > u64::from(sorted[place - 1]))
-        };
-        if let Some(place) = sorted.iter().enumerate().position(fits) {
-            let mut places = [const { 0..0 }; CLASSES];
-            places[place + 1] = 0..rows;
-            return Ok((Self { order: None, places }, None));
-        }
-        let mut classes = cuda.buffer::<u32>(rows)?;
-        let (shape, count) = (tuning::node_lanes(cuda.0.chip, rows), rows as u64);
-        let [s, t] = sorted;
-        kernel::product_classes::<I, u32>(cuda, shape, count, of_a, a.indices, of_b, s, t, &mut classes)?;
-        Ok((Self::new(cuda, &classes, LONG_PRODUCTS, true)?, Some(classes)))
+        of_b: &Slice<I>,
+        [s, t]: [u32; 2],
+    ) -> Result<Self> {
+        let mut classes = Classes::new(cuda, a.rows)?;
+        let (shape, count) = (tuning::node_lanes(cuda.0.chip, a.rows), a.rows as u64);
+        let Classes { of_rows, counts } = &mut classes;
+        kernel::product_classes::<I, u32>(cuda, shape, count, of_a, a.indices, of_b, s, t, of_rows, counts)?;
+        Self::new(cuda, classes, (1, LONG_PRODUCTS), true)
     }
 
     /// Of rows whose products are not sorted, by the number of their entries in C. None where all are sorted.
-    fn of_lengths(
-        &self,
-        cuda: Cuda,
-        classes: Option<DeviceVec<u32>>,
-        offsets: OffsetsRef<'_, Cuda>,
-    ) -> Result<Option<Self>> {
-        let Some(mut classes) = classes else { return Ok(None) };
+    fn of_lengths(self, cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<Option<Self>> {
+        let Some(of_rows) = self.classes else { return Ok(None) };
         if self.places[MANY_PRODUCTS..].iter().all(Range::is_empty) {
             return Ok(None);
         }
-        let (shape, rows) = (tuning::row_threads(cuda.0.chip, classes.len()), classes.len() as u64);
+        let (shape, rows) = (tuning::row_threads(cuda.0.chip, of_rows.len()), of_rows.len() as u64);
         // Classes with few rows have joined the next.
         let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0) as u32;
         let [a, b, c, d, e] = tuning::LENGTHS_OF_CLASSES;
+        let mut classes = Classes { of_rows, counts: cuda.zeros(2 * CLASSES)? };
+        let Classes { of_rows, counts } = &mut classes;
         with_offsets!(offsets, offsets => {
-            kernel::length_classes::<u32, _>(cuda, shape, rows, offsets, sorted, a, b, c, d, e, &mut classes)?;
+            kernel::length_classes::<u32, _>(
+                cuda, shape, rows, offsets, sorted, a, b, c, d, e, of_rows, counts,
+            )?;
         });
-        Self::new(cuda, &classes, LONG_ROW, false).map(Some)
+        Self::new(cuda, classes, (1, LONG_ROW), false).map(Some)
     }
 
     /// The rows of a class and their number, where they are listed.
     fn listed(&self, class: usize) -> Option<(&Slice<u32>, u64)> {
-        let rows = self.rows(class)?;
+        let rows = self.rows(class, 0)?;
         rows.listed.map(|listed| (listed, rows.count as u64))
     }
 
-    /// The rows of a class; none where there are none.
-    fn rows(&self, class: usize) -> Option<Rows<'_>> {
+    /// The rows of a class, of `all`; none where there are none.
+    fn rows(&self, class: usize, all: usize) -> Option<Rows<'_>> {
+        if self.of_all == Some(class) {
+            return Some(Rows { count: all, listed: None });
+        }
         let places = self.places[class].clone();
-        let listed = self.order.as_ref().map(|order| Cuda::part(order, places.clone()));
-        (!places.is_empty()).then_some(Rows { count: places.len(), listed })
+        let order = self.order.as_ref().filter(|_| !places.is_empty())?;
+        Some(Rows { count: places.len(), listed: Some(Cuda::part(order, places)) })
     }
 }
 
@@ -354,18 +417,50 @@ macro_rules! with_alike {
     };
 }
 
-/// How long the rows of C are, and a zero behind.
-fn lengths<V: Scalar, I: Offset>(
+/// Calls `sort` for the rows of each class that is sorted, and returns how all are dealt, which may be known. Where
+/// others are to get a class meanwhile, their classes go with it.
+fn sort_rows<V: Scalar, I: Offset>(
     cuda: Cuda,
-    dealt: &Dealt,
     (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
     (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
-) -> Result<DeviceVec<u32>> {
+    dealt: Option<Dealt>,
+    sort: &mut impl FnMut(u32, Rows<'_>, Option<&mut Classes>) -> Result<()>,
+) -> Result<Dealt> {
+    let sorted = tuning::most_sorted(b.columns);
+    let mut done = 0;
+    let dealt = match dealt {
+        Some(dealt) => dealt,
+        None => match Products::of(cuda, a, b, sorted)? {
+            Products::All(class) => Dealt::all(class),
+            Products::MostFew => {
+                let mut classes = Classes::new(cuda, a.rows)?;
+                sort(1, Rows { count: a.rows, listed: None }, Some(&mut classes))?;
+                done = 1;
+                Dealt::behind_first(cuda, classes)?
+            }
+            Products::Any => Dealt::of_products(cuda, (of_a, a), of_b, sorted)?,
+        },
+    };
+    for class in tuning::SORTED_CLASSES.into_iter().filter(|&class| class > done) {
+        let Some(rows) = dealt.rows(class as usize, a.rows) else { continue };
+        sort(class, rows, None)?;
+    }
+    Ok(dealt)
+}
+
+/// How long the rows of C are, and a zero behind; and how the rows are dealt.
+fn lengths<V: Scalar, I: Offset>(
+    cuda: Cuda,
+    (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
+    (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
+) -> Result<(DeviceVec<u32>, Dealt)> {
     let (chip, mut lengths) = (cuda.0.chip, cuda.zeros::<u32>(a.rows + 1)?);
-    for class in tuning::SORTED_CLASSES {
-        let Some(rows) = dealt.rows(class as usize) else { continue };
+    let sorted = tuning::most_sorted(b.columns);
+    let mut sort = |class: u32, rows: Rows<'_>, classes: Option<&mut Classes>| {
         let (count, listed, list) = rows.parts(a.indices);
-        let shape = tuning::sorted_rows(chip, class, rows.count);
+        let (shape, deals) = (tuning::sorted_rows(chip, class, rows.count), u32::from(classes.is_some()));
+        let mut none = Classes::none(cuda)?;
+        let Classes { of_rows, counts } = classes.unwrap_or(&mut none);
         kernel::sorted_lengths(
             cuda,
             shape,
@@ -376,10 +471,15 @@ fn lengths<V: Scalar, I: Offset>(
             a.indices,
             of_b,
             b.indices,
+            deals,
+            sorted[1],
+            of_rows,
+            counts,
             &mut lengths,
-        )?;
-    }
-    if let Some(rows) = dealt.rows(MANY_PRODUCTS) {
+        )
+    };
+    let dealt = sort_rows(cuda, (of_a, a), (of_b, b), None, &mut sort)?;
+    if let Some(rows) = dealt.rows(MANY_PRODUCTS, a.rows) {
         let (count, listed, list) = rows.parts(a.indices);
         let shape = tuning::product_lengths(chip, mean_length(b), rows.count);
         kernel::product_lengths(
@@ -422,7 +522,7 @@ fn lengths<V: Scalar, I: Offset>(
             &mut lengths,
         )?;
     }
-    Ok(lengths)
+    Ok((lengths, dealt))
 }
 
 /// Entries of a row of a matrix in the mean.
@@ -452,10 +552,10 @@ impl Columns<'_> {
     }
 }
 
-/// Values of C, and its columns unless they are known.
+/// Values of C, and its columns unless they are known; `dealt`: how the rows are, where that is known.
 fn rows_of_product<V: Scalar, I: Offset>(
     cuda: Cuda,
-    (dealt, classes): (Dealt, Option<DeviceVec<u32>>),
+    dealt: Option<Dealt>,
     (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
     (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
     offsets: OffsetsRef<'_, Cuda>,
@@ -463,19 +563,23 @@ fn rows_of_product<V: Scalar, I: Offset>(
     values: &mut Slice<V>,
 ) -> Result<()> {
     let (chip, mut none) = (cuda.0.chip, cuda.buffer(0)?);
+    let sorted = tuning::most_sorted(b.columns);
     with_offsets!(offsets, to => {
-        for class in tuning::SORTED_CLASSES {
-            let Some(rows) = dealt.rows(class as usize) else { continue };
+        let mut sort = |class: u32, rows: Rows<'_>, classes: Option<&mut Classes>| {
             let (count, listed, list) = rows.parts(a.indices);
+            let (shape, deals) = (tuning::sorted_rows(chip, class, rows.count), u32::from(classes.is_some()));
             let (known, _, new) = columns.parts(&mut none, a.indices);
+            let mut none = Classes::none(cuda)?;
+            let Classes { of_rows, counts } = classes.unwrap_or(&mut none);
             kernel::sorted_rows(
-                cuda, tuning::sorted_rows(chip, class, rows.count), count, listed, list, of_a, a.indices, a.values,
-                of_b, b.indices, b.values, to, 1 - known, new, values,
-            )?;
-        }
-        let Some(dealt) = dealt.of_lengths(cuda, classes, offsets)? else { return Ok(()) };
+                cuda, shape, count, listed, list, of_a, a.indices, a.values, of_b, b.indices, b.values, to,
+                1 - known, deals, sorted[1], of_rows, counts, new, &mut *values,
+            )
+        };
+        let dealt = sort_rows(cuda, (of_a, a), (of_b, b), dealt, &mut sort)?;
+        let Some(dealt) = dealt.of_lengths(cuda, offsets)? else { return Ok(()) };
         for (class, most) in (1..LONG_ROW).zip(tuning::LENGTHS_OF_CLASSES) {
-            let Some(rows) = dealt.rows(class) else { continue };
+            let Some(rows) = dealt.rows(class, a.rows) else { continue };
             let (count, listed, list) = rows.parts(a.indices);
             let (known, pattern, new) = columns.parts(&mut none, a.indices);
             kernel::product_rows(
@@ -511,10 +615,11 @@ impl SparseProducts for Cuda {
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
                 let (a, b) = ((of_a, &a), (of_b, &b));
-                let dealt = Dealt::of_products(*self, a, b)?;
-                let (offsets, entries) = offsets_of(self, &lengths(*self, &dealt.0, a, b)?)?;
+                let (lengths, dealt) = lengths(*self, a, b)?;
+                let (offsets, entries) = offsets_of(self, &lengths)?;
+                drop(lengths);
                 let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
-                rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
+                rows_of_product(*self, Some(dealt), a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
                 Ok((offsets, indices, values))
             })
         })
@@ -530,8 +635,7 @@ impl SparseProducts for Cuda {
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
                 let (a, b) = ((of_a, &a), (of_b, &b));
-                let dealt = Dealt::of_products(*self, a, b)?;
-                rows_of_product(*self, dealt, a, b, c.offsets, Columns::Known(c.indices), values)
+                rows_of_product(*self, None, a, b, c.offsets, Columns::Known(c.indices), values)
             })
         })
     }

@@ -135,6 +135,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "cg_step.cuh",
     "cg_vectors.cuh",
     "chebyshev.cuh",
+    "classes_of_rows.cuh",
     "cluster.cuh",
     "column_sums.cuh",
     "columns.cuh",

@@ -95,7 +95,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
 }
 
 fn of_sorted((group, each, threads): (u32, u32, u32)) -> Vec<(&'static str, u32)> {
-    vec![("GROUP", group), ("EACH", each), ("THREADS", threads)]
+    vec![("GROUP", group), ("EACH", each), ("LONG", OF_BLOCK + 1), ("THREADS", threads)]
 }
 
 /// Whether a key of 32 bits has room for the largest of so many columns and the number of one of `room` products.
