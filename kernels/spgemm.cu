@@ -67,30 +67,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     end_counting(of_block, counts);
 }
 
-// Rows of class 1 on, those of the last class first, in no particular order within a class: each is computed by itself.
-// `counts` has the rows of each class, and behind them as many zeros.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    deal_rows(u64 rows, const u32* classes, u32* counts, u32* order) {
-    __shared__ RowsOfClasses of_block;
-    __shared__ u32 places[CLASSES];
-    for (u64 first = u64(blockIdx.x) * THREADS; first < rows; first += u64(gridDim.x) * THREADS) {
-        const u64 row = first + threadIdx.x;
-        begin_counting(of_block);
-        const u32 own = row < rows ? classes[row] : 0;
-        const u32 rank = own ? atomicAdd(of_block.seen + own, 1u) : 0;
-        __syncthreads();
-        const u32 k = threadIdx.x;
-        if (k > 0 && k < CLASSES && of_block.seen[k]) {
-            u32 place = atomicAdd(counts + CLASSES + k, of_block.seen[k]);
-            for (u32 later = k + 1; later < CLASSES; later++) place += counts[later];
-            places[k] = place;
-        }
-        __syncthreads();
-        if (own) order[places[own] + rank] = u32(row);
-        __syncthreads();
-    }
-}
-
 // A block takes a row whose length is UNKNOWN. It looks at LOOKED_AT of all rows at a time, since most are known.
 extern "C" __global__ void __launch_bounds__(THREADS)
     block_lengths(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns,

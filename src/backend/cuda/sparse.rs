@@ -38,7 +38,6 @@ mod kernel {
             classes: &mut Slice<u32>,
             counts: &mut Slice<u32>,
         );
-        fn deal_rows(rows: u64, classes: &Slice<u32>, counts: &mut Slice<u32>, order: &mut Slice<u32>);
         fn block_lengths(
             count: u64,
             listed: u32,
@@ -198,6 +197,9 @@ const CLASSES: usize = LONG_ROW + 1;
 /// launch.
 const FEW: usize = 4;
 
+/// Where rows have fewer products in the mean than this part of what the first class has room for, most have few.
+const FEW_PRODUCTS: f64 = 0.9;
+
 /// Rows in an order in which each class is together.
 struct Dealt {
     /// Descending by class; nothing where no row is listed.
@@ -218,7 +220,7 @@ struct Classes {
 
 impl Classes {
     fn new(cuda: Cuda, rows: usize) -> Result<Self> {
-        Ok(Self { of_rows: cuda.buffer(rows)?, counts: cuda.zeros(2 * CLASSES)? })
+        Ok(Self { of_rows: cuda.buffer(rows)?, counts: cuda.zeros(CLASSES)? })
     }
 
     /// What stands for them where rows are dealt already.
@@ -258,15 +260,17 @@ impl Products {
         b: &CsrParts<'_, V, Cuda>,
         sorted: [u32; 2],
     ) -> Result<Self> {
-        let usual = (mean_length(a) * mean_length(b)) as u64;
-        if usual <= u64::from(sorted[0]) {
+        let mean = |a: &CsrParts<'_, V, Cuda>| a.indices.len() as f64 / a.rows.max(1) as f64;
+        let usual = mean(a) * mean(b);
+        if usual <= FEW_PRODUCTS * f64::from(sorted[0]) {
             return Ok(Self::MostFew);
         }
-        if usual > u64::from(sorted[1]) {
+        if usual > f64::from(sorted[1]) {
             return Ok(Self::Any);
         }
         let most = extent(cuda, a)?.longest.saturating_mul(extent(cuda, b)?.longest);
-        Ok(if most <= u64::from(sorted[1]) { Self::All(2) } else { Self::Any })
+        let fits = (1..).zip(sorted).find(|(_, room)| most <= u64::from(*room));
+        Ok(fits.map_or(Self::Any, |(class, _)| Self::All(class)))
     }
 }
 
@@ -280,8 +284,8 @@ impl Dealt {
     /// where the first is 2, class 1 is told of all rows. Rows of class 0 take no part. Where they are `empty` they have
     /// no products, so that a launch for all rows may take them along. The host waits for the counts of the classes.
     fn new(cuda: Cuda, classes: Classes, (first, long): (usize, usize), empty: bool) -> Result<Self> {
-        let Classes { of_rows, counts: mut on_device } = classes;
-        let counts = cuda.download(Cuda::part(&on_device, 0..CLASSES))?;
+        let Classes { of_rows, counts } = classes;
+        let counts = cuda.download(&counts)?;
         let (mut places, mut start) = ([const { 0..0 }; CLASSES], 0);
         for class in (1..CLASSES).rev() {
             let behind = start + counts[class] as usize;
@@ -303,9 +307,7 @@ impl Dealt {
         let of_all = if first > 1 { Some(1) } else { (1..long).find(has_all) };
         let mut this = Self { order: None, places, of_all, classes: None };
         if start > 0 && (first > 1 || of_all.is_none()) {
-            let (shape, mut order) = (tuning::row_threads(cuda.0.chip, rows), cuda.buffer(start)?);
-            kernel::deal_rows::<u32, u32>(cuda, shape, rows as u64, &of_rows, &mut on_device, &mut order)?;
-            this.order = Some(order);
+            this.order = Some(cuda.longest_first(&of_rows, rows.max(1), CLASSES as u32 - 1)?);
         }
         this.classes = Some(of_rows);
         Ok(this)
@@ -340,7 +342,7 @@ impl Dealt {
         // Classes with few rows have joined the next.
         let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0) as u32;
         let [a, b, c, d, e] = tuning::LENGTHS_OF_CLASSES;
-        let mut classes = Classes { of_rows, counts: cuda.zeros(2 * CLASSES)? };
+        let mut classes = Classes { of_rows, counts: cuda.zeros(CLASSES)? };
         let Classes { of_rows, counts } = &mut classes;
         with_offsets!(offsets, offsets => {
             kernel::length_classes::<u32, _>(
