@@ -67,6 +67,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     end_counting(of_block, counts);
 }
 
+// Adds to *all how many elements of two lists differ.
+extern "C" __global__ void __launch_bounds__(THREADS) differing(u64 count, const u32* list, const u32* other, u32* all) {
+    u32 differ = 0;
+    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < count; i += u64(gridDim.x) * THREADS)
+        differ += list[i] != other[i];
+    differ = warp_sum(differ);
+    if (lane_id() == 0 && differ) atomicAdd(all, differ);
+}
+
 // A block takes a row whose length is UNKNOWN. It looks at LOOKED_AT of all rows at a time, since most are known.
 extern "C" __global__ void __launch_bounds__(THREADS)
     block_lengths(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns,

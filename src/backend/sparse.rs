@@ -53,12 +53,22 @@ pub trait SparseProducts: Primitives {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// A B, all of it.
+    /// A B, all of it. A backend that asks for the lengths of rows first need not where `known` tells where rows start
+    /// and how many entries all have.
     fn multiply_rows<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
+        known: Option<(OffsetsRef<'_, Self>, usize)>,
     ) -> Result<CsrArrays<V, Self>>;
+
+    /// Adds to `count[0]` how many elements of two lists of the same length differ.
+    fn count_differing(
+        &self,
+        list: &Self::Slice<u32>,
+        other: &Self::Slice<u32>,
+        count: &mut Self::Slice<u32>,
+    ) -> Result<()>;
 
     /// `lengths[i]` = columns that row i of A or row i of B has; `lengths` has one element more than A has rows;
     /// the last becomes 0.

@@ -1,7 +1,7 @@
 //! Sparse products and sums: C = A B, R A P, alpha A + beta B.
 
 use super::Csr;
-use crate::backend::{SparseProducts, offsets_of};
+use crate::backend::{OffsetsRef, SparseProducts, offsets_of};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -24,7 +24,20 @@ pub fn multiply<V: Scalar, B: SparseProducts>(
     b: &Csr<V, B>,
 ) -> Result<Csr<V, B>> {
     Error::check_dimension("rows of the second factor", a.columns(), b.rows())?;
-    let (offsets, indices, values) = backend.multiply_rows(a.parts(), b.parts())?;
+    let (offsets, indices, values) = backend.multiply_rows(a.parts(), b.parts(), None)?;
+    Ok(Csr::from_parts_unchecked(a.rows(), b.columns(), offsets, indices, values))
+}
+
+/// The same, where rows of C start as they did for factors of the same patterns before. C has so many `entries`.
+pub(crate) fn multiply_at<V: Scalar, B: SparseProducts>(
+    backend: &B,
+    a: &Csr<V, B>,
+    b: &Csr<V, B>,
+    (starts, entries): (OffsetsRef<'_, B>, usize),
+) -> Result<Csr<V, B>> {
+    Error::check_dimension("rows of the second factor", a.columns(), b.rows())?;
+    Error::check_dimension("rows of the product", a.rows() + 1, starts.len())?;
+    let (offsets, indices, values) = backend.multiply_rows(a.parts(), b.parts(), Some((starts, entries)))?;
     Ok(Csr::from_parts_unchecked(a.rows(), b.columns(), offsets, indices, values))
 }
 

@@ -2,7 +2,7 @@
 
 use super::MultigridBackend;
 use super::smoother::{Smoother, residual};
-use crate::backend::{Grid, GridStencil, Op};
+use crate::backend::{CsrPattern, Grid, GridStencil, Op};
 use crate::error::Result;
 use crate::matrix::{Csr, Dia};
 use crate::operator::LinearOperator;
@@ -218,6 +218,14 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
     /// Unknowns of the finest level.
     pub(super) fn rows(&self) -> usize {
         self.levels.first().map_or_else(|| self.coarsest.rows(), |level| level.a.rows())
+    }
+
+    /// Where the finest matrix has entries, if it is in compressed rows.
+    pub(super) fn pattern(&self) -> Option<CsrPattern<'_, B>> {
+        match &self.levels.first()?.a {
+            Stored::Rows(a) => Some(a.parts().pattern()),
+            _ => None,
+        }
     }
 
     /// Scalars of memory that a cycle works in: two vectors a level, right-hand side and solution below the finest, and

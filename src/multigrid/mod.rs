@@ -543,7 +543,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         }
     }
 
-    /// Takes new values of a matrix over that has the pattern of the one before. Aggregates are kept, and from the
+    /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept, and from the
     /// second time on which couplings count as strong and where all products have entries too, so that numbers alone
     /// are computed. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
@@ -558,6 +558,17 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
             return Ok(());
         }
         Error::check_dimension("entries of the matrix", finest.entries, a.nonzeros())?;
+        let known = match &self.cycle {
+            AnyCycle::Full(cycle) => cycle.pattern(),
+            AnyCycle::Narrow(cycle) => cycle.pattern(),
+        };
+        if let Some(known) = known
+            && !again::same_pattern(backend, a.parts().pattern(), known)?
+        {
+            return Err(Error::InvalidArgument(
+                "new values of multigrid in a matrix of another pattern".into(),
+            ));
+        }
         check_finite(backend, a)?;
         let (options, kept, facts) = (&self.options, &mut self.kept, &mut self.facts.levels);
         match (&mut self.cycle, &self.plans) {

@@ -461,6 +461,22 @@ fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, w
         m.update(backend, &on(&times(-1.0))).unwrap();
         m.update(backend, &on(&other)).unwrap();
         assert!(once == applied(&m), "{what}, {smoothing:?}: what came between shows");
+        // As many entries in other places.
+        let mut columns: Vec<u32> = a.iter().map(|(_, j, _)| j as u32).collect();
+        let offsets: Vec<usize> = (0..=n)
+            .scan(0, |end, i| {
+                let start = *end;
+                *end += if i < n { a.row(i).0.len() } else { 0 };
+                Some(start)
+            })
+            .collect();
+        let last = offsets[1] - 1;
+        assert!((columns[last] as usize) < n - 1);
+        columns[last] = n as u32 - 1;
+        let values = a.iter().map(|(.., value)| value).collect();
+        let moved = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+        assert!(m.update(backend, &on(&moved)).is_err(), "{what}: another pattern is taken");
+        assert!(once == applied(&m), "{what}: a matrix that is refused leaves traces");
     }
 }
 

@@ -38,6 +38,7 @@ mod kernel {
             classes: &mut Slice<u32>,
             counts: &mut Slice<u32>,
         );
+        fn differing(count: u64, list: &Slice<u32>, other: &Slice<u32>, all: &mut Slice<u32>);
         fn block_lengths(
             count: u64,
             listed: u32,
@@ -612,16 +613,22 @@ impl SparseProducts for Cuda {
         &self,
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
+        known: Option<(OffsetsRef<'_, Self>, usize)>,
     ) -> Result<CsrArrays<V, Self>> {
         check_columns(b.columns)?;
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
             with_alike!(of_a, of_b, (of_a, of_b) => {
                 let (a, b) = ((of_a, &a), (of_b, &b));
-                let (lengths, dealt) = lengths(*self, a, b)?;
-                let (offsets, entries) = offsets_of(self, &lengths)?;
-                drop(lengths);
+                let (dealt, offsets, entries) = match known {
+                    Some((offsets, entries)) => (None, offsets.copied(self)?, entries),
+                    None => {
+                        let (lengths, dealt) = lengths(*self, a, b)?;
+                        let (offsets, entries) = offsets_of(self, &lengths)?;
+                        (Some(dealt), offsets, entries)
+                    }
+                };
                 let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
-                rows_of_product(*self, Some(dealt), a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
+                rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
                 Ok((offsets, indices, values))
             })
         })
@@ -640,6 +647,11 @@ impl SparseProducts for Cuda {
                 rows_of_product(*self, None, a, b, c.offsets, Columns::Known(c.indices), values)
             })
         })
+    }
+
+    fn count_differing(&self, list: &Slice<u32>, other: &Slice<u32>, count: &mut Slice<u32>) -> Result<()> {
+        let shape = tuning::row_threads(self.0.chip, list.len());
+        kernel::differing::<u32, u32>(*self, shape, list.len() as u64, list, other, count)
     }
 
     fn add_lengths(

@@ -185,6 +185,7 @@ impl SparseProducts for Host {
         &self,
         a: CsrParts<'_, V, Self>,
         b: CsrParts<'_, V, Self>,
+        _known: Option<(OffsetsRef<'_, Self>, usize)>,
     ) -> Result<CsrArrays<V, Self>> {
         let (left, right) = (Rows::of(a.pattern()), Rows::of(b.pattern()));
         let chunks = row_chunks(|row| left.start(row), a.rows);
@@ -204,6 +205,12 @@ impl SparseProducts for Host {
             task
         });
         Ok(joined(a.rows, &tasks.collect()))
+    }
+
+    fn count_differing(&self, list: &[u32], other: &[u32], count: &mut [u32]) -> Result<()> {
+        let pairs = list.par_iter().zip(other).with_min_len(1 << 14);
+        count[0] += pairs.map(|(a, b)| u32::from(a != b)).reduce(|| 0, |a, b| a + b);
+        Ok(())
     }
 
     fn add_lengths(
