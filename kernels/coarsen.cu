@@ -1,9 +1,8 @@
 // From a matrix to the one of the next level of algebraic multigrid: which couplings are strong, the prolongation and
-// what smooths it, scales and blocks for smoothing. src/backend/coarsen.rs says what each step does. A thread takes a
-// row, in the order of its entries, so that sums have the bits that the host gets.
+// what smooths it, and scales for smoothing. src/backend/coarsen.rs says what each step does. A thread takes a row, in
+// the order of its entries, so that sums have the bits that the host gets.
 //
-// Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or what is written), WARPS (of a block of threads for dense
-// blocks), MOST_OF_BLOCK (unknowns of a dense block at most), THREADS.
+// Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or what is written), THREADS.
 #include "columns.cuh"
 #include "nodes.cuh"
 #include "scalars.cuh"
@@ -382,54 +381,4 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     EACH(i, n)
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++)
             weights[at] = f32(f64(magnitude(values[at])) * scales[i] * scales[columns[at]]);
-}
-
-// A warp takes a block: lane i owns row i of it.
-extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    group_inverses(u64 n, const I* offsets, const u32* columns, const T* values, u64 blocks, const u32* member_starts,
-                   const u32* members, const f64* scales, const J* starts, u32* indices, T* inverses) {
-    __shared__ T systems[WARPS][MOST_OF_BLOCK * (MOST_OF_BLOCK + 1)];
-    T* a = systems[threadIdx.x / 32];
-    const u32 lane = threadIdx.x % 32, WIDTH = MOST_OF_BLOCK + 1;
-    for (u64 k = u64(blockIdx.x) * WARPS + threadIdx.x / 32; k < blocks; k += u64(gridDim.x) * WARPS) {
-        const u32 first = member_starts[k], size = member_starts[k + 1] - first;
-        const bool own = lane < size;
-        const u64 row = own ? members[first + lane] : 0;
-        if (own) {
-            for (u32 j = 0; j < size; j++) a[lane * WIDTH + j] = T();
-            f64 outside = 0;
-            for (u64 at = offsets[row]; at < offsets[row + 1]; at++) {
-                const u32 column = columns[at], place = first_from(members, first, first + size, column);
-                if (place < first + size && members[place] == column) a[lane * WIDTH + place - first] = values[at];
-                else outside += f64(magnitude(values[at])) * scales[column];
-            }
-            if (scales[row] > 0) a[lane * WIDTH + lane] = a[lane * WIDTH + lane] + from_real<T>(R(outside / scales[row]));
-        }
-        __syncwarp();
-        R largest = 0;
-        for (u32 i = 0; i < size; i++) largest = max(largest, magnitude(a[i * WIDTH + i]));
-        const R epsilon = sizeof(R) == 8 ? R(2.220446049250313e-16) : R(1.1920929e-7f), smallest = largest * epsilon * R(size);
-        for (u32 p = 0; p < size; p++) {
-            const R pivot = real_part(a[p * WIDTH + p]);
-            const T reciprocal = pivot > smallest ? from_real<T>(R(1) / pivot) : T();
-            const T factor = own && lane != p ? a[lane * WIDTH + p] : T();
-            __syncwarp();
-            if (own) a[p * WIDTH + lane] = lane == p ? reciprocal : a[p * WIDTH + lane] * reciprocal;
-            __syncwarp();
-            if (own && lane != p)
-                for (u32 j = 0; j < size; j++) {
-                    const T before = j == p ? T() : a[lane * WIDTH + j];
-                    a[lane * WIDTH + j] = before - factor * a[p * WIDTH + j];
-                }
-            __syncwarp();
-        }
-        if (own) {
-            const u64 place = starts[row];
-            for (u32 j = 0; j < size; j++) {
-                indices[place + j] = members[first + j];
-                inverses[place + j] = a[lane * WIDTH + j];
-            }
-        }
-        __syncwarp();
-    }
 }

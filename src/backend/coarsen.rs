@@ -1,7 +1,7 @@
 //! Steps of algebraic multigrid's setup where each unknown is a node: strong couplings, the prolongation, and inverses
 //! of blocks. How nodes are grouped is in `grouping`.
 
-use super::{CsrParts, CsrPattern, GroupingSteps, OffsetsRef, SparseProducts};
+use super::{CsrParts, CsrPattern, Gemv, GroupingSteps, OffsetsRef, ScatteredBlocks, SparseProducts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
@@ -141,16 +141,25 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
     ) -> Result<()>;
 
     /// The inverses of A's blocks, each with the sums of the magnitudes of what is outside of it added to its diagonal
-    /// (in units in which A's diagonal is one), as a matrix: row i of it, at `offsets`, has the members of i's block as
-    /// columns. `members` has the members of each block, [`MOST_OF_BLOCK`](super::MOST_OF_BLOCK) at most, in its rows.
-    #[allow(clippy::too_many_arguments)]
+    /// (in units in which A's diagonal is one). They are computed in the precision of A and rounded to half of it, those
+    /// of block k in units of `units[k]`, a power of two. Where A is `hermitian` they are exactly so: the lower triangle
+    /// decides.
     fn group_inverses<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        members: CsrPattern<'_, Self>,
+        blocks: &ScatteredBlocks<Self>,
         scales: &Self::Slice<f64>,
-        offsets: OffsetsRef<'_, Self>,
-        indices: &mut Self::Slice<u32>,
-        values: &mut Self::Slice<V>,
+        hermitian: bool,
+        units: &mut Self::Slice<V::Real>,
+        values: &mut Self::Slice<V::Narrow>,
+    ) -> Result<()>;
+
+    /// y = alpha M x + beta y with such inverses as M; [`Gemv::op`] is not looked at.
+    fn group_product<V: Scalar>(
+        &self,
+        blocks: &ScatteredBlocks<Self>,
+        units: &Self::Slice<V::Real>,
+        values: &Self::Slice<V::Narrow>,
+        gemv: Gemv<'_, V, Self>,
     ) -> Result<()>;
 }

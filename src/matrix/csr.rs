@@ -7,8 +7,8 @@ use super::transposed::Kept;
 use super::triplets::check_dimensions;
 use crate::backend::copied;
 use crate::backend::{
-    Backend, Conversions, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, OffsetsRef, Op,
-    Products, RowShape,
+    Backend, Conversions, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products,
+    RowShape,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
@@ -192,12 +192,6 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         let Self { rows, columns, offsets, indices, values, .. } = self;
         let (offsets, indices) = (offsets.as_ref(), &**indices);
         (CsrPattern { rows: *rows, columns: *columns, offsets, indices }, values)
-    }
-
-    /// The same with the columns, where both are written anew, columns as they were.
-    pub(crate) fn arrays_mut(&mut self) -> (OffsetsRef<'_, B>, &mut B::Slice<u32>, &mut B::Slice<V>) {
-        self.transposed.forget();
-        (self.offsets.as_ref(), &mut self.indices, &mut self.values)
     }
 
     /// The values, in the order of the structure: a time loop writes new ones here.

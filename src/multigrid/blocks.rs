@@ -3,7 +3,8 @@
 use super::MultigridBackend;
 use super::matching::{Matched, matched, membership};
 use crate::backend::{
-    Backend, CoarseningSteps, Conversions, CsrPattern, Host, Offsets, RowFacts, VectorOps, offsets_of,
+    Backend, CoarseningSteps, Conversions, Gemv, Host, Offsets, Op, RowFacts, ScatteredBlocks, VectorOps,
+    offsets_of, with_offsets,
 };
 use crate::error::Result;
 use crate::matrix::{Csr, add};
@@ -64,17 +65,25 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
     }
 
     /// Blocks of about 8 strongly coupled unknowns of each of some matrices, whose inverses are still to come.
-    pub(super) fn blocks(backend: &B, all: &[(&Csr<T, B>, &Self)]) -> Result<Vec<Blocks<T, B>>> {
+    /// `hermitian`: whether all matrices are.
+    pub(super) fn blocks(
+        backend: &B,
+        all: &[(&Csr<T, B>, &Self)],
+        hermitian: bool,
+    ) -> Result<Vec<Blocks<T, B>>> {
         let matrices: Vec<_> = all.iter().map(|(a, scales)| (*a, &*scales.of_diagonal)).collect();
-        matched(backend, &matrices)?.into_iter().map(|blocks| Blocks::of(backend, blocks)).collect()
+        matched(backend, &matrices)?
+            .into_iter()
+            .map(|blocks| Blocks::of(backend, blocks, hermitian))
+            .collect()
     }
 
     /// The inverses of such blocks of one matrix, each with the sums of the magnitudes of what is
     /// outside added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A
     /// exceeds 1 (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on
     /// Scientific Computing 33, 2011).
-    pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>) -> Result<Blocks<T, B>> {
-        let mut blocks = Self::blocks(backend, &[(a, self)])?.remove(0);
+    pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>, hermitian: bool) -> Result<Blocks<T, B>> {
+        let mut blocks = Self::blocks(backend, &[(a, self)], hermitian)?.remove(0);
         blocks.invert(backend, a, &self.of_diagonal)?;
         Ok(blocks)
     }
@@ -102,27 +111,47 @@ fn with_more_diagonal<T: Scalar, B: CoarseningSteps + RowFacts>(
     add(backend, T::one(), a, T::one(), &more).map(Some)
 }
 
-/// Blocks of unknowns, and their inverses as a matrix.
+/// Blocks of unknowns, and their inverses, in half the precision: smoothing reads them most of all, and with [`ADDED`] of
+/// the diagonal added to a block, rounding changes what the inverse does by a millionth.
 #[derive(Debug)]
 pub(super) struct Blocks<T: Scalar, B: Backend> {
-    pub(super) inverses: Csr<T, B>,
-    /// The unknowns of each block, in compressed rows.
-    starts: Offsets<B>,
-    members: B::Vec<u32>,
+    blocks: ScatteredBlocks<B>,
+    /// A power of two for each block, in units of which its inverse is stored.
+    units: B::Vec<T::Real>,
+    values: B::Vec<T::Narrow>,
+    hermitian: bool,
 }
 
 impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
     /// Of these unknowns; the inverses are still to come.
-    fn of(backend: &B, Matched { block, sizes }: Matched<B>) -> Result<Self> {
+    fn of(backend: &B, Matched { block, sizes }: Matched<B>, hermitian: bool) -> Result<Self> {
         let n = B::len(&block);
         let (starts, members, _) =
             membership(backend, &block, B::len(&sizes))?.transpose(backend)?.into_arrays();
+        // Each member has a column of its block's inverse.
+        let mut of_members = backend.buffer::<u32>(n)?;
+        backend.gather(&block, &members, &mut of_members)?;
         let mut lengths = backend.zeros::<u32>(n + 1)?;
-        backend.gather(&sizes, &block, B::part_mut(&mut lengths, 0..n))?;
-        let (offsets, entries) = offsets_of(backend, &lengths)?;
-        let (indices, values) = (backend.buffer(entries)?, backend.buffer(entries)?);
-        let inverses = Csr::from_parts_unchecked(n, n, offsets, indices, values);
-        Ok(Self { inverses, starts, members })
+        backend.gather(&sizes, &of_members, B::part_mut(&mut lengths, 0..n))?;
+        let (columns, entries) = offsets_of(backend, &lengths)?;
+        let places = with_offsets!(starts.as_ref(), starts => {
+            let count = B::len(starts);
+            match &columns {
+                Offsets::Narrow(columns) => {
+                    let mut places = backend.buffer::<u32>(count)?;
+                    backend.gather::<u32, _>(columns, starts, &mut places)?;
+                    Offsets::Narrow(places)
+                }
+                Offsets::Wide(columns) => {
+                    let mut places = backend.buffer::<u64>(count)?;
+                    backend.gather::<u64, _>(columns, starts, &mut places)?;
+                    Offsets::Wide(places)
+                }
+            }
+        });
+        let blocks = ScatteredBlocks::from_arrays_unchecked(starts, members, places, entries);
+        let (units, values) = (backend.buffer(blocks.count())?, backend.buffer(entries)?);
+        Ok(Self { blocks, units, values, hermitian })
     }
 
     /// The inverses for values of A, of which [`Scales::block_inverses`] tells.
@@ -133,22 +162,28 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
     }
 
     fn invert(&mut self, backend: &B, a: &Csr<T, B>, scales: &B::Slice<f64>) -> Result<()> {
-        let n = a.rows();
-        let members = CsrPattern {
-            rows: self.starts.as_ref().len() - 1,
-            columns: n,
-            offsets: self.starts.as_ref(),
-            indices: &self.members,
-        };
-        let (offsets, indices, values) = self.inverses.arrays_mut();
-        backend.group_inverses(a.parts(), members, scales, offsets, indices, values)
+        let Self { blocks, units, values, hermitian } = self;
+        backend.group_inverses(a.parts(), blocks, scales, *hermitian, units, values)
+    }
+
+    /// y = alpha M x + beta y, M being the inverses.
+    pub(super) fn product(
+        &self,
+        backend: &B,
+        alpha: T,
+        x: &B::Slice<T>,
+        beta: T,
+        y: &mut B::Slice<T>,
+    ) -> Result<()> {
+        let gemv = Gemv { op: Op::None, alpha, x, beta, y };
+        backend.group_product(&self.blocks, &self.units, &self.values, gemv)
     }
 
     /// Bytes of all of it.
     pub(super) fn storage_bytes(&self) -> usize {
-        self.inverses.storage_bytes()
-            + B::len(&self.members) * size_of::<u32>()
-            + self.starts.as_ref().bytes()
+        self.blocks.storage_bytes()
+            + B::len(&self.units) * size_of::<T::Real>()
+            + B::len(&self.values) * size_of::<T::Narrow>()
     }
 }
 
@@ -186,7 +221,7 @@ impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
                 norms[0] = norm(backend, &x)?;
             }
             a.product(backend, T::one(), &x, T::zero(), &mut y)?;
-            self.inverses.product(backend, T::one(), &y, T::zero(), &mut x)?;
+            self.product(backend, T::one(), &y, T::zero(), &mut x)?;
         }
         norms[1] = norm(backend, &x)?;
         let largest = ABOVE * (norms[1] / norms[0]).to_f64();
@@ -204,11 +239,8 @@ fn norm<T: Scalar, B: VectorOps>(backend: &B, x: &B::Slice<T>) -> Result<T::Real
 impl<T: Scalar> Blocks<T, Host> {
     /// The same in the memory of a backend.
     pub(super) fn into_backend<B: Backend>(self, backend: &B) -> Result<Blocks<T, B>> {
-        let starts = match self.starts {
-            Offsets::Narrow(starts) => Offsets::Narrow(backend.upload(starts)?),
-            Offsets::Wide(starts) => Offsets::Wide(backend.upload(starts)?),
-        };
-        let members = backend.upload(self.members)?;
-        Ok(Blocks { inverses: self.inverses.into_backend(backend)?, starts, members })
+        let Self { blocks, units, values, hermitian } = self;
+        let (units, values) = (backend.upload(units)?, backend.upload(values)?);
+        Ok(Blocks { blocks: blocks.into_backend(backend)?, units, values, hermitian })
     }
 }

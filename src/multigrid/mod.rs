@@ -484,7 +484,8 @@ fn smoothers<'a, T: Scalar, B: MultigridBackend>(
         };
         return Ok(all.into_iter().map(by_sums).collect());
     }
-    let of_all = Scales::blocks(backend, &all.iter().map(|(a, _, scales)| (*a, scales)).collect::<Vec<_>>())?;
+    let scaled: Vec<_> = all.iter().map(|(a, _, scales)| (*a, scales)).collect();
+    let of_all = Scales::blocks(backend, &scaled, options.real_eigenvalues)?;
     let in_blocks = all.iter().zip(of_all).map(|((a, steps, _), mut blocks)| {
         let largest = if options.real_eigenvalues {
             blocks.renew(backend, a)?

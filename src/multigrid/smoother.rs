@@ -121,9 +121,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
                     };
                     backend.chebyshev_step(step, None)
                 }
-                Scaling::Blocks(Blocks { inverses, .. }) => {
-                    inverses.product(backend, T::from_real(only.step), t, T::one(), x)
-                }
+                Scaling::Blocks(blocks) => blocks.product(backend, T::from_real(only.step), t, T::one(), x),
             };
         }
         let odd = self.steps.len() % 2 == 1;
@@ -161,12 +159,12 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
                 a.apply(backend, now, t)?;
                 backend.chebyshev_step(by, Some((now, t)))
             }
-            Scaling::Blocks(Blocks { inverses, .. }) => {
+            Scaling::Blocks(blocks) => {
                 let step = T::from_real(step);
-                let Some(now) = now else { return inverses.product(backend, step, b, T::zero(), last) };
+                let Some(now) = now else { return blocks.product(backend, step, b, T::zero(), last) };
                 residual(backend, a, b, now, t)?;
                 backend.axpby(T::from_real(keep), now, T::from_real(momentum), last)?;
-                inverses.product(backend, step, t, T::one(), last)
+                blocks.product(backend, step, t, T::one(), last)
             }
         }
     }

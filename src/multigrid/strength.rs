@@ -2,8 +2,7 @@
 
 use super::stiff::set_apart;
 use crate::backend::{
-    CoarseningSteps, Conversions, CsrPattern, Host, NARROW_LIMIT, Offsets, OffsetsRef, offsets_of,
-    with_offsets,
+    CoarseningSteps, Conversions, CsrPattern, Host, Offsets, OffsetsRef, offsets_of, with_offsets,
 };
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -57,11 +56,7 @@ pub(super) fn start_of<V: Scalar>(a: &Csr<V>) -> impl Fn(usize) -> usize + Sync 
 
 /// Row offsets of 32 bits where these count as far.
 pub(super) fn packed(offsets: Vec<u64>) -> Offsets<Host> {
-    if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
-        Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
-    } else {
-        Offsets::Wide(offsets)
-    }
+    Offsets::packed(offsets)
 }
 
 /// Frobenius norms of the blocks of A between nodes, the diagonal ones too.

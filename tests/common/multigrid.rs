@@ -3,6 +3,9 @@
 #[path = "hierarchy.rs"]
 mod hierarchy;
 pub use hierarchy::the_hierarchy_of_the_host;
+#[path = "scattered.rs"]
+mod scattered;
+pub use scattered::inverses_of_blocks;
 
 use crate::collection;
 use crate::random::Random;
@@ -42,7 +45,8 @@ macro_rules! each_case {
             small_and_strange,
             hermitian,
             convection,
-            the_hierarchy_of_the_host
+            the_hierarchy_of_the_host,
+            inverses_of_blocks
         }
     };
 }

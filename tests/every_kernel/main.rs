@@ -62,7 +62,7 @@ use systems::device::device;
 /// What is run at a time, by a name.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 65] = [
+const GROUPS: [Group; 66] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -125,6 +125,7 @@ const GROUPS: [Group; 65] = [
     ("boxes-between", grid::points_between),
     ("boxes-rows", grid::rows_on_grids),
     ("coarsening", multigrid::the_hierarchy_of_the_host),
+    ("blocks-scattered", multigrid::inverses_of_blocks),
     ("sparse-products", sparse::small_cases),
     ("streams", solving::streams),
     ("large", basics::large),

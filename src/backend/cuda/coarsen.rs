@@ -5,7 +5,9 @@ use super::product::extent;
 use super::slice::Slice;
 use super::sparse::alike;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, CoarseningSteps, CsrParts, CsrPattern, OffsetsRef, with_offsets};
+use crate::backend::{
+    Backend, CoarseningSteps, CsrParts, CsrPattern, Gemv, OffsetsRef, ScatteredBlocks, with_offsets,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Offset, Scalar};
 
@@ -116,6 +118,9 @@ mod kernel {
             scales: &Slice<f64>,
             weights: &mut Slice<f32>,
         );
+    }
+    kernels! {
+        "group_inverses.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW, I: Offset as OFFSET, J: Offset as TARGET);
         fn group_inverses(
             n: u64,
             offsets: &Slice<I>,
@@ -125,9 +130,22 @@ mod kernel {
             member_starts: &Slice<u32>,
             members: &Slice<u32>,
             scales: &Slice<f64>,
-            starts: &Slice<J>,
-            indices: &mut Slice<u32>,
-            inverses: &mut Slice<T>,
+            hermitian: u32,
+            places: &Slice<J>,
+            units: &mut Slice<T::Real>,
+            inverses: &mut Slice<N>,
+        );
+        fn group_product(
+            blocks: u64,
+            member_starts: &Slice<u32>,
+            members: &Slice<u32>,
+            places: &Slice<J>,
+            units: &Slice<T::Real>,
+            inverses: &Slice<N>,
+            alpha: T,
+            x: &Slice<T>,
+            beta: T,
+            y: &mut Slice<T>,
         );
     }
     kernels! {
@@ -351,22 +369,48 @@ impl CoarseningSteps for Cuda {
     fn group_inverses<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        members: CsrPattern<'_, Self>,
+        blocks: &ScatteredBlocks<Self>,
         scales: &Slice<f64>,
-        starts: OffsetsRef<'_, Self>,
-        indices: &mut Slice<u32>,
-        values: &mut Slice<V>,
+        hermitian: bool,
+        units: &mut Slice<V::Real>,
+        values: &mut Slice<V::Narrow>,
     ) -> Result<()> {
-        let OffsetsRef::Narrow(of_members) = members.offsets else {
-            return Err(Error::Unsupported("blocks of 2^32 unknowns on a device; use the cpu".into()));
-        };
-        let (n, blocks) = (a.rows as u64, members.rows as u64);
-        let shape = tuning::group_blocks(self.0.chip, members.rows);
-        with_offsets!(a.offsets, offsets => with_offsets!(starts, starts => {
+        let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
+        let (n, count, hermitian) = (a.rows as u64, blocks.count() as u64, u32::from(hermitian));
+        let shape = tuning::group_blocks(self.0.chip, blocks.count());
+        with_offsets!(a.offsets, offsets => with_offsets!(blocks.places(), places => {
             kernel::group_inverses(
-                *self, shape, n, offsets, a.indices, a.values, blocks, of_members, members.indices, scales, starts,
-                indices, values,
+                *self, shape, n, offsets, a.indices, a.values, count, starts, members, scales, hermitian, places,
+                units, values,
             )
         }))
+    }
+
+    fn group_product<V: Scalar>(
+        &self,
+        blocks: &ScatteredBlocks<Self>,
+        units: &Slice<V::Real>,
+        values: &Slice<V::Narrow>,
+        Gemv { alpha, x, beta, y, .. }: Gemv<'_, V, Self>,
+    ) -> Result<()> {
+        Error::check_dimension("length of x", blocks.unknowns(), x.len())?;
+        Error::check_dimension("length of y", blocks.unknowns(), y.len())?;
+        let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
+        let (count, shape) = (blocks.count() as u64, tuning::group_rows(self.0.chip, blocks.count()));
+        with_offsets!(blocks.places(), places => {
+            kernel::group_product::<V, V::Narrow, u32, _>(
+                *self, shape, count, starts, members, places, units, values, alpha, x, beta, y,
+            )
+        })
+    }
+}
+
+/// Where the members of each block start.
+fn narrow_starts(blocks: &ScatteredBlocks<Cuda>) -> Result<&Slice<u32>> {
+    match blocks.members().offsets {
+        OffsetsRef::Narrow(starts) => Ok(starts),
+        OffsetsRef::Wide(_) => {
+            Err(Error::Unsupported("blocks of 2^32 unknowns on a device; use the cpu".into()))
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! Steps of algebraic multigrid's setup, on the CPU.
 
 use super::Host;
+use super::product::scattered;
 use super::sparse::Rows;
 use crate::backend::{
-    CoarseningSteps, CsrParts, CsrPattern, EXPONENTS, NO_GROUP, OffsetsRef, SMALLEST_LUMPED, with_offsets,
+    CoarseningSteps, CsrParts, CsrPattern, EXPONENTS, Gemv, NO_GROUP, OffsetsRef, SMALLEST_LUMPED,
+    ScatteredBlocks, with_offsets,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
@@ -142,6 +144,43 @@ fn invert<V: Scalar>(a: &mut [V], size: usize) {
             }
         }
     }
+}
+
+/// The inverse of a block of A, row after row, with the sums of what is outside added to its diagonal.
+fn inverse_of_block<V: Scalar>(a: &Entries<'_, V>, members: &[u32], scales: &[f64], dense: &mut Vec<V>) {
+    let size = members.len();
+    dense.clear();
+    dense.resize(size * size, V::zero());
+    for (row, &i) in members.iter().enumerate() {
+        let i = i as usize;
+        let mut outside = 0.0;
+        for (j, value) in a.row(i) {
+            match members.binary_search(&(j as u32)) {
+                Ok(column) => dense[row * size + column] = value,
+                Err(_) => outside += value.abs().to_f64() * scales[j],
+            }
+        }
+        if scales[i] > 0.0 {
+            dense[row * size + row] += V::from_f64(outside / scales[i]);
+        }
+    }
+    invert(dense, size);
+}
+
+/// Makes a matrix exactly Hermitian: its lower triangle decides.
+fn mirror_lower<V: Scalar>(a: &mut [V], size: usize) {
+    for row in 0..size {
+        a[row * size + row] = V::from_real(a[row * size + row].re());
+        (0..row).for_each(|column| a[column * size + row] = a[row * size + column].conj());
+    }
+}
+
+/// The power of two with the exponent of `most`, which is not negative; for tiny and huge numbers one that has a
+/// reciprocal.
+fn unit_of<R: Real>(most: R) -> R {
+    let least = if size_of::<R>() == 8 { 23 } else { 903 };
+    let exponent = (most.to_f64().to_bits() >> 52).clamp(least, 2046 - least);
+    R::from_f64(f64::from_bits(exponent << 52))
 }
 
 /// Whether a coupling of unknown i is strong.
@@ -407,52 +446,48 @@ impl CoarseningSteps for Host {
     fn group_inverses<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
-        members: CsrPattern<'_, Self>,
+        blocks: &ScatteredBlocks<Self>,
         scales: &[f64],
-        offsets: OffsetsRef<'_, Self>,
-        indices: &mut [u32],
-        values: &mut [V],
+        hermitian: bool,
+        units: &mut [V::Real],
+        values: &mut [V::Narrow],
     ) -> Result<()> {
-        let (n, blocks, a, members) = (a.rows, members.rows, Entries::of(a), Rows::of(members));
-        let mut block_of = vec![0_u32; n];
-        for block in 0..blocks {
-            members.columns(block).iter().for_each(|&i| block_of[i as usize] = block as u32);
-        }
-        let inverses = (0..blocks).into_par_iter().with_min_len(256).map(|block| {
-            let members = members.columns(block);
-            let size = members.len();
-            let mut dense = vec![V::zero(); size * size];
-            for (row, &i) in members.iter().enumerate() {
-                let i = i as usize;
-                let mut outside = 0.0;
-                for (j, value) in a.row(i) {
-                    if block_of[j] as usize == block {
-                        let column = members.partition_point(|&member| (member as usize) < j);
-                        dense[row * size + column] = value;
-                    } else {
-                        outside += value.abs().to_f64() * scales[j];
-                    }
-                }
-                if scales[i] > 0.0 {
-                    dense[row * size + row] += V::from_f64(outside / scales[i]);
-                }
-            }
-            invert(&mut dense, size);
-            dense
-        });
-        let inverses = inverses.collect();
-        fill_rows(
-            n,
-            |row| start_of(offsets, row),
-            (indices, values),
-            |i, indices, values| {
-                let block = block_of[i] as usize;
+        let (a, members) = (Entries::of(a), Rows::of(blocks.members()));
+        let place = |block: usize| start_of(blocks.places(), block);
+        let tasks = row_chunks(place, blocks.count());
+        let parts = split_rows(&tasks, place, values).into_par_iter().zip(split_rows(&tasks, |k| k, units));
+        parts.for_each(|((blocks, mut values), (_, units))| {
+            let mut dense = Vec::new();
+            for (block, unit) in blocks.zip(units) {
                 let members = members.columns(block);
-                let row = members.partition_point(|&member| (member as usize) < i);
-                indices.copy_from_slice(members);
-                values.copy_from_slice(&inverses[block][row * members.len()..(row + 1) * members.len()]);
-            },
-        );
+                let size = members.len();
+                inverse_of_block(&a, members, scales, &mut dense);
+                let most = dense.iter().fold(V::Real::zero(), |most, value| Float::max(most, value.abs()));
+                *unit = unit_of(most);
+                if hermitian {
+                    mirror_lower(&mut dense, size);
+                }
+                let scale = V::from_real(unit.recip());
+                let (own, rest) = values.split_at_mut(size * size);
+                for (at, value) in own.iter_mut().enumerate() {
+                    *value = (scale * dense[at % size * size + at / size]).to_narrow();
+                }
+                values = rest;
+            }
+        });
+        Ok(())
+    }
+
+    fn group_product<V: Scalar>(
+        &self,
+        blocks: &ScatteredBlocks<Self>,
+        units: &[V::Real],
+        values: &[V::Narrow],
+        Gemv { alpha, x, beta, y, .. }: Gemv<'_, V, Self>,
+    ) -> Result<()> {
+        Error::check_dimension("length of x", blocks.unknowns(), x.len())?;
+        Error::check_dimension("length of y", blocks.unknowns(), y.len())?;
+        scattered::product(blocks, (units, values), (alpha, x), (beta, y));
         Ok(())
     }
 }

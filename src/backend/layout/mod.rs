@@ -13,11 +13,13 @@
 //! than the type in which products are computed. Padding never touches `x`: an infinite or NaN entry of `x` reaches
 //! only the rows that refer to it.
 
+mod blocks;
 mod dia;
 mod offsets;
 mod order;
 mod rows;
 
+pub use blocks::*;
 pub use dia::*;
 pub use offsets::*;
 pub use order::*;

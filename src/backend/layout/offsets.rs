@@ -1,6 +1,6 @@
 //! Where rows start: offsets of 32 or 64 bits.
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
 use std::ops::Range;
@@ -15,6 +15,17 @@ pub enum Offsets<B: Backend> {
     Narrow(B::Vec<u32>),
     /// Any number.
     Wide(B::Vec<u64>),
+}
+
+impl Offsets<Host> {
+    /// As wide as the last one needs.
+    pub(crate) fn packed(offsets: Vec<u64>) -> Self {
+        if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
+            Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+        } else {
+            Offsets::Wide(offsets)
+        }
+    }
 }
 
 impl<B: Backend> Offsets<B> {

@@ -13,6 +13,11 @@ impl<B: Backend> RowOrder<B> {
         Self(rows)
     }
 
+    /// The buffer.
+    pub(crate) fn into_rows(self) -> B::Vec<u32> {
+        self.0
+    }
+
     /// The same, borrowed.
     pub fn as_ref(&self) -> RowOrderRef<'_, B> {
         RowOrderRef(&*self.0)

@@ -278,7 +278,8 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
                 .map(|(place, more)| (place, S::from_real(S::Real::from_f64(more))))
                 .collect();
             diagonals.into_iter().for_each(|(place, more)| widened.values_mut()[place] += more);
-            Scaling::Blocks(scales.block_inverses(&Host, &widened)?.into_backend(backend)?)
+            let inverses = scales.block_inverses(&Host, &widened, self.options.real_eigenvalues)?;
+            Scaling::Blocks(inverses.into_backend(backend)?)
         } else {
             let sums = scales.of_sums.iter().enumerate().map(|(row, &sum)| {
                 // `sum` is 1 / a_ii over the sum of the row in such units.

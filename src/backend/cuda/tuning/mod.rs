@@ -61,8 +61,8 @@ pub(super) use sources::{
 };
 pub(super) use sparse::{
     LENGTH_UNITS, LENGTHS_OF_CLASSES, ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW,
-    block_lengths, block_of_rows, group_blocks, long_values, most_sorted, node_lanes, product_lengths,
-    product_rows, row_entries, row_threads, smoothed_rows, sorted_rows,
+    block_lengths, block_of_rows, group_blocks, group_rows, long_values, most_sorted, node_lanes,
+    product_lengths, product_rows, row_entries, row_threads, smoothed_rows, sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
@@ -116,6 +116,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "pair_scalars.cu" | "pair_update.cu" | "scalars.cu" => recurrence::constants(unit),
         "aggregate.cu"
         | "coarsen.cu"
+        | "group_inverses.cu"
         | "smoothed_rows.cu"
         | "spadd.cu"
         | "spgemm.cu"
@@ -202,6 +203,7 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "scalars.cu"
             | "aggregate.cu"
             | "coarsen.cu"
+            | "group_inverses.cu"
             | "smoothed_rows.cu"
             | "grid_linear.cu"
             | "spadd.cu"

@@ -68,6 +68,9 @@ const WORDS: u32 = 8192;
 /// Blocks that share the pieces of a long row (H200, 2026-11-26: 9.2 ms with 8, 11.4 with 16, 27.7 with 64, 13.5 with 2).
 const PARTS: u32 = 8;
 
+/// Lanes of a small dense matrix in a product: most have 8 rows.
+const BLOCK_LANES: u32 = 8;
+
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
@@ -75,7 +78,13 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "aggregate.cu" => {
             vec![("THREADS", THREADS), ("MOST_OF_BLOCK", MOST_OF_BLOCK), ("LANES", NODE_LANES)]
         }
-        "coarsen.cu" => vec![("THREADS", THREADS), ("WARPS", WARPS), ("MOST_OF_BLOCK", MOST_OF_BLOCK)],
+        "coarsen.cu" => vec![("THREADS", THREADS)],
+        "group_inverses.cu" => vec![
+            ("THREADS", THREADS),
+            ("WARPS", WARPS),
+            ("MOST_OF_BLOCK", MOST_OF_BLOCK),
+            ("LANES", BLOCK_LANES),
+        ],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
         "spgemm_values.cu" => vec![("THREADS", VALUE_THREADS), ("ROOM", PIECE), ("PARTS", PARTS)],
         "spgemm_sorted.cu" | "spgemm_sorted_lengths.cu" => {
@@ -197,6 +206,11 @@ pub(in crate::backend::cuda) fn row_entries(chip: Chip, rows: usize, entries: us
 /// A warp for each of so many small dense matrices.
 pub(in crate::backend::cuda) fn group_blocks(chip: Chip, blocks: usize) -> Shape {
     striding(chip, blocks, 32, 32 * WARPS).class(ONE_CLASS)
+}
+
+/// Some lanes of a warp for each of so many small dense matrices, in a product with a vector.
+pub(in crate::backend::cuda) fn group_rows(chip: Chip, blocks: usize) -> Shape {
+    striding(chip, blocks, BLOCK_LANES, THREADS).class(ONE_CLASS)
 }
 
 /// A block for each of so many rows.

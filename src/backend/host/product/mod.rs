@@ -12,6 +12,7 @@ mod ell;
 mod jds;
 mod model;
 mod prefetch;
+pub(super) mod scattered;
 mod sell;
 mod shared;
 mod transposed;
