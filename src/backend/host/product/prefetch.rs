@@ -12,16 +12,21 @@ const STEP: usize = 8;
 
 /// Asks for the cache line of element `at`, which may lie behind the end of the slice.
 #[inline(always)]
-fn line<T>(slice: &[T], at: usize) {
+pub(super) fn line<T>(slice: &[T], at: usize) {
+    address(slice.as_ptr().wrapping_add(at));
+}
+
+/// Asks for the cache line at an address.
+#[inline(always)]
+pub(super) fn address<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let address = slice.as_ptr().wrapping_add(at).cast::<i8>();
         // SAFETY: a prefetch is a hint that changes nothing and never faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast::<i8>()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, at);
+    let _ = address;
 }
 
 /// Asks for values `start..end`, and for one at least.

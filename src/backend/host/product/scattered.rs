@@ -1,9 +1,10 @@
 //! y = alpha M x + beta y for a matrix of small blocks whose unknowns lie anywhere. A task takes consecutive blocks.
 
 use super::Scale;
+use super::prefetch;
 use super::shared::SharedRows;
 use crate::backend::host::sparse::Rows;
-use crate::backend::{Host, MOST_OF_BLOCK, ScatteredBlocks, with_offsets};
+use crate::backend::{Host, MOST_OF_BLOCK, OffsetsRef, ScatteredBlocks, with_offsets};
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::{Offset, Scalar, Widen};
@@ -11,36 +12,96 @@ use crate::scalar::{Offset, Scalar, Widen};
 /// Blocks of a task.
 const TASK: usize = 1 << 9;
 
+/// How many members ahead of their use x and y are asked for: unknowns in no order lie in a cache line each.
+const AHEAD: usize = 32;
+
 pub(in crate::backend::host) fn product<T: Scalar>(
     blocks: &ScatteredBlocks<Host>,
     (units, values): (&[T::Real], &[T::Narrow]),
     (alpha, x): (T, &[T]),
     (beta, y): (T, &mut [T]),
 ) {
-    let (members, count) = (Rows::of(blocks.members()), blocks.count());
     let y = SharedRows::new(y, blocks.order());
-    let places = blocks.places();
-    let place = |block: usize| with_offsets!(places, places => places[block].to_usize());
-    let of_block = |block: usize| {
-        let values = &values[place(block)..place(block + 1)];
-        let (positions, members) = (members.range(block), members.columns(block));
-        let mut sums = [T::zero(); MOST_OF_BLOCK as usize];
-        let sums = &mut sums[..members.len()];
-        for (&member, column) in members.iter().zip(values.chunks_exact(members.len())) {
-            let x = x[member as usize];
-            sums.iter_mut().zip(column).for_each(|(sum, &value)| *sum += Widen::<T>::widen(value) * x);
-        }
-        let scale = Scale { alpha: T::from_real(units[block]) * alpha, beta };
-        for (position, &sum) in positions.zip(&*sums) {
-            // SAFETY: blocks share no position (`ScatteredBlocks`), and each block belongs to one task.
-            unsafe { y.update(position, |_, old| scale.finish(sum, old)) };
-        }
-    };
+    let (members, places) = (Rows::of(blocks.members()), blocks.places());
+    let product = Product { members, places, units, values, alpha, x, beta, y };
+    let count = blocks.count();
     (0..count.div_ceil(TASK)).into_par_iter().for_each(|task| {
+        let blocks = task * TASK..((task + 1) * TASK).min(count);
         vectorised(|| {
-            for block in task * TASK..((task + 1) * TASK).min(count) {
-                of_block(block);
+            for block in blocks.clone() {
+                // SAFETY: each block belongs to one task.
+                unsafe { product.of_block(block) };
             }
         });
     });
+}
+
+struct Product<'a, T: Scalar> {
+    members: Rows<'a>,
+    places: OffsetsRef<'a, Host>,
+    units: &'a [T::Real],
+    values: &'a [T::Narrow],
+    alpha: T,
+    x: &'a [T],
+    beta: T,
+    y: SharedRows<'a, T>,
+}
+
+impl<T: Scalar> Product<'_, T> {
+    /// # Safety
+    /// No two threads may call this with the same block at the same time.
+    #[inline(always)]
+    unsafe fn of_block(&self, block: usize) {
+        let Self { members, units, alpha, x, beta, y, .. } = self;
+        let positions = members.range(block);
+        for ahead in positions.clone().map(|position| position + AHEAD) {
+            if let Some(&member) = members.indices.get(ahead) {
+                prefetch::line(x, member as usize);
+                y.prefetch(ahead);
+            }
+        }
+        let places =
+            with_offsets!(self.places, places => places[block].to_usize()..places[block + 1].to_usize());
+        let sums = of_size(&members.indices[positions.clone()], &self.values[places], x);
+        let scale = Scale { alpha: T::from_real(units[block]) * *alpha, beta: *beta };
+        for (position, &sum) in positions.zip(&sums) {
+            // SAFETY: blocks share no position (`ScatteredBlocks`), and no other thread has this one.
+            unsafe { y.update(position, |_, old| scale.finish(sum, old)) };
+        }
+    }
+}
+
+/// What a block makes of x, by a loop whose length the compiler knows.
+#[inline(always)]
+fn of_size<T: Scalar>(members: &[u32], values: &[T::Narrow], x: &[T]) -> [T; MOST_OF_BLOCK as usize] {
+    match members.len() {
+        1 => sums::<T, 1>(members, values, x),
+        2 => sums::<T, 2>(members, values, x),
+        3 => sums::<T, 3>(members, values, x),
+        4 => sums::<T, 4>(members, values, x),
+        5 => sums::<T, 5>(members, values, x),
+        6 => sums::<T, 6>(members, values, x),
+        7 => sums::<T, 7>(members, values, x),
+        8 => sums::<T, 8>(members, values, x),
+        9 => sums::<T, 9>(members, values, x),
+        10 => sums::<T, 10>(members, values, x),
+        11 => sums::<T, 11>(members, values, x),
+        _ => sums::<T, { MOST_OF_BLOCK as usize }>(members, values, x),
+    }
+}
+
+#[inline(always)]
+fn sums<T: Scalar, const SIZE: usize>(
+    members: &[u32],
+    values: &[T::Narrow],
+    x: &[T],
+) -> [T; MOST_OF_BLOCK as usize] {
+    let mut sums = [T::zero(); SIZE];
+    for (&member, column) in members.iter().zip(values.as_chunks::<SIZE>().0) {
+        let x = x[member as usize];
+        for (sum, &value) in sums.iter_mut().zip(column) {
+            *sum += Widen::<T>::widen(value) * x;
+        }
+    }
+    std::array::from_fn(|i| sums.get(i).copied().unwrap_or(T::zero()))
 }

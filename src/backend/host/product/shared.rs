@@ -1,5 +1,6 @@
 //! Writing y through a row order from many threads.
 
+use super::prefetch;
 use crate::backend::{Host, RowOrderRef};
 use std::marker::PhantomData;
 
@@ -19,6 +20,14 @@ impl<'a, T: Copy> SharedRows<'a, T> {
         let order = order.as_slice();
         assert_eq!(y.len(), order.len(), "an order of rows has the length of y");
         Self { data: y.as_mut_ptr(), order, marker: PhantomData }
+    }
+
+    /// Asks for the memory of the row at `position`, if there is one, before it is needed.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, position: usize) {
+        if let Some(&row) = self.order.get(position) {
+            prefetch::address(self.data.wrapping_add(row as usize));
+        }
     }
 
     /// Replaces the element of the row at `position` by `f(row, element)`.
