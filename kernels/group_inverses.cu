@@ -33,7 +33,7 @@ DEVICE f64 unit_of(f64 a) {
 
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     group_inverses(u64 n, const I* offsets, const u32* columns, const T* values, u64 blocks, const u32* member_starts,
-                   const u32* members, const f64* scales, u32 hermitian, const J* places, R* units, N* inverses) {
+                   const u32* members, const f64* scales, R part, u32 hermitian, const J* places, R* units, N* inverses) {
     __shared__ T systems[WARPS][MOST_OF_BLOCK * (MOST_OF_BLOCK + 1)];
     T* a = systems[threadIdx.x / 32];
     const u32 lane = threadIdx.x % 32, WIDTH = MOST_OF_BLOCK + 1;
@@ -49,7 +49,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
                 if (place < first + size && members[place] == column) a[lane * WIDTH + place - first] = values[at];
                 else outside += f64(magnitude(values[at])) * scales[column];
             }
-            if (scales[row] > 0) a[lane * WIDTH + lane] = a[lane * WIDTH + lane] + from_real<T>(R(outside / scales[row]));
+            T& diagonal = a[lane * WIDTH + lane];
+            diagonal = diagonal + from_real<T>(part) * diagonal;
+            if (scales[row] > 0) diagonal = diagonal + from_real<T>(R(outside / scales[row]));
         }
         __syncwarp();
         R largest = 0;

@@ -3,14 +3,13 @@
 use super::MultigridBackend;
 use super::matching::{Matched, matched, membership};
 use crate::backend::{
-    Backend, CoarseningSteps, Conversions, Gemv, Host, Offsets, Op, RowFacts, ScatteredBlocks, VectorOps,
-    offsets_of, with_offsets,
+    Backend, CoarseningSteps, Conversions, Gemv, Host, Offsets, Op, ScatteredBlocks, offsets_of, with_offsets,
 };
 use crate::error::Result;
-use crate::matrix::{Csr, add};
+use crate::matrix::Csr;
 use crate::random::Random;
 use crate::scalar::{Real, Scalar};
-use num_traits::{Float, Zero};
+use num_traits::Float;
 
 /// |a_ij| / sqrt(a_ii a_jj) of a coupling that wants a block.
 const STRONG: f64 = 0.5001;
@@ -84,31 +83,9 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
     /// Scientific Computing 33, 2011).
     pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>, hermitian: bool) -> Result<Blocks<T, B>> {
         let mut blocks = Self::blocks(backend, &[(a, self)], hermitian)?.remove(0);
-        blocks.invert(backend, a, &self.of_diagonal)?;
+        blocks.invert(backend, a, (&self.of_diagonal, 0.0))?;
         Ok(blocks)
     }
-}
-
-/// A with [`ADDED`] of its diagonal added to it; none where the diagonal is not positive.
-fn with_more_diagonal<T: Scalar, B: CoarseningSteps + RowFacts>(
-    backend: &B,
-    a: &Csr<T, B>,
-) -> Result<Option<Csr<T, B>>> {
-    let n = a.rows();
-    let (mut reciprocals, mut rounded) = (backend.buffer::<T::Real>(n)?, backend.buffer::<f32>(0)?);
-    let mut found = backend.buffer::<u32>(3)?;
-    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut reciprocals, &mut rounded, &mut found)?;
-    if backend.value(B::part(&found, 0..1))? != u32::MAX {
-        return Ok(None);
-    }
-    let (mut offsets, mut indices) = (backend.buffer::<u32>(n + 1)?, backend.buffer::<u32>(n)?);
-    let mut values = backend.buffer(n)?;
-    backend.sequence::<u32>(&mut offsets)?;
-    backend.sequence::<u32>(&mut indices)?;
-    backend.fill(T::from_f64(ADDED), &mut values)?;
-    backend.divide_by_column(&indices, &reciprocals, &mut values)?;
-    let more = Csr::from_parts_unchecked(n, n, Offsets::Narrow(offsets), indices, values);
-    add(backend, T::one(), a, T::one(), &more).map(Some)
 }
 
 /// Blocks of unknowns, and their inverses, in half the precision: smoothing reads them most of all, and with [`ADDED`] of
@@ -158,12 +135,12 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
     pub(super) fn renew_bounded(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let mut scales = backend.buffer(a.rows())?;
         backend.diagonal_scales(a.parts(), &mut scales)?;
-        self.invert(backend, a, &scales)
+        self.invert(backend, a, (&scales, 0.0))
     }
 
-    fn invert(&mut self, backend: &B, a: &Csr<T, B>, scales: &B::Slice<f64>) -> Result<()> {
+    fn invert(&mut self, backend: &B, a: &Csr<T, B>, added: (&B::Slice<f64>, f64)) -> Result<()> {
         let Self { blocks, units, values, hermitian } = self;
-        backend.group_inverses(a.parts(), blocks, scales, *hermitian, units, values)
+        backend.group_inverses(a.parts(), blocks, added, *hermitian, units, values)
     }
 
     /// y = alpha M x + beta y, M being the inverses.
@@ -188,52 +165,71 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
-    /// The inverses for new values of A, and a bound of the eigenvalues of this matrix times A. Where the diagonal is
-    /// positive they are those of nearly A's own blocks, and the bound an estimate, times [`ABOVE`]; else the bound is
-    /// 1, as of [`Scales::block_inverses`].
-    pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<f64> {
-        match with_more_diagonal(backend, a)? {
-            Some(more) => {
-                let nothing = backend.zeros(a.rows())?;
-                self.invert(backend, &more, &nothing)?;
-                self.largest_eigenvalue(backend, a)
-            }
-            None => self.renew_bounded(backend, a).map(|()| 1.0),
+    /// The inverses of each for (new) values of its matrix A, and bounds of the eigenvalues of these times A. Where A's
+    /// diagonal is positive they are those of nearly A's own blocks, and the bound an estimate, times [`ABOVE`]; else
+    /// the bound is 1, as of [`Scales::block_inverses`]. The host waits twice for all of them together.
+    pub(super) fn renew<'a>(backend: &B, all: &mut [(&'a Csr<T, B>, &'a mut Self)]) -> Result<Vec<f64>> {
+        const FACTS: usize = 3;
+        if all.is_empty() {
+            return Ok(Vec::new());
         }
+        let mut found = backend.buffer::<u32>(FACTS * all.len())?;
+        for (k, (a, _)) in all.iter().enumerate() {
+            let (mut inverse, mut rounded) =
+                (backend.buffer::<T::Real>(a.rows())?, backend.buffer::<f32>(0)?);
+            let facts = B::part_mut(&mut found, FACTS * k..FACTS * (k + 1));
+            backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, facts)?;
+        }
+        let positive: Vec<bool> =
+            backend.download(&found)?.chunks(FACTS).map(|facts| facts[0] == u32::MAX).collect();
+        let mut norms = backend.zeros::<T::Real>(2 * all.len())?;
+        for (k, (a, blocks)) in all.iter_mut().enumerate() {
+            if positive[k] {
+                let nothing = backend.zeros(a.rows())?;
+                blocks.invert(backend, a, (&nothing, ADDED))?;
+                blocks.power_method(backend, a, B::part_mut(&mut norms, 2 * k..2 * (k + 1)))?;
+            } else {
+                blocks.renew_bounded(backend, a)?;
+            }
+        }
+        let norms = backend.download(&norms)?;
+        let bound = |(norms, positive): (&[T::Real], bool)| {
+            let largest = ABOVE * Float::sqrt(norms[1] / norms[0]).to_f64();
+            match (positive, largest.is_finite() && largest > 0.0) {
+                (true, true) => largest,
+                (true, false) => 1.0 / ADDED,
+                (false, _) => 1.0,
+            }
+        };
+        Ok(norms.chunks(2).zip(positive).map(bound).collect())
     }
 
-    /// The largest eigenvalue of this matrix times A by the power method, times [`ABOVE`], from a vector that looks
-    /// random, the same one each time.
-    fn largest_eigenvalue(&self, backend: &B, a: &Csr<T, B>) -> Result<f64> {
+    /// The squares of the norms of what the last two steps of the power method give for this matrix times A, from a
+    /// vector that looks random, the same one each time.
+    fn power_method(&self, backend: &B, a: &Csr<T, B>, norms: &mut B::Slice<T::Real>) -> Result<()> {
         let n = a.rows();
         let mut random = Random::new(n as u64);
         let start: Vec<T> = (0..STARTS.min(n)).map(|_| T::from_f64(random.between(-1.0, 1.0))).collect();
         let start = backend.upload(start)?;
         let (mut x, mut y) = (backend.buffer::<T>(n)?, backend.buffer::<T>(n)?);
-        for first in (0..n).step_by(STARTS) {
-            let end = n.min(first + STARTS);
-            backend.copy(B::part(&start, 0..end - first), B::part_mut(&mut x, first..end))?;
+        backend.copy(&start, B::part_mut(&mut x, 0..STARTS.min(n)))?;
+        let mut filled = STARTS;
+        while filled < n {
+            let (there, behind) = B::split_mut(&mut x, filled);
+            let more = filled.min(n - filled);
+            backend.copy(B::part(there, 0..more), B::part_mut(behind, 0..more))?;
+            filled += more;
         }
         // Twelve steps grow by less than a decade each, so that nothing need be scaled between them.
-        let mut norms = [T::Real::zero(); 2];
         for step in 0..POWERS {
             if step + 1 == POWERS {
-                norms[0] = norm(backend, &x)?;
+                backend.norm2_squared(&x, B::part_mut(norms, 0..1))?;
             }
             a.product(backend, T::one(), &x, T::zero(), &mut y)?;
             self.product(backend, T::one(), &y, T::zero(), &mut x)?;
         }
-        norms[1] = norm(backend, &x)?;
-        let largest = ABOVE * (norms[1] / norms[0]).to_f64();
-        Ok(if largest.is_finite() && largest > 0.0 { largest } else { 1.0 / ADDED })
+        backend.norm2_squared(&x, B::part_mut(norms, 1..2))
     }
-}
-
-/// The Euclidean norm.
-fn norm<T: Scalar, B: VectorOps>(backend: &B, x: &B::Slice<T>) -> Result<T::Real> {
-    let mut sum = backend.zeros::<T::Real>(1)?;
-    backend.norm2_squared(x, &mut sum)?;
-    Ok(Float::sqrt(backend.value(&sum)?))
 }
 
 impl<T: Scalar> Blocks<T, Host> {

@@ -62,7 +62,7 @@ mod strength;
 mod tentative;
 
 use again::{Kept, NewLevel};
-use blocks::Scales;
+use blocks::{Blocks, Scales};
 use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
@@ -408,7 +408,6 @@ fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
     for (level, from) in cycle.levels.iter_mut().zip(new) {
         if let Stored::Rows(a) = &mut level.a {
             write(matrix.parts().values, a.values_mut())?;
-            level.smoother.renew(backend, a)?;
         }
         if let Transfer::Matrices { prolongation, restriction } = &mut level.transfer {
             write(from.prolongation.parts().values, prolongation.values_mut())?;
@@ -418,11 +417,19 @@ fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
     }
     if let Some(inverse) = inverse {
         cycle.coarsest = Coarsest::Inverse(narrowed(inverse)?);
-    } else if let Coarsest::Smoothed(Stored::Rows(a), smoother) = &mut cycle.coarsest {
+    } else if let Coarsest::Smoothed(Stored::Rows(a), _) = &mut cycle.coarsest {
         write(matrix.parts().values, a.values_mut())?;
-        smoother.renew(backend, a)?;
     }
-    Ok(())
+    let levels = cycle.levels.iter_mut().map(|level| (&level.a, &mut level.smoother));
+    let coarsest = match &mut cycle.coarsest {
+        Coarsest::Smoothed(a, smoother) => Some((&*a, smoother)),
+        _ => None,
+    };
+    let in_rows = levels.chain(coarsest).filter_map(|(a, smoother)| match a {
+        Stored::Rows(a) => Some((a, smoother)),
+        _ => None,
+    });
+    Smoother::renew(backend, in_rows)
 }
 
 /// What new values change: the cycle, what is kept for them, and what is told of the levels.
@@ -485,16 +492,18 @@ fn smoothers<'a, T: Scalar, B: MultigridBackend>(
         return Ok(all.into_iter().map(by_sums).collect());
     }
     let scaled: Vec<_> = all.iter().map(|(a, _, scales)| (*a, scales)).collect();
-    let of_all = Scales::blocks(backend, &scaled, options.real_eigenvalues)?;
-    let in_blocks = all.iter().zip(of_all).map(|((a, steps, _), mut blocks)| {
-        let largest = if options.real_eigenvalues {
-            blocks.renew(backend, a)?
-        } else {
-            blocks.renew_bounded(backend, a).map(|()| 1.0)?
-        };
-        Ok(smoother(Scaling::Blocks(blocks), *steps, largest))
-    });
-    in_blocks.collect()
+    let mut of_all = Scales::blocks(backend, &scaled, options.real_eigenvalues)?;
+    let largest = if options.real_eigenvalues {
+        let mut both: Vec<_> = all.iter().map(|(a, ..)| *a).zip(&mut of_all).collect();
+        Blocks::renew(backend, &mut both)?
+    } else {
+        let each = all.iter().zip(&mut of_all);
+        each.map(|((a, ..), blocks)| blocks.renew_bounded(backend, a).map(|()| 1.0)).collect::<Result<_>>()?
+    };
+    let in_blocks = all.iter().zip(of_all).zip(largest);
+    let made = in_blocks
+        .map(|(((_, steps, _), blocks), largest)| smoother(Scaling::Blocks(blocks), *steps, largest));
+    Ok(made.collect())
 }
 
 impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {

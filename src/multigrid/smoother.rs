@@ -169,16 +169,26 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// The same smoother for new values of A on its pattern: blocks are kept.
-    pub(super) fn renew(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
-        match &mut self.scaling {
-            Scaling::Diagonal(sums) => Scales::sums_again(backend, a, sums),
-            Scaling::Blocks(blocks) if self.plain => blocks.renew_bounded(backend, a),
-            Scaling::Blocks(blocks) => {
-                self.steps = chebyshev(self.steps.len(), blocks.renew(backend, a)?);
-                Ok(())
+    /// The same smoothers for new values of their matrices on their patterns: blocks are kept.
+    pub(super) fn renew<'a>(
+        backend: &B,
+        all: impl Iterator<Item = (&'a Csr<T, B>, &'a mut Self)>,
+    ) -> Result<()> {
+        let (mut steps, mut in_blocks) = (Vec::new(), Vec::new());
+        for (a, smoother) in all {
+            match &mut smoother.scaling {
+                Scaling::Diagonal(sums) => Scales::sums_again(backend, a, sums)?,
+                Scaling::Blocks(blocks) if smoother.plain => blocks.renew_bounded(backend, a)?,
+                Scaling::Blocks(blocks) => {
+                    steps.push(&mut smoother.steps);
+                    in_blocks.push((a, blocks));
+                }
             }
         }
+        for (steps, largest) in steps.into_iter().zip(Blocks::renew(backend, &mut in_blocks)?) {
+            *steps = chebyshev(steps.len(), largest);
+        }
+        Ok(())
     }
 
     /// Bytes that the scaling takes.

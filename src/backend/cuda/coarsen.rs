@@ -130,6 +130,7 @@ mod kernel {
             member_starts: &Slice<u32>,
             members: &Slice<u32>,
             scales: &Slice<f64>,
+            part: T::Real,
             hermitian: u32,
             places: &Slice<J>,
             units: &mut Slice<T::Real>,
@@ -370,17 +371,17 @@ impl CoarseningSteps for Cuda {
         &self,
         a: CsrParts<'_, V, Self>,
         blocks: &ScatteredBlocks<Self>,
-        scales: &Slice<f64>,
+        (scales, part): (&Slice<f64>, f64),
         hermitian: bool,
         units: &mut Slice<V::Real>,
         values: &mut Slice<V::Narrow>,
     ) -> Result<()> {
         let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
         let (n, count, hermitian) = (a.rows as u64, blocks.count() as u64, u32::from(hermitian));
-        let shape = tuning::group_blocks(self.0.chip, blocks.count());
+        let (shape, part) = (tuning::group_blocks(self.0.chip, blocks.count()), V::Real::from_f64(part));
         with_offsets!(a.offsets, offsets => with_offsets!(blocks.places(), places => {
             kernel::group_inverses(
-                *self, shape, n, offsets, a.indices, a.values, count, starts, members, scales, hermitian, places,
+                *self, shape, n, offsets, a.indices, a.values, count, starts, members, scales, part, hermitian, places,
                 units, values,
             )
         }))

@@ -146,8 +146,14 @@ fn invert<V: Scalar>(a: &mut [V], size: usize) {
     }
 }
 
-/// The inverse of a block of A, row after row, with the sums of what is outside added to its diagonal.
-fn inverse_of_block<V: Scalar>(a: &Entries<'_, V>, members: &[u32], scales: &[f64], dense: &mut Vec<V>) {
+/// The inverse of a block of A, row after row, with the sums of what is outside added to its diagonal, and this part of
+/// A's own.
+fn inverse_of_block<V: Scalar>(
+    a: &Entries<'_, V>,
+    members: &[u32],
+    (scales, part): (&[f64], f64),
+    dense: &mut Vec<V>,
+) {
     let size = members.len();
     dense.clear();
     dense.resize(size * size, V::zero());
@@ -160,8 +166,10 @@ fn inverse_of_block<V: Scalar>(a: &Entries<'_, V>, members: &[u32], scales: &[f6
                 Err(_) => outside += value.abs().to_f64() * scales[j],
             }
         }
+        let own = &mut dense[row * size + row];
+        *own += V::from_f64(part) * *own;
         if scales[i] > 0.0 {
-            dense[row * size + row] += V::from_f64(outside / scales[i]);
+            *own += V::from_f64(outside / scales[i]);
         }
     }
     invert(dense, size);
@@ -447,7 +455,7 @@ impl CoarseningSteps for Host {
         &self,
         a: CsrParts<'_, V, Self>,
         blocks: &ScatteredBlocks<Self>,
-        scales: &[f64],
+        added: (&[f64], f64),
         hermitian: bool,
         units: &mut [V::Real],
         values: &mut [V::Narrow],
@@ -461,7 +469,7 @@ impl CoarseningSteps for Host {
             for (block, unit) in blocks.zip(units) {
                 let members = members.columns(block);
                 let size = members.len();
-                inverse_of_block(&a, members, scales, &mut dense);
+                inverse_of_block(&a, members, added, &mut dense);
                 let most = dense.iter().fold(V::Real::zero(), |most, value| Float::max(most, value.abs()));
                 *unit = unit_of(most);
                 if hermitian {
