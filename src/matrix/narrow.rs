@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use num_traits::One;
+use std::any::Any;
 
 /// Values that one task looks at.
 const CHUNK: usize = 1 << 14;
@@ -51,11 +52,22 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
         if backend.value(&changed)? != 0 {
             return Ok(Err(self));
         }
-        let mut values = backend.buffer(self.nonzeros())?;
-        backend.narrow::<V>(V::Real::one(), self.parts().values, &mut values)?;
-        let (rows, columns) = (self.rows(), self.columns());
-        let (offsets, indices, _) = self.into_arrays();
-        Ok(Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values)))
+        self.into_rounded(backend).map(Ok)
+    }
+
+    /// As [`Csr::to_rounded`], with the pattern taken over; the matrix itself where no type is narrower.
+    pub(crate) fn into_rounded(self, backend: &B) -> Result<Csr<V::Narrow, B>> {
+        let mut this = Some(self);
+        let same: &mut dyn Any = &mut this;
+        if let Some(same) = same.downcast_mut::<Option<Csr<V::Narrow, B>>>() {
+            return Ok(same.take().expect("it is there"));
+        }
+        let this = this.expect("it is there");
+        let mut values = backend.buffer(this.nonzeros())?;
+        backend.narrow::<V>(V::Real::one(), this.parts().values, &mut values)?;
+        let (rows, columns) = (this.rows(), this.columns());
+        let (offsets, indices, _) = this.into_arrays();
+        Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values))
     }
 
     /// The same pattern with every value rounded to the narrower type: the matrix of the inner solves of

@@ -78,8 +78,9 @@ pub(super) struct Level<T: Scalar, B: MultigridBackend> {
 
 /// The way between a level and the next.
 pub(super) enum Transfer<T: Scalar, B: MultigridBackend> {
-    /// P, and its conjugate transpose.
-    Matrices { prolongation: Csr<T, B>, restriction: Csr<T, B> },
+    /// P, and its conjugate transpose, in half the precision: where a matrix is so near to singular that the cycle is
+    /// not, this is still far from what spoils it, for an error e of P shows as sqrt(condition) e.
+    Matrices { prolongation: Csr<T::Narrow, B>, restriction: Csr<T::Narrow, B> },
     /// The same, spread over several parts.
     Spread { prolongation: Box<LevelMatrix<T, B>>, restriction: Box<LevelMatrix<T, B>> },
     /// Each box of 2 x 2 x 2 points of this grid is a point of the next.

@@ -159,7 +159,7 @@ fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
     coarsest: Csr<T, B>,
     options: &MultigridOptions,
 ) -> Result<Cycle<T::Narrow, B>> {
-    moved(backend, levels.into_iter(), coarsest, None, options, |a: Csr<T, B>| a.to_rounded(backend))
+    moved(backend, levels.into_iter(), coarsest, None, options, |a: Csr<T, B>| a.into_rounded(backend))
 }
 
 /// Levels for new values, as [`cycle_of`] takes them, and the coarsest matrix.
@@ -355,10 +355,10 @@ fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> 
     inverse(coarsest)
 }
 
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix, which `rounded` brings to its
+/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix; `rounded` brings matrices to its
 /// precision. `scales`: those of the finest level, where they are known. The coarsest matrix is inverted by another
 /// thread of the host meanwhile.
-fn moved<T: Scalar, S: Scalar, B: MultigridBackend>(
+fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     levels: impl Iterator<Item = [Csr<T, B>; 3]>,
     coarsest: Csr<T, B>,
@@ -371,7 +371,8 @@ fn moved<T: Scalar, S: Scalar, B: MultigridBackend>(
     let (mut matrices, mut transfers) = (Vec::new(), Vec::new());
     for [a, prolongation, restriction] in levels {
         matrices.push(rounded(a)?);
-        let (prolongation, restriction) = (rounded(prolongation)?, rounded(restriction)?);
+        let (prolongation, restriction) =
+            (prolongation.into_rounded(backend)?, restriction.into_rounded(backend)?);
         transfers.push(Transfer::Matrices { prolongation, restriction });
     }
     let smoothed = || {
@@ -396,7 +397,7 @@ fn moved<T: Scalar, S: Scalar, B: MultigridBackend>(
 }
 
 /// New numbers in the matrices of a cycle, whose patterns are those of the levels that were kept.
-fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
+fn renew<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     cycle: &mut Cycle<S, B>,
     (a, new): (&Csr<T, B>, &[NewLevel<T, B>]),
@@ -410,8 +411,9 @@ fn renew<T: Scalar, S: Scalar, B: MultigridBackend>(
             write(matrix.parts().values, a.values_mut())?;
         }
         if let Transfer::Matrices { prolongation, restriction } = &mut level.transfer {
-            write(from.prolongation.parts().values, prolongation.values_mut())?;
-            write(from.restriction.parts().values, restriction.values_mut())?;
+            let one = num_traits::One::one();
+            backend.narrow::<T>(one, from.prolongation.parts().values, prolongation.values_mut())?;
+            backend.narrow::<T>(one, from.restriction.parts().values, restriction.values_mut())?;
         }
         matrix = &from.coarse;
     }
@@ -437,7 +439,7 @@ type Changed<'a, T, S, B> =
     (&'a mut Cycle<S, B>, &'a [Plan<T, B>], &'a mut Option<Kept<B>>, &'a mut Vec<LevelFacts>);
 
 /// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
-fn take_over<T: Scalar, S: Scalar, B: MultigridBackend>(
+fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     (cycle, plans, kept, facts): Changed<'_, T, S, B>,
@@ -598,7 +600,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                     let (levels, coarsest) = of_new(a.copied(backend)?, new);
                     narrow_cycle_of(backend, levels, coarsest, options)
                 };
-                let narrowed = |inverse: Csr<T, B>| inverse.to_rounded(backend);
+                let narrowed = |inverse: Csr<T, B>| inverse.into_rounded(backend);
                 take_over(backend, a, (cycle, plans, kept, facts), options, made, (write, narrowed))
             }
             (AnyCycle::Narrow(cycle), Plans::Narrow(plans)) => {

@@ -164,7 +164,7 @@ struct Build<'a, B: MultigridBackend, C> {
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
     /// The cycle in the precision that `rounded` gives, and its levels.
-    fn cycle<T: Scalar, S: Scalar>(
+    fn cycle<T: Scalar, S: Scalar<Narrow = T::Narrow>>(
         &self,
         levels: Levels<T>,
         near_null: Vec<T::Real>,
