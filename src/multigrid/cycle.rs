@@ -9,6 +9,7 @@ use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// Chebyshev's iteration of two steps for a preconditioned matrix whose eigenvalues are between this and 1: what solves
 /// a level where the prolongation is not smoothed. Iterations were the same from 0.1 to 0.3 on grids of two and three
@@ -29,15 +30,24 @@ pub(super) enum Stored<T: Scalar, B: MultigridBackend> {
     Stencil(GridStencil<T>),
     /// This part's rows of a matrix that is spread over several parts.
     Spread(Box<LevelMatrix<T, B>>),
+    /// Somebody else's.
+    Shared(Arc<LevelMatrix<T, B>>),
 }
 
 impl<T: Scalar, B: MultigridBackend> Stored<T, B> {
+    /// Bytes that are there for it.
     pub(super) fn storage_bytes(&self) -> usize {
+        if let Self::Shared(_) = self { 0 } else { self.product_bytes() }
+    }
+
+    /// Bytes that a product reads of it.
+    fn product_bytes(&self) -> usize {
         match self {
             Self::Rows(a) => a.storage_bytes(),
             Self::Diagonals(a) => a.storage_bytes(),
             Self::Stencil(a) => a.storage_bytes(),
             Self::Spread(a) => a.bytes(),
+            Self::Shared(a) => a.bytes(),
         }
     }
 }
@@ -49,6 +59,7 @@ impl<T: Scalar, B: MultigridBackend> fmt::Debug for Stored<T, B> {
             Self::Diagonals(a) => a.fmt(f),
             Self::Stencil(a) => a.fmt(f),
             Self::Spread(a) => write!(f, "{} spread rows", a.rows()),
+            Self::Shared(a) => write!(f, "{} shared rows", a.rows()),
         }
     }
 }
@@ -62,6 +73,7 @@ impl<T: Scalar, B: MultigridBackend> Deref for Stored<T, B> {
             Self::Diagonals(a) => a,
             Self::Stencil(a) => a,
             Self::Spread(a) => &**a,
+            Self::Shared(a) => &**a,
         }
     }
 }
@@ -344,7 +356,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         let (mut times, mut sum) = (1, 0);
         for level in &self.levels {
             let (vector, products) = (level.a.rows() * size_of::<T>(), level.smoother.products() + 1);
-            let smoothing = level.a.storage_bytes() + level.smoother.storage_bytes() + 5 * vector;
+            let smoothing = level.a.product_bytes() + level.smoother.storage_bytes() + 5 * vector;
             sum += times * (products * smoothing + level.transfer.storage_bytes() + 4 * vector);
             times *= 1 + usize::from(level.twice);
         }

@@ -38,9 +38,11 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::operator::LinearOperator;
 use crate::parallel::beside;
 use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
+use std::sync::Arc;
 
 mod again;
 mod aggregate;
@@ -94,7 +96,7 @@ impl<B> MultigridBackend for B where
 }
 
 /// M = one cycle: for a Hermitian positive definite A, M is so too, and for others see
-/// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A.
+/// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A, unless A is shared ([`Multigrid::share`]).
 ///
 /// Where A is on a grid of points whose couplings along all axes are about as strong, levels are grids, set up where A
 /// lies. Else aggregates are found and prolongations smoothed on the host. Cycles run on any backend, allocate nothing
@@ -296,6 +298,26 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             facts,
             own: None,
         }))
+    }
+
+    /// Takes A in the place of its own copy, from whoever has it in any format: values as they are, rows and columns in
+    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so does one on grids.
+    ///
+    /// The next new values are as the first ones: a copy of A is made, and what depends on their pattern.
+    ///
+    /// # Errors
+    /// For a matrix of other dimensions.
+    pub fn share(&mut self, a: Arc<dyn LinearOperator<T, B>>) -> Result<()> {
+        Error::check_dimension("rows of the matrix", self.len(), a.rows())?;
+        Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        if let AnyCycle::Full(cycle) = &mut self.cycle
+            && let Some(level) = cycle.levels.first_mut()
+            && let Stored::Rows(_) = level.a
+        {
+            level.a = Stored::Shared(a);
+            self.kept = None;
+        }
+        Ok(())
     }
 
     /// The levels, finest first.

@@ -7,6 +7,7 @@ use crate::backend::{Communicator, Diagonals, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::multigrid::{Multigrid, MultigridOptions};
+use crate::operator::LinearOperator;
 use crate::precondition::{BlockJacobi, Narrowed, Preconditioner};
 use crate::scalar::{Scalar, Widen};
 use std::any::Any;
@@ -15,10 +16,18 @@ use std::sync::Arc;
 
 /// A hierarchy, and what is told of it.
 pub(super) struct Levels<T: Scalar, B: SolverBackend> {
-    m: Box<dyn Preconditioner<T, B>>,
+    m: Made<T, B>,
     /// What the caller knew, for who makes it anew.
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) told: String,
+}
+
+/// It as it was made.
+enum Made<T: Scalar, B: SolverBackend> {
+    /// From values of full width.
+    Full(Box<Multigrid<T, B>>),
+    /// From values of half the width.
+    Narrowed(Box<dyn Preconditioner<T, B>>),
 }
 
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
@@ -65,14 +74,15 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
             let Some(m) = made(a, wanted)? else { return Ok(None) };
             let told = told(&m, wanted.options.unknowns_a_node);
-            return Ok(Some(Self { m: Box::new(m), near_null: None, told }));
+            return Ok(Some(Self { m: Made::Full(Box::new(m)), near_null: None, told }));
         }
         let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
             return Err(Error::Unsupported("multigrid from values of another type".into()));
         };
         let Some(m) = made(a, wanted)? else { return Ok(None) };
         let told = told(&m, wanted.options.unknowns_a_node);
-        Ok(Some(Self { m: Box::new(Narrowed::new::<T, B>(m)?), near_null: None, told }))
+        let m = Made::Narrowed(Box::new(Narrowed::new::<T, B>(m)?));
+        Ok(Some(Self { m, near_null: None, told }))
     }
 
     /// Of the rows `here` of a matrix, which this part has, with columns numbered as in the whole: one hierarchy of all
@@ -98,17 +108,31 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         let made = Multigrid::spread_with(space, (a, here, own), parts, &options, grids_only)?;
         Ok(made.map(|m| {
             let told = format!("{}, of all parts together", told(&m, 1));
-            Self { m: Box::new(m), near_null: None, told }
+            Self { m: Made::Full(Box::new(m)), near_null: None, told }
         }))
     }
 
     pub(super) fn get(&self) -> &dyn Preconditioner<T, B> {
-        &*self.m
+        match &self.m {
+            Made::Full(m) => &**m,
+            Made::Narrowed(m) => &**m,
+        }
+    }
+
+    /// Whoever solves has the matrix too: it need not be there twice.
+    pub(super) fn share(&mut self, a: &Arc<dyn LinearOperator<T, B>>) -> Result<()> {
+        match &mut self.m {
+            Made::Full(m) => m.share(Arc::clone(a)),
+            Made::Narrowed(_) => Ok(()),
+        }
     }
 
     /// New values of the same pattern.
     pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
-        self.m.update(backend, a)
+        match &mut self.m {
+            Made::Full(m) => m.update(backend, a),
+            Made::Narrowed(m) => m.update(backend, a),
+        }
     }
 }
 

@@ -109,12 +109,16 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         Incomplete::new(backend, a, Some(choice), bounds).map(Setup::Incomplete)
     }
 
-    /// A polynomial gets its operator.
+    /// A polynomial gets its operator, and multigrid the finest of its own.
     pub(super) fn on(self, backend: &B, a: &Arc<dyn LinearOperator<T, B>>) -> Result<Self> {
         match self {
             Setup::Waiting(diagonal, steps) => {
                 let made = Chebyshev::new(backend, Arc::clone(a), Arc::new(diagonal), steps)?;
                 Ok(Setup::Chebyshev(Box::new(made)))
+            }
+            Setup::Levels(mut levels) => {
+                levels.share(a)?;
+                Ok(Setup::Levels(levels))
             }
             other => Ok(other),
         }

@@ -20,6 +20,7 @@ use residua::multigrid::{Multigrid, MultigridOptions, Prolongation, Smoothing};
 use residua::precondition::Preconditioner;
 use residua::{Csr, Error, Host, Scalar};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The one list of cases: hands their names to a macro, behind the words that are for it.
 #[allow(unused_macros)] // not every program of tests lists the cases
@@ -39,6 +40,7 @@ macro_rules! each_case {
             elasticity,
             real_matrices,
             half_the_precision,
+            a_shared_matrix,
             complex_values,
             new_values,
             new_values_on_kept_patterns,
@@ -295,6 +297,46 @@ pub fn half_the_precision<B: Able>(backend: &B) {
     let full = iterations(backend, &a, &options());
     let narrow = iterations(backend, &a, &options().narrow(true));
     assert!(narrow <= full + 1, "{full} iterations, {narrow} with a hierarchy of half the precision");
+}
+
+/// Where a cycle is in full precision, A need not be there twice; smoothing and the way between levels are in half.
+pub fn a_shared_matrix<B: Able>(backend: &B) {
+    let a = triangles(110);
+    let n = a.rows();
+    let on = |a: &Csr<f64>| a.to_backend(backend).unwrap();
+    let applied = |m: &Multigrid<f64, B>| {
+        let r = backend.upload(Random(9).vector::<f64>(n)).unwrap();
+        let mut z = backend.zeros::<f64>(n).unwrap();
+        m.apply(backend, &r, &mut z).unwrap();
+        backend.download(&z).unwrap()
+    };
+    let fresh = |a: &Csr<f64>| Multigrid::new(backend, &on(a), &options().boxes(false)).unwrap();
+    let mut m = fresh(&a);
+    let (before, bytes) = (applied(&m), m.storage_bytes());
+    m.share(Arc::new(on(&a))).unwrap();
+    assert_eq!(bytes - m.storage_bytes(), a.storage_bytes());
+    assert_eq!(before, applied(&m));
+    let beside = (m.storage_bytes() + m.work_len() * size_of::<f64>()) as f64 / a.storage_bytes() as f64;
+    assert!(beside < 2.0, "{beside} times the memory of the matrix");
+    // New values, and a matrix that is shared again.
+    let scaled = a.map(|value| 2.0 * value);
+    let expected = applied(&fresh(&scaled));
+    for _ in 0..2 {
+        m.update(backend, &on(&scaled)).unwrap();
+        assert_eq!(applied(&m), expected);
+    }
+    m.share(Arc::new(on(&scaled))).unwrap();
+    assert_eq!(applied(&m), expected);
+    m.update(backend, &on(&a)).unwrap();
+    assert_eq!(applied(&m), before);
+    let other = generate::poisson2d(8, 8).unwrap();
+    assert!(matches!(m.share(Arc::new(on(&other))), Err(Error::Dimension { .. })));
+    // What is rounded is not the matrix.
+    let plain = generate::poisson2d(60, 50).unwrap();
+    let mut m = Multigrid::new(backend, &on(&plain), &options().boxes(false).narrow(true)).unwrap();
+    let bytes = m.storage_bytes();
+    m.share(Arc::new(on(&plain))).unwrap();
+    assert_eq!(bytes, m.storage_bytes());
 }
 
 /// Linear elements on triangles, some of them flat: the corners of a grid's cells, each moved by up to 0.49 of their
