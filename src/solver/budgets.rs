@@ -58,9 +58,9 @@ pub(super) const LEVELS_FROM: usize = 10_000;
 const BEFORE_LEVELS: f64 = 100.0;
 
 /// Seconds that a device takes to set multigrid up: for any matrix, and times the square root of the number of unknowns
-/// (10 ms for 64^3 points, 31 for 128^3, H200, 2026-11-23; 28 for a triangulation of 10^6 points, 66 for 256^3 and 113
-/// in random order, 2026-11-26).
-const DEVICE_SETUP: [f64; 2] = [6e-3, 1.6e-5];
+/// (the general way, H200, 2026-11-26: 10 ms for 128^3 points, 20 for a triangulation of 10^6 points in the order of
+/// reverse Cuthill-McKee, 50 for 256^3).
+const DEVICE_SETUP: [f64; 2] = [5e-3, 1.2e-5];
 
 /// Seconds of an iteration of conjugate gradients there: for any matrix, and for each unknown (H200, 2026-11-23: 9 us
 /// for 64^3 points, 100 for 128^3, 93 for a triangulation of 10^6 points, 346 for 256^3).
