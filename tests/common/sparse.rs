@@ -16,6 +16,8 @@ macro_rules! each_case {
             product_cases,
             sum_cases,
             triple_product_cases,
+            mostly_short_rows,
+            differing,
             giant_rows,
             refused_sizes
         }
@@ -162,11 +164,35 @@ pub fn small_cases<B: SparseProducts>(backend: &B) {
         let b = ragged::<f64>(&mut random, inner, columns, longest);
         multiplied(backend, &a, &b);
     }
+    mostly_short_rows(backend);
+    differing(backend);
     let (a, b) = (ragged::<Complex<f32>>(&mut random, 30, 40, 5), ragged(&mut random, 30, 40, 9));
     let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
     let two = Complex::new(2.0, 0.0);
     let c = matrix::add(backend, two, &left, two, &right).unwrap();
     assert!(c.to_host(backend).unwrap() == sum(two, &a, two, &b));
+}
+
+/// Short rows for the most part, and a few of every other kind among them.
+pub fn mostly_short_rows<B: SparseProducts>(backend: &B) {
+    let arrow = generate::arrow(6000).unwrap();
+    multiplied(backend, &arrow, &arrow);
+    let graph = generate::rmat(1 << 9, 2, generate::RmatKind::Directed, 5).unwrap();
+    multiplied(backend, &graph, &graph);
+}
+
+/// Elements of two lists that differ are counted, and added to what was counted before.
+pub fn differing<B: SparseProducts>(backend: &B) {
+    let mut random = Random(7);
+    for len in [0, 1, 31, 1000, 40_000] {
+        let list: Vec<u32> = (0..len).map(|_| random.below(3) as u32).collect();
+        let other: Vec<u32> = (0..len).map(|_| random.below(3) as u32).collect();
+        let expected = 5 + list.iter().zip(&other).filter(|(a, b)| a != b).count() as u32;
+        let mut count = backend.upload(vec![5_u32]).unwrap();
+        let (list, other) = (backend.upload(list).unwrap(), backend.upload(other).unwrap());
+        backend.count_differing(&list, &other, &mut count).unwrap();
+        assert_eq!(backend.download(&count).unwrap(), [expected], "{len} elements");
+    }
 }
 
 /// One row and one column that are full: more columns than any table of a block of threads holds.
