@@ -310,14 +310,16 @@ pub fn a_shared_matrix<B: Able>(backend: &B) {
         m.apply(backend, &r, &mut z).unwrap();
         backend.download(&z).unwrap()
     };
-    let fresh = |a: &Csr<f64>| Multigrid::new(backend, &on(a), &options().boxes(false)).unwrap();
+    // With a small coarsest level, whose inverse is not what is looked at.
+    let options = || options().boxes(false).coarsest_rows(50);
+    let fresh = |a: &Csr<f64>| Multigrid::new(backend, &on(a), &options()).unwrap();
     let mut m = fresh(&a);
     let (before, bytes) = (applied(&m), m.storage_bytes());
     m.share(Arc::new(on(&a))).unwrap();
     assert_eq!(bytes - m.storage_bytes(), a.storage_bytes());
     assert_eq!(before, applied(&m));
     let beside = (m.storage_bytes() + m.work_len() * size_of::<f64>()) as f64 / a.storage_bytes() as f64;
-    assert!(beside < 2.0, "{beside} times the memory of the matrix");
+    assert!(beside < 2.5, "{beside} times the memory of the matrix");
     // New values, and a matrix that is shared again.
     let scaled = a.map(|value| 2.0 * value);
     let expected = applied(&fresh(&scaled));
@@ -333,7 +335,7 @@ pub fn a_shared_matrix<B: Able>(backend: &B) {
     assert!(matches!(m.share(Arc::new(on(&other))), Err(Error::Dimension { .. })));
     // What is rounded is not the matrix.
     let plain = generate::poisson2d(60, 50).unwrap();
-    let mut m = Multigrid::new(backend, &on(&plain), &options().boxes(false).narrow(true)).unwrap();
+    let mut m = Multigrid::new(backend, &on(&plain), &options().narrow(true)).unwrap();
     let bytes = m.storage_bytes();
     m.share(Arc::new(on(&plain))).unwrap();
     assert_eq!(bytes, m.storage_bytes());
