@@ -120,6 +120,9 @@ pub fn product_cases<B: SparseProducts>(backend: &B) {
     multiplied(backend, &mesh, &mesh);
     let graph = generate::rmat(1 << 10, 8, generate::RmatKind::Directed, 3).unwrap();
     multiplied(backend, &graph, &graph);
+    // Short rows among many columns, each near the last.
+    let band = generate::tridiagonal(80_000).unwrap();
+    multiplied(backend, &band, &band);
 }
 
 pub fn sum_cases<B: SparseProducts>(backend: &B) {
@@ -133,6 +136,15 @@ pub fn sum_cases<B: SparseProducts>(backend: &B) {
             let c = matrix::add(backend, alpha, &left, beta, &right).unwrap();
             assert!(c.to_host(backend).unwrap() == sum(alpha, &a, beta, &b), "{rows} x {columns}");
         }
+        // An entry for each row, which has it already or not.
+        let a = ragged::<T>(&mut random, 900, 40, 30);
+        let each = (0..900).map(|row| (row * 7 % 40) as u32).collect();
+        let values = (0..900).map(|_| random.scalar::<T>()).collect();
+        let b = Csr::from_parts(900, 40, (0..=900).collect(), each, values).unwrap();
+        let (alpha, beta) = (random.scalar::<T>(), random.scalar::<T>());
+        let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
+        let c = matrix::add(backend, alpha, &left, beta, &right).unwrap();
+        assert!(c.to_host(backend).unwrap() == sum(alpha, &a, beta, &b), "an entry a row");
     }
     of::<f64, B>(backend);
     of::<Complex<f32>, B>(backend);

@@ -1,4 +1,5 @@
-//! Sparse products and sums of matrices on the CPU: a hash table a task, rows in tasks of about equally many entries.
+//! Sparse products and sums of matrices on the CPU, rows in tasks of about equally many entries. A task adds a row's
+//! products up in a window of columns where these fit into one, else in a hash table.
 
 use super::Host;
 use crate::backend::{CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, SparseProducts, with_offsets};
@@ -96,27 +97,132 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Bytes of a window at most: it stays in the caches next to a core.
+const WIDEST: usize = 1 << 20;
+
+/// Bits of a word of marks, and columns that a word of marks of words stands for.
+const WORD: usize = 64;
+const WORDS: usize = WORD * WORD;
+
+/// All columns of a matrix that has no more are one window: where its words lie need not be found out.
+const ALL: usize = 16 * WORDS;
+
+/// Consecutive columns with what belongs to them, from one on that is not above the lowest of a row. A bit marks each
+/// that was met, and another each word of such bits, so that nothing is looked for and nothing sorted.
+struct Window<S> {
+    items: Vec<S>,
+    met: Vec<u64>,
+    words: Vec<u64>,
+}
+
+impl<S: Copy + Default> Window<S> {
+    fn new() -> Self {
+        Self { items: Vec::new(), met: Vec::new(), words: Vec::new() }
+    }
+
+    /// Makes room for so many columns. The window is empty before.
+    fn fit(&mut self, columns: usize) {
+        let words = columns.div_ceil(WORDS);
+        if words > self.words.len() {
+            self.words.resize(words, 0);
+            self.met.resize(WORD * words, 0);
+            self.items.resize(WORDS * words, S::default());
+        }
+    }
+
+    /// Hands out places with what belongs to them, ascending, and empties the window, which was made to fit so many.
+    #[inline(always)]
+    fn drain(&mut self, columns: usize, mut take: impl FnMut(u32, S)) {
+        for (high, words) in self.words[..columns.div_ceil(WORDS)].iter_mut().enumerate() {
+            while *words != 0 {
+                let word = WORD * high + words.trailing_zeros() as usize;
+                *words &= *words - 1;
+                let mut met = std::mem::take(&mut self.met[word]);
+                while met != 0 {
+                    let place = WORD * word + met.trailing_zeros() as usize;
+                    met &= met - 1;
+                    take(place as u32, std::mem::take(&mut self.items[place]));
+                }
+            }
+        }
+    }
+}
+
 /// The most entries that a row of a product may have: as many as there are products, or columns.
 fn bound(named: &[u32], b: &Rows<'_>, columns: usize) -> usize {
     named.iter().map(|&k| b.range(k as usize).len()).sum::<usize>().min(columns)
 }
 
-/// Adds the products of row `row` of A B up.
-#[inline(always)]
-fn accumulate<V: Scalar>(
-    table: &mut Table<V>,
-    row: usize,
-    (a, a_values): (&Rows<'_>, &[V]),
-    (b, b_values): (&Rows<'_>, &[V]),
-) {
-    let range = a.range(row);
-    for (&k, &factor) in both(&a.indices[range.clone()], &a_values[range]) {
-        let entries = b.range(k as usize);
-        for (&column, &value) in both(&b.indices[entries.clone()], &b_values[entries]) {
-            let slot = table.slot(column);
-            table.items[slot] += factor * value;
+/// The columns among which the entries of a row of a product lie; `named`: the columns of that row of A.
+fn columns_of(named: &[u32], b: &Rows<'_>) -> Range<u32> {
+    let (mut first, mut end) = (u32::MAX, 0);
+    for &k in named {
+        let row = b.columns(k as usize);
+        if let (Some(&lowest), Some(&highest)) = (row.first(), row.last()) {
+            (first, end) = (first.min(lowest), end.max(highest + 1));
         }
     }
+    first.min(end)..end
+}
+
+/// Where the products of a row are added up: both in the order in which they come, so that the bits are the same.
+struct Sums<V> {
+    table: Table<V>,
+    window: Window<V>,
+}
+
+impl<V: Scalar> Sums<V> {
+    fn new() -> Self {
+        Self { table: Table::new(), window: Window::new() }
+    }
+
+    /// Hands out the entries of row `row` of A B, columns ascending.
+    #[inline(always)]
+    fn row(
+        &mut self,
+        row: usize,
+        (a, a_values): (&Rows<'_>, &[V]),
+        (b, b_values, columns): (&Rows<'_>, &[V], usize),
+        mut take: impl FnMut(u32, V),
+    ) {
+        let range = a.range(row);
+        let named = &a.indices[range.clone()];
+        let factors = both(named, &a_values[range]);
+        let within = if columns <= ALL { 0..columns as u32 } else { columns_of(named, b) };
+        if within.len() * size_of::<V>() <= WIDEST {
+            let window = &mut self.window;
+            window.fit(within.len());
+            for (&k, &factor) in factors {
+                let entries = b.range(k as usize);
+                for (&column, &value) in both(&b.indices[entries.clone()], &b_values[entries]) {
+                    let place = (column - within.start) as usize;
+                    window.items[place] += factor * value;
+                    window.met[place / WORD] |= 1 << (place % WORD);
+                    window.words[place / WORDS] |= 1 << (place / WORD % WORD);
+                }
+            }
+            window.drain(within.len(), |place, value| take(within.start + place, value));
+        } else {
+            let table = &mut self.table;
+            table.fit(bound(named, b, columns));
+            for (&k, &factor) in factors {
+                let entries = b.range(k as usize);
+                for (&column, &value) in both(&b.indices[entries.clone()], &b_values[entries]) {
+                    let slot = table.slot(column);
+                    table.items[slot] += factor * value;
+                }
+            }
+            table.drain(take);
+        }
+    }
+}
+
+/// Rows of tasks of a product: four times as many as of others, so that what a task adds up in is made less often.
+fn tasks(a: &Rows<'_>, rows: usize) -> Vec<Range<usize>> {
+    let chunks = row_chunks(|row| a.start(row), rows);
+    let (fours, rest) = chunks.as_chunks::<4>();
+    let fours = fours.iter().map(|four| four[0].start..four[3].end);
+    fours.chain(rest.iter().cloned()).collect()
 }
 
 /// Rows that a task computed, to be put together.
@@ -164,14 +270,12 @@ impl SparseProducts for Host {
         values: &mut [V],
     ) -> Result<()> {
         let (left, right, c) = (Rows::of(a.pattern()), Rows::of(b.pattern()), Rows::of(c));
-        let chunks = row_chunks(|row| left.start(row), a.rows);
+        let chunks = tasks(&left, a.rows);
         let parts = split_rows(&chunks, |row| c.start(row), values);
         parts.into_par_iter().for_each(|(rows, values)| {
-            let (mut table, mut place) = (Table::<V>::new(), 0);
+            let (mut sums, mut place) = (Sums::new(), 0);
             for row in rows {
-                table.fit(c.range(row).len());
-                accumulate(&mut table, row, (&left, a.values), (&right, b.values));
-                table.drain(|_, value| {
+                sums.row(row, (&left, a.values), (&right, b.values, b.columns), |_, value| {
                     values[place] = value;
                     place += 1;
                 });
@@ -188,19 +292,17 @@ impl SparseProducts for Host {
         _known: Option<(OffsetsRef<'_, Self>, usize)>,
     ) -> Result<CsrArrays<V, Self>> {
         let (left, right) = (Rows::of(a.pattern()), Rows::of(b.pattern()));
-        let chunks = row_chunks(|row| left.start(row), a.rows);
+        let chunks = tasks(&left, a.rows);
         let tasks = chunks.into_par_iter().map(|rows| {
-            let mut table = Table::<V>::new();
-            let lengths = Vec::with_capacity(rows.len());
+            let (mut sums, lengths) = (Sums::new(), Vec::with_capacity(rows.len()));
             let mut task = Computed { lengths, indices: Vec::new(), values: Vec::new() };
             for row in rows {
-                table.fit(bound(left.columns(row), &right, b.columns));
-                accumulate(&mut table, row, (&left, a.values), (&right, b.values));
-                task.lengths.push(table.met.len() as u32);
-                table.drain(|column, value| {
+                let before = task.indices.len();
+                sums.row(row, (&left, a.values), (&right, b.values, b.columns), |column, value| {
                     task.indices.push(column);
                     task.values.push(value);
                 });
+                task.lengths.push((task.indices.len() - before) as u32);
             }
             task
         });
@@ -251,7 +353,20 @@ impl SparseProducts for Host {
             for row in rows {
                 let (from_a, from_b) = (left.range(row), right.range(row));
                 let (a_values, b_values) = (&a.values[from_a.clone()], &b.values[from_b.clone()]);
-                merged(&left.indices[from_a], &right.indices[from_b], |column, i, j| {
+                let (a_columns, b_columns) = (&left.indices[from_a], &right.indices[from_b]);
+                // What is added to an entry that is there, as to a diagonal, asks for no merging.
+                if let ([column], [value]) = (b_columns, b_values)
+                    && let Ok(of_b) = a_columns.binary_search(column)
+                {
+                    let row = place..place + a_columns.len();
+                    indices[row.clone()].copy_from_slice(a_columns);
+                    let values = &mut values[row.clone()];
+                    values.iter_mut().zip(a_values).for_each(|(sum, &value)| *sum = alpha * value);
+                    values[of_b] = alpha * a_values[of_b] + beta * *value;
+                    place = row.end;
+                    continue;
+                }
+                merged(a_columns, b_columns, |column, i, j| {
                     indices[place] = column;
                     values[place] = match (i, j) {
                         (Some(i), Some(j)) => alpha * a_values[i] + beta * b_values[j],
