@@ -1,5 +1,6 @@
 //! P A P^T on the CPU: several threads, one pass over the nonzeros.
 
+use super::product::prefetch;
 use crate::backend::{CsrParts, Host};
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
@@ -25,7 +26,9 @@ pub(super) fn gather_rows<V: Element, O: Offset>(
         .collect::<Vec<_>>();
     parts.into_par_iter().for_each(|(rows, mut indices, mut values)| {
         let mut scratch = Vec::new();
-        for old in &new_to_old[rows] {
+        let rows = &new_to_old[rows];
+        for (k, old) in rows.iter().enumerate() {
+            ask_ahead(a, offsets, rows, k);
             let old = *old as usize;
             let range = offsets[old].to_usize()..offsets[old + 1].to_usize();
             let (row_indices, rest) = indices.split_at_mut(range.len());
@@ -46,6 +49,21 @@ pub(super) fn gather_rows<V: Element, O: Offset>(
             }
         }
     });
+}
+
+/// How many rows ahead their entries are asked for.
+const AHEAD: usize = 12;
+
+/// Asks for the entries of a row further on, and for where those of one behind it start.
+#[inline(always)]
+fn ask_ahead<V: Element, O: Offset>(a: CsrParts<'_, V, Host>, offsets: &[O], rows: &[u32], k: usize) {
+    if let Some(&far) = rows.get(k + 2 * AHEAD) {
+        prefetch::line(offsets, far as usize);
+    }
+    if let Some(&near) = rows.get(k + AHEAD) {
+        let (start, end) = (offsets[near as usize].to_usize(), offsets[near as usize + 1].to_usize());
+        prefetch::entries(a.indices, a.values, start, end);
+    }
 }
 
 /// Sorts a row's entries, of which no two are in a column. Here for all who do so: a sort is two thousand lines to the

@@ -11,7 +11,7 @@ mod dia;
 mod ell;
 mod jds;
 mod model;
-mod prefetch;
+pub(super) mod prefetch;
 pub(super) mod scattered;
 mod sell;
 mod shared;

@@ -12,7 +12,7 @@ const STEP: usize = 8;
 
 /// Asks for the cache line of element `at`, which may lie behind the end of the slice.
 #[inline(always)]
-pub(super) fn line<T>(slice: &[T], at: usize) {
+pub(in crate::backend::host) fn line<T>(slice: &[T], at: usize) {
     address(slice.as_ptr().wrapping_add(at));
 }
 
@@ -38,7 +38,7 @@ pub(super) fn values<V>(values: &[V], start: usize, end: usize) {
 
 /// Asks for entries `start..end`, and for one at least.
 #[inline(always)]
-pub(super) fn entries<V>(indices: &[u32], values: &[V], start: usize, end: usize) {
+pub(in crate::backend::host) fn entries<V>(indices: &[u32], values: &[V], start: usize, end: usize) {
     // The first lines apart: a short row needs no more, and setting up loops for it would cost as much as its product.
     line(values, start);
     line(indices, start);
