@@ -15,6 +15,9 @@ use crate::scalar::{Offset, Real, Scalar};
 use num_traits::{Float, One, Zero};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Strong neighbours of a node whose groups are looked through one by one.
+const FEW: usize = 24;
+
 /// Nodes that are worth another thread.
 pub(super) const AT_LEAST: usize = 1 << 10;
 
@@ -191,10 +194,22 @@ fn unit_of<R: Real>(most: R) -> R {
     R::from_f64(f64::from_bits(exponent << 52))
 }
 
-/// Whether a coupling of unknown i is strong.
-fn is_strong<V: Scalar>(threshold: V::Real, largest: &[V::Real], i: usize, j: usize, value: V) -> bool {
-    let (value, smaller) = (value.abs(), Float::min(largest[i], largest[j]));
-    value > V::Real::zero() && value >= threshold * smaller && Float::is_finite(largest[i])
+/// The strong couplings of unknown i.
+#[inline(always)]
+fn strong_of<'a, V: Scalar>(
+    a: &Entries<'a, V>,
+    i: usize,
+    threshold: V::Real,
+    largest: &'a [V::Real],
+) -> impl Iterator<Item = (usize, V::Real)> + 'a {
+    let own = largest[i];
+    // Most rows are finite, and a row that is not has none.
+    let least = if Float::is_finite(own) { V::Real::zero() } else { V::Real::infinity() };
+    a.row(i).filter(move |(j, _)| *j != i).map(|(j, value)| (j, value.abs())).filter(move |&(j, value)| {
+        let other = largest[j];
+        let smaller = if other < own { other } else { own };
+        value > least && value >= threshold * smaller
+    })
 }
 
 impl CoarseningSteps for Host {
@@ -227,8 +242,7 @@ impl CoarseningSteps for Host {
     ) -> Result<()> {
         let (n, a) = (a.rows, Entries::of(a));
         each(&mut lengths[..n], |i, length| {
-            let strong = a.others(i).filter(|&(j, value)| is_strong(threshold, largest, i, j, value));
-            *length = strong.count() as u32;
+            *length = strong_of(&a, i, threshold, largest).count() as u32;
         });
         lengths[n] = 0;
         Ok(())
@@ -249,10 +263,10 @@ impl CoarseningSteps for Host {
             |row| start_of(offsets, row),
             (neighbours, weights),
             |i, neighbours, weights| {
-                let strong = a.others(i).filter(|&(j, value)| is_strong(threshold, largest, i, j, value));
+                let strong = strong_of(&a, i, threshold, largest);
                 for ((j, value), (neighbour, weight)) in strong.zip(neighbours.iter_mut().zip(weights)) {
                     *neighbour = j as u32;
-                    *weight = (value.abs() / largest[i]).to_f64() as f32;
+                    *weight = (value / largest[i]).to_f64() as f32;
                 }
             },
         );
@@ -286,14 +300,21 @@ impl CoarseningSteps for Host {
         let (n, strong) = (strong.rows, Rows::of(strong));
         let tasks = lengths[..n].par_chunks_mut(AT_LEAST).enumerate();
         tasks.for_each(|(task, lengths)| {
-            let mut met = Vec::new();
+            let mut met: Vec<u32> = Vec::new();
             for (i, length) in (task * AT_LEAST..).zip(lengths) {
+                let neighbours = strong.columns(i);
                 met.clear();
-                met.push(group[i]);
-                met.extend(strong.columns(i).iter().map(|&j| group[j as usize]));
-                met.retain(|&group| group != NO_GROUP);
-                met.sort_unstable();
-                met.dedup();
+                for &j in std::iter::once(&(i as u32)).chain(neighbours) {
+                    let group = group[j as usize];
+                    // A row has few groups: looking through them takes less than sorting.
+                    if group != NO_GROUP && (neighbours.len() > FEW || !met.contains(&group)) {
+                        met.push(group);
+                    }
+                }
+                if neighbours.len() > FEW {
+                    met.sort_unstable();
+                    met.dedup();
+                }
                 *length = met.len() as u32;
             }
         });

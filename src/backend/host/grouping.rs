@@ -74,11 +74,13 @@ impl GroupingSteps for Host {
             if decided(own) {
                 return;
             }
-            let beside = graph.columns(i).iter().map(|&other| smallest[other as usize]);
-            let beside = beside.filter(|&smallest| smallest != NodeState::NOT_ASKED).chain([smallest[i]]);
-            let (out, least) = beside.fold((false, true), |(out, least), smallest| {
-                (out | (smallest == NodeState::OUT), least & (smallest == own))
-            });
+            // Those who are no candidates are not asked.
+            let (mut out, mut least) = (smallest[i] == NodeState::OUT, smallest[i] == own);
+            for &other in graph.columns(i) {
+                let smallest = smallest[other as usize];
+                out |= smallest == NodeState::OUT;
+                least &= smallest == own || smallest == NodeState::NOT_ASKED;
+            }
             *state = match (out, least) {
                 (true, _) => NodeState::OUT,
                 (false, true) => NodeState::MEMBER,
@@ -198,10 +200,14 @@ impl GroupingSteps for Host {
                 if partner[j] != NO_GROUP || weight <= 0.0 || !fits {
                     continue;
                 }
+                // The exponent of a weight that is positive; what is random decides among those that are alike.
+                let exponent = u64::from(weight.to_bits() >> 23);
+                if exponent < most >> 48 {
+                    continue;
+                }
                 let (low, high) = (i.min(j) as u64, i.max(j) as u64);
                 let random = mixed((low << 32 | high) ^ of_round);
-                // The exponent of a weight that is positive.
-                let preference = u64::from(weight.to_bits() >> 23) << 48 | random >> 16;
+                let preference = exponent << 48 | random >> 16;
                 if preference > most {
                     (most, *best) = (preference, j as u32);
                 }
