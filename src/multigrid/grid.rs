@@ -239,8 +239,8 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
     options: &MultigridOptions,
 ) -> Smoother<T, B> {
     match options.real_eigenvalues {
-        true => Smoother::new(Scaling::Diagonal(scales), options.smoothing_steps(), 1.0),
-        false => Smoother::plain(Scaling::Diagonal(scales), options.smoothing_steps()),
+        true => Smoother::new(Scaling::Diagonal(scales), options.smoothing_steps(false), 1.0),
+        false => Smoother::plain(Scaling::Diagonal(scales), options.smoothing_steps(false)),
     }
 }
 

@@ -398,8 +398,8 @@ fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
         transfers.push(Transfer::Matrices { prolongation, restriction });
     }
     let smoothed = || {
-        let levels = matrices.iter().map(|a| (a, options.smoothing_steps()));
-        smoothers(backend, levels.chain(large.as_ref().map(|a| (a, COARSEST_STEPS))), scales, options)
+        let levels = matrices.iter().map(|a| (a, None));
+        smoothers(backend, levels.chain(large.as_ref().map(|a| (a, Some(COARSEST_STEPS)))), scales, options)
     };
     let inverted = || small.map(|coarsest| inverse_on_host(&coarsest, options)).transpose();
     let (inverse, smoothers) = beside(inverted, smoothed);
@@ -484,11 +484,11 @@ fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     renew(backend, cycle, (a, &new), inverse, write, narrowed)
 }
 
-/// Smoothing of so many steps on each of the levels, the scales of the first of which may be known; 1 bounds the
-/// eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides.
+/// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds
+/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides.
 fn smoothers<'a, T: Scalar, B: MultigridBackend>(
     backend: &B,
-    levels: impl Iterator<Item = (&'a Csr<T, B>, usize)>,
+    levels: impl Iterator<Item = (&'a Csr<T, B>, Option<usize>)>,
     mut known: Option<Scales<T, B>>,
     options: &MultigridOptions,
 ) -> Result<Vec<Smoother<T, B>>> {
@@ -502,7 +502,8 @@ fn smoothers<'a, T: Scalar, B: MultigridBackend>(
         Smoothing::Diagonal => false,
         Smoothing::Blocks => true,
     };
-    let smoother = |scaling, steps, largest| {
+    let smoother = |scaling, steps: Option<usize>, largest| {
+        let steps = steps.unwrap_or_else(|| options.smoothing_steps(in_blocks));
         if options.real_eigenvalues {
             Smoother::new(scaling, steps, largest)
         } else {

@@ -46,9 +46,9 @@ pub struct MultigridOptions {
     pub smoothing: Smoothing,
     /// How prolongations are made, where levels are no grids.
     pub prolongation: Prolongation,
-    /// Steps of smoothing before and after the correction; without, two where the eigenvalues of A are real, else
-    /// three: plain steps damp less, and upwind differences at a cell Peclet number of 100 on 64^3 points took 52
-    /// iterations with two and 37 with three.
+    /// Steps of smoothing before and after the correction; without, two where the eigenvalues of A are real, one where
+    /// smoothing is in blocks too and each unknown is a node, else three: plain steps damp less, and upwind differences
+    /// at a cell Peclet number of 100 on 64^3 points took 52 iterations with two and 37 with three.
     pub steps: Option<usize>,
     /// A matrix of so many rows is not made smaller any more; up to half of that may come to them where unknowns of very
     /// flat elements are kept on all levels.
@@ -162,9 +162,15 @@ impl MultigridOptions {
         self.narrow && size_of::<T::Narrow>() < size_of::<T>()
     }
 
-    /// Steps of smoothing before and after the correction.
-    pub(super) fn smoothing_steps(&self) -> usize {
-        self.steps.unwrap_or(if self.real_eigenvalues { 2 } else { 3 })
+    /// Steps of smoothing before and after the correction. In blocks a second one takes four fifths as many iterations
+    /// at best, and more time than these (docs/multigrid.md); elasticity would need half as many again with one.
+    pub(super) fn smoothing_steps(&self, in_blocks: bool) -> usize {
+        let of_kind = match self.real_eigenvalues {
+            false => 3,
+            true if in_blocks && self.unknowns_a_node == 1 => 1,
+            true => 2,
+        };
+        self.steps.unwrap_or(of_kind)
     }
 
     /// Refuses what has no meaning.

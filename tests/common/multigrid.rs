@@ -275,8 +275,8 @@ pub fn real_matrices<B: Able>(backend: &B) {
         ("fem_flatplate_poisson.mtx.gz", 14),
         ("fem_rae2822_poisson.mtx.gz", 12),
         ("bcsstk16.mtx.gz", 50),
-        ("pdn_map21.mtx.gz", 12),
-        ("fem_bunny_poisson_r1.mtx.gz", 50),
+        ("pdn_map21.mtx.gz", 16),
+        ("fem_bunny_poisson_r1.mtx.gz", 65),
     ] {
         let path = folder.join(file);
         if !path.is_file() {

@@ -184,7 +184,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         for (level, coarse_parts) in levels.into_iter().zip(ends) {
             let Rows { a, parts } = level.fine;
             let a = rounded(a)?;
-            let smoother = self.smoother(&a, &parts, &mut in_blocks, self.options.smoothing_steps())?;
+            let smoother = self.smoother(&a, &parts, &mut in_blocks, self.options.smoothing_steps(false))?;
             let transfer = Transfer::Spread {
                 prolongation: self.operator(&rounded(level.prolongation)?, &coarse_parts)?,
                 restriction: self.operator(&rounded(level.restriction)?, &parts)?,
