@@ -119,6 +119,12 @@ impl Benefit {
         self.products
     }
 
+    /// The same where so many products are expected.
+    #[must_use]
+    pub fn with_products(self, products: usize) -> Self {
+        Self { products: products as f64, ..self }
+    }
+
     /// Seconds that may be saved in all of them.
     pub fn gain(&self) -> f64 {
         self.saving * self.products * self.product

@@ -175,7 +175,6 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             }
             None => None,
         };
-        let products = wishes.expected_products(columns);
         let hermitian = found.hermitian;
         let mut planner = Planner {
             hermitian,
@@ -184,11 +183,15 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             wishes,
             options: &options,
             notes: &mut notes,
+            mesh: None,
         };
         let levels = planner.may_take_levels(rows).then_some(hermitian);
         let mut spent = 0.0;
-        let (a, order, decision) =
-            timed(&mut spent, || reorder(backend, a, (wishes.order()?, levels), products))?;
+        let (a, order, decision) = timed(&mut spent, || {
+            let products = wishes.expected_products(columns).max(planner.products_of_named_levels(&a)?);
+            let how = (wishes.order()?, levels);
+            reorder(backend, a, how, products, |a| planner.products_of_levels(a))
+        })?;
         let spent = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
         planner.notes.seconds.reorder = spent;
         planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });
@@ -317,6 +320,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             wishes: &self.wishes,
             options: &options,
             notes: &mut notes,
+            mesh: None,
         };
         if planner.can_stay_open() {
             let system = planner.open(a)?;
@@ -338,6 +342,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             wishes: &self.wishes,
             options: &options,
             notes: &mut notes,
+            mesh: None,
         };
         let system = planner.system(a)?;
         self.core.replace(system, notes);

@@ -169,7 +169,7 @@ const MOST_UNKNOWNS: usize = 6;
 
 /// Unknowns of each node of a mesh: rows of one node have the same columns, where they lie one behind the other. One
 /// where not all nodes have as many.
-fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
+pub(super) fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
     backend: &B,
     a: &Csr<V, B>,
 ) -> Result<usize> {

@@ -24,11 +24,18 @@ const A_DECADE: f64 = 0.5;
 /// on a device, where one on a triangulation of 10^6 points takes 0.86 ms and one of conjugate gradients 0.075 (H200,
 /// 2026-11-26).
 const ITERATIONS: f64 = 20.0;
-const PRODUCTS: f64 = 14.0;
+const PRODUCTS: f64 = 8.0;
 const DEVICE_PRODUCTS: f64 = 7.5;
 
-/// Iterations of conjugate gradients that the setup on the host is worth, about.
-const HOST_SETUP: f64 = 250.0;
+/// Iterations of conjugate gradients that the setup on the host is worth with an order for it, about: 150 to 230 on
+/// triangulations of 3 10^5 points. A few flat triangles make iterations ten times as many as the path tells, so that the
+/// lower end counts.
+const HOST_SETUP: f64 = 150.0;
+
+/// Products in which rows in random order wait for memory as long as in all of that: where multigrid is going to be
+/// taken on the host, an order pays for so many. The order saved as much as 1200 of them on a triangulation of 3 10^5
+/// points and 600 on one of 4 10^4 (2026-11-26).
+pub(super) const PRODUCTS_OF_LEVELS: usize = 500;
 
 /// Seconds of launches in an iteration of multigrid, and bytes a second of conjugate gradients on a device.
 const LAUNCHES: f64 = 3e-4;

@@ -4,10 +4,10 @@ use super::SolverBackend;
 use super::budgets::{BEFORE_FACTORS, SMALL, device_setup, levels_iterations};
 use super::builder::Builder;
 use super::forecast::{MORE_PRODUCTS, expected_products, polynomial_may_pay, polynomial_pays};
-use super::hierarchy::{Levels, grids_pay};
+use super::hierarchy::{Levels, grids_pay, unknowns_a_node};
 use super::iterated::Parts;
 use super::many;
-use super::mesh::Mesh;
+use super::mesh::{Mesh, PRODUCTS_OF_LEVELS};
 use super::names::{Method, Precision, PreconditionerChoice as Name, SINGLE_STEPS};
 use super::preconditioner::{Setup, single};
 use super::refined::Refined;
@@ -74,6 +74,8 @@ pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) wishes: &'a Builder,
     pub(super) options: &'a SolveOptions,
     pub(super) notes: &'a mut Notes,
+    /// What was found out of a mesh before its unknowns were renumbered.
+    pub(super) mesh: Option<Mesh>,
 }
 
 impl<B: SolverBackend> Planner<'_, B> {
@@ -492,23 +494,55 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
+    /// Whether multigrid may be taken at once where conjugate gradients would take many iterations.
+    fn may_take_levels_of_a_mesh(&self, rows: usize) -> bool {
+        rows > SMALL && self.hermitian && self.first() == Method::Cg && self.may_take_levels(rows)
+    }
+
+    /// What is known of a mesh. On the host a path through it is looked for, since rows may be in any order.
+    fn mesh_of<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<Mesh> {
+        if let Some(mesh) = self.mesh {
+            return Ok(mesh);
+        }
+        let mut mesh = Mesh::of(self.backend, a)?;
+        if !<B as PreconditionSteps>::BYTES_TELL && !mesh.wants_levels::<V>(None) {
+            // On a device the order is a good one by now, or does not matter.
+            mesh = mesh.with_path(self.backend, a)?;
+        }
+        self.mesh = Some(mesh);
+        Ok(mesh)
+    }
+
+    /// What multigrid that was named is worth in products, where the order of rows matters to them: on the host, of
+    /// nodes that renumbering does not tear apart; 0 else.
+    pub(super) fn products_of_named_levels<T: Scalar>(&self, a: &Csr<T, B>) -> Result<usize> {
+        let named = matches!(self.wishes.preconditioner, Name::Multigrid(choice) if choice.unknowns <= 1);
+        let suits = named && self.is_square() && !<B as PreconditionSteps>::BYTES_TELL;
+        let alone = suits && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
+        Ok(if alone { PRODUCTS_OF_LEVELS } else { 0 })
+    }
+
+    /// The same of multigrid that nobody named but that will be taken; none where it will not.
+    pub(super) fn products_of_levels<T: Scalar>(&mut self, a: &Csr<T, B>) -> Result<Option<usize>> {
+        let may = !<B as PreconditionSteps>::BYTES_TELL && self.may_take_levels_of_a_mesh(a.rows());
+        let will = may
+            && self.mesh_of(a)?.wants_levels::<T>(None)
+            && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
+        Ok(will.then_some(PRODUCTS_OF_LEVELS))
+    }
+
     /// Multigrid, where conjugate gradients are likely to take so many iterations that its setup pays.
     fn levels_of_a_mesh<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
     ) -> Result<Option<Levels<T, B>>> {
         let (backend, rows) = (self.backend, a.rows());
-        if rows <= SMALL || !self.hermitian || self.first() != Method::Cg || !self.may_take_levels(rows) {
+        if !self.may_take_levels_of_a_mesh(rows) {
             return Ok(None);
         }
         let start = Instant::now();
         let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
-        let mut mesh = Mesh::of(backend, a)?;
-        if setup.is_none() && !mesh.wants_levels::<T>(setup) {
-            // On a device the order is a good one by now, or does not matter.
-            mesh = mesh.with_path(backend, a)?;
-        }
-        let levels = if mesh.wants_levels::<T>(setup) {
+        let levels = if self.mesh_of(a)?.wants_levels::<T>(setup) {
             // As above.
             Levels::new(backend, a, (Default::default(), Method::Cg), None).ok()
         } else {

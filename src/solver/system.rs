@@ -4,6 +4,7 @@
 use super::SolverBackend;
 use super::forecast::of_factors;
 use super::hierarchy::grids_save;
+use super::mesh::PRODUCTS_OF_LEVELS;
 use super::names::{Method, Reorder};
 use super::plan::AS_ASKED;
 use super::report::Decision;
@@ -116,13 +117,16 @@ type Ordered<T, B> = (Csr<T, B>, Option<Order<T, B>>, Decision);
 /// Renumbers on the backend where that was asked for, or is likely to pay in `products` products with A: as a grid where
 /// the pattern is that of one, else by reverse Cuthill-McKee. The order is none where it stays the caller's. `levels`:
 /// where multigrid may be taken, whether A is Hermitian; then the order of a grid pays for iterations that it saves.
+/// `of_levels`: what multigrid the general way is worth in products, where that is going to be taken; asked only where
+/// that would decide.
 pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: Csr<T, B>,
     (how, levels): (Reorder, Option<bool>),
     products: usize,
+    of_levels: impl FnOnce(&Csr<T, B>) -> Result<Option<usize>>,
 ) -> Result<Ordered<T, B>> {
-    let benefit = match how {
+    let mut benefit = match how {
         // Rows and columns are renumbered alike.
         _ if a.rows() != a.columns() => {
             return Ok((a, None, Decision::new("order", "no", "the matrix is not square")));
@@ -131,40 +135,47 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
         Reorder::Auto => Some(graph::predicted_benefit_on(backend, &a, backend.ordering_price(), products)?),
         Reorder::Rcm => None,
     };
-    let why = benefit.map_or(String::new(), |benefit| {
-        format!(
-            "at most {:.0} % of {:.0} products to save ({}), for the price of {}",
-            100.0 * benefit.saving(),
-            benefit.products(),
-            seconds(benefit.gain()),
-            seconds(benefit.price())
-        )
-    });
-    let decide = |chosen: String| Decision {
+    let decide = |chosen: String, benefit: Option<Benefit>| Decision {
         predicted_seconds: benefit.map(|benefit| benefit.price()),
-        ..Decision::new("order", chosen, why)
+        ..Decision::new("order", chosen, benefit.map_or(String::new(), words))
     };
-    if let Some(benefit) = &benefit {
+    if let Some(benefit) = &mut benefit {
         if let Some(order) = order_of_a_grid(backend, &a, benefit, levels)? {
             let [x, y, z] = order.sizes();
             let third = if z > 1 { format!(" x {z}") } else { String::new() };
             let told = format!("as a grid of {x} x {y}{third} points, found in the pattern");
             let (permuted, order) = permuted(backend, a, order.into_permutation())?;
-            return Ok((permuted, Some(order), decide(told)));
+            return Ok((permuted, Some(order), decide(told, Some(*benefit))));
+        }
+        if !benefit.pays()
+            && benefit.with_products(PRODUCTS_OF_LEVELS).pays()
+            && let Some(products) = of_levels(&a)?
+        {
+            *benefit = benefit.with_products(products);
         }
         if !benefit.pays() {
-            return Ok((a, None, decide("no".into())));
+            return Ok((a, None, decide("no".into(), Some(*benefit))));
         }
     }
     let ordering = graph::ordering_on(backend, &a)?;
     let (before, rcm) = (count(ordering.bandwidth_before() as u64), count(ordering.bandwidth_rcm() as u64));
     if ordering.keeps_natural_order() {
         let told = format!("no: reverse Cuthill-McKee gives bandwidth {rcm}, the file's order {before}");
-        return Ok((a, None, decide(told)));
+        return Ok((a, None, decide(told, benefit)));
     }
     let (permuted, order) = permuted(backend, a, ordering.into_permutation())?;
     let told = format!("by reverse Cuthill-McKee: bandwidth {before} to {rcm}");
-    Ok((permuted, Some(order), decide(told)))
+    Ok((permuted, Some(order), decide(told, benefit)))
+}
+
+fn words(benefit: Benefit) -> String {
+    format!(
+        "at most {:.0} % of {:.0} products to save ({}), for the price of {}",
+        100.0 * benefit.saving(),
+        benefit.products(),
+        seconds(benefit.gain()),
+        seconds(benefit.price())
+    )
 }
 
 /// The part of an order's price that multigrid on a grid has to save by forecast, which counts 1.7 iterations without it

@@ -1,4 +1,4 @@
-//! Grids whose unknowns come in any order are solved as grids.
+//! Grids whose unknowns come in any order are solved as grids, and meshes are brought into a good order for multigrid.
 
 use super::*;
 use residua::graph::bandwidth;
@@ -40,11 +40,10 @@ fn multigrid_of_a_grid_in_random_order() {
     }
 }
 
-#[test]
-fn what_is_nearly_a_grid_is_ordered_as_before() {
-    let grid = shuffled(&generate::poisson3d(60, 60, 60).unwrap());
-    // A coupling less between two points inside.
-    let inside = |i: usize| grid.row(i).0.len() == 7;
+/// The matrix with a coupling less between two points inside: no grid.
+fn with_a_coupling_less(grid: &Csr<f64>) -> Csr<f64> {
+    let most = (0..grid.rows()).map(|i| grid.row(i).0.len()).max().unwrap();
+    let inside = |i: usize| grid.row(i).0.len() == most;
     let (i, j, _) = grid.iter().find(|&(i, j, _)| i != j && inside(i) && inside(j)).unwrap();
     let mut triplets = Triplets::new(grid.rows(), grid.rows()).unwrap();
     for (row, column, value) in grid.iter() {
@@ -52,7 +51,61 @@ fn what_is_nearly_a_grid_is_ordered_as_before() {
             triplets.push(row, column, value).unwrap();
         }
     }
-    let less = residua::assemble::to_csr(&Host, triplets).unwrap();
+    residua::assemble::to_csr(&Host, triplets).unwrap()
+}
+
+/// Solves with an x that is known, of which each entry is different, and compares with it.
+fn solves_in_the_callers_order(builder: &Builder, a: &Csr<f64>) -> SolveReport {
+    let expected: Vec<f64> = (0..a.rows()).map(|i| (i as f64 / 7.0).sin() + i as f64 * 1e-6).collect();
+    let b = a * &expected;
+    let mut solver = builder.clone().tolerance(1e-12).build_on(&Host, csr_copy(a)).unwrap();
+    let solution = solver.solve(&b).unwrap();
+    assert!(solves(a, &b, &solution.x, 1e-12), "{:?}", solution.report);
+    let error = solution.x.iter().zip(&expected).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+    assert!(error < 1e-5, "{error:e}, {:?}", solution.report);
+    assert_eq!(solution.report.preconditioner.to_string(), "amg", "{:?}", solution.report);
+    solution.report
+}
+
+#[test]
+fn a_mesh_in_random_order_is_brought_into_a_good_one_for_multigrid() {
+    let rcm = "by reverse Cuthill-McKee";
+    // Of so many unknowns multigrid is begun with where the mesh is large, which is found out in any order.
+    let large = shuffled(&with_a_coupling_less(&generate::poisson2d(420, 490).unwrap()));
+    let report = solves_in_the_callers_order(&Solver::builder(), &large);
+    assert!(chosen_order(&report).starts_with(rcm), "{report:?}");
+    assert_eq!(report.trail.stages[0].outcome, Some(Outcome::Converged), "{report:?}");
+    // Where it was named, any mesh is.
+    let mesh = with_a_coupling_less(&generate::poisson2d(110, 120).unwrap());
+    let named = Solver::builder().preconditioner("amg".parse().unwrap());
+    let report = solves_in_the_callers_order(&named, &shuffled(&mesh));
+    assert!(chosen_order(&report).starts_with(rcm), "{report:?}");
+    // With new values too.
+    let mut solver = named.clone().updates(true).build_on(&Host, shuffled(&mesh)).unwrap();
+    let doubled = shuffled(&mesh).map(|value| 2.0 * value);
+    solver.update(doubled.parts().values).unwrap();
+    let b = noise(mesh.rows(), 4);
+    let solution = solver.solve(&b).unwrap();
+    assert!(solves(&doubled, &b, &solution.x, 1e-8), "{:?}", solution.report);
+    assert!(chosen_order(&solution.report).starts_with(rcm));
+    // Not where the order is a good one, where the caller wants another, or for what is not multigrid.
+    let chosen = |builder: &Builder, a: Csr<f64>| {
+        let solver = builder.clone().build_on(&Host, a).unwrap();
+        let decisions = &solver.trail().decisions;
+        decisions.iter().find(|decision| decision.subject == "order").unwrap().chosen.clone()
+    };
+    assert_eq!(chosen(&named, csr_copy(&mesh)), "no");
+    assert_eq!(chosen(&named.clone().reorder(Reorder::None), shuffled(&mesh)), "no");
+    assert_eq!(chosen(&Solver::builder().preconditioner("jacobi".parse().unwrap()), shuffled(&mesh)), "no");
+    assert_eq!(chosen(&Solver::builder(), shuffled(&mesh)), "no");
+    // Nor are nodes of several unknowns torn apart.
+    let beam = generate::elasticity3d(8, 8, 24, 0.3).unwrap();
+    assert!(chosen(&named, beam).starts_with("no"));
+}
+
+#[test]
+fn what_is_nearly_a_grid_is_ordered_as_before() {
+    let less = with_a_coupling_less(&shuffled(&generate::poisson3d(60, 60, 60).unwrap()));
     let solver = Solver::builder().build_on(&Host, less).unwrap();
     let order = solver.trail().decisions.iter().find(|decision| decision.subject == "order").unwrap();
     assert!(!order.chosen.contains("grid"), "{order:?}");
