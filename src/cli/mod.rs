@@ -19,6 +19,7 @@ mod generate;
 mod info;
 mod interrupt;
 mod load;
+mod memory;
 mod pages;
 mod progress;
 mod reorder;
@@ -105,6 +106,7 @@ fn parse() -> Result<CommandLine, Refused> {
 
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
+    memory::keep_what_is_freed();
     let line = match parse() {
         Ok(line) => line,
         // Of several processes that MPI has started with the same words, the first tells the user.
