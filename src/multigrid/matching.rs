@@ -26,12 +26,14 @@ pub(super) struct Matched<B: Backend> {
     pub(super) sizes: B::Vec<u32>,
 }
 
-/// The blocks of each of some matrices, the diagonals of which have these reciprocal square roots. Matrices are matched
-/// together, as blocks of one: a device takes longer to begin its many small steps than for what they do on the levels
-/// of a hierarchy that have few rows.
+/// A matrix, and the reciprocal square roots of its diagonal.
+pub(super) type Scaled<'a, T, B> = (&'a Csr<T, B>, &'a <B as Backend>::Slice<f64>);
+
+/// The blocks of each of some matrices. These are matched together, as blocks of one: a device takes longer to begin its
+/// many small steps than for what they do on the levels of a hierarchy that have few rows.
 pub(super) fn matched<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
-    matrices: &[(&Csr<T, B>, &B::Slice<f64>)],
+    matrices: &[Scaled<'_, T, B>],
 ) -> Result<Vec<Matched<B>>> {
     let (mut graph, rows) = side_by_side(backend, matrices)?;
     let n = graph.rows();
@@ -71,7 +73,7 @@ pub(super) fn matched<T: Scalar, B: CoarseningSteps + Conversions>(
 /// |a_ij| / sqrt(a_ii a_jj) of matrices as the diagonal blocks of one, and where the rows of each start.
 fn side_by_side<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
-    matrices: &[(&Csr<T, B>, &B::Slice<f64>)],
+    matrices: &[Scaled<'_, T, B>],
 ) -> Result<(Csr<f32, B>, Vec<usize>)> {
     let (mut starts, mut entries) = (vec![0], 0);
     for (a, _) in matrices {

@@ -4,7 +4,7 @@ use super::Able;
 use crate::random::Random;
 use num_complex::Complex;
 use num_traits::{Float, Zero};
-use residua::backend::{Gemv, MOST_OF_BLOCK, Op, ScatteredBlocks};
+use residua::backend::{Backend, Gemv, MOST_OF_BLOCK, Op, ScatteredBlocks};
 use residua::scalar::{Real, Widen};
 use residua::{Csr, Scalar};
 
@@ -161,10 +161,14 @@ fn check_inverse<T: Scalar>(
     }
 }
 
+/// Units and values of inverses.
+type Inverses<'a, T, B> =
+    (&'a <B as Backend>::Slice<<T as Scalar>::Real>, &'a <B as Backend>::Slice<<T as Scalar>::Narrow>);
+
 fn products<T: Scalar, B: Able>(
     backend: &B,
     there: &ScatteredBlocks<B>,
-    (units, values): (&B::Slice<T::Real>, &B::Slice<T::Narrow>),
+    (units, values): Inverses<'_, T, B>,
     (blocks, inverses): (&[Vec<u32>], &[Vec<Vec<T>>]),
     random: &mut Random,
 ) {
