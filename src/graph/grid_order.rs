@@ -36,6 +36,10 @@ const WINDOW: usize = 64;
 /// Neighbours of a point at most: two along each of three axes.
 const MOST: usize = 6;
 
+/// Distances from the diagonal to either side of a grid in its own order at most: 13 where a point is coupled to all 26
+/// around, 62 where to 124.
+const FEW_DISTANCES: usize = 64;
+
 /// An order in which the unknowns are the points of a grid, row by row and plane by plane.
 #[derive(Debug)]
 pub struct GridOrder<B: Backend = Host> {
@@ -80,10 +84,27 @@ pub fn grid_order<V: Scalar>(a: &Csr<V>) -> Result<Option<GridOrder>> {
 /// # Errors
 /// Without memory, or when the device fails.
 pub fn may_be_a_grid<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
-    let rows = a.rows();
-    if a.nonzeros() > (MOST + 1) * rows {
+    if a.nonzeros() > (MOST + 1) * a.rows() {
         return Ok(false);
     }
+    Ok(distances(backend, a, MOST)?.is_some_and(|distances| distances > MOST / 2))
+}
+
+/// Whether all entries of a few windows of rows are on so few diagonals as those of a grid in its own order.
+///
+/// # Errors
+/// Without memory, or when the device fails.
+pub fn has_few_diagonals<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
+    if a.nonzeros() > 2 * FEW_DISTANCES * a.rows() {
+        return Ok(false);
+    }
+    Ok(distances(backend, a, 2 * FEW_DISTANCES)?.is_some_and(|distances| distances <= FEW_DISTANCES))
+}
+
+/// At how many distances from the diagonal a few windows of rows have entries; none where a row has more than `most`
+/// beside the diagonal.
+fn distances<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, most: usize) -> Result<Option<usize>> {
+    let rows = a.rows();
     let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
     let windows: Vec<Range<usize>> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
     let mut distances = Vec::new();
@@ -92,14 +113,14 @@ pub fn may_be_a_grid<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
             let apart = window.row(i).0.iter().map(|&j| (first + i).abs_diff(j as usize));
             let before = distances.len();
             distances.extend(apart.filter(|&distance| distance > 0));
-            if distances.len() - before > MOST {
-                return Ok(false);
+            if distances.len() - before > most {
+                return Ok(None);
             }
         }
     }
     distances.sort_unstable();
     distances.dedup();
-    Ok(distances.len() > MOST / 2)
+    Ok(Some(distances.len()))
 }
 
 /// The points along each axis of the grid that a graph is, if it is one, from the number of neighbours of each vertex

@@ -147,6 +147,10 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
             let (permuted, order) = permuted(backend, a, order.into_permutation())?;
             return Ok((permuted, Some(order), decide(told, Some(*benefit))));
         }
+        if benefit.pays() && graph::has_few_diagonals(backend, &a)? {
+            // Formats by diagonals and levels of grids save more than another order would.
+            return Ok((a, None, Decision::new("order", "no", "its entries are on few diagonals")));
+        }
         if !benefit.pays()
             && benefit.with_products(PRODUCTS_OF_LEVELS).pays()
             && let Some(products) = of_levels(&a)?

@@ -1,6 +1,7 @@
 //! Grids whose unknowns come in any order are solved as grids, and meshes are brought into a good order for multigrid.
 
 use super::*;
+use residua::backend::GraphSteps;
 use residua::graph::bandwidth;
 use residua::solver::SolveReport;
 
@@ -127,4 +128,20 @@ fn a_grid_that_was_renumbered_well_is_found_too() {
 fn in_order_of_rcm(a: &Csr<f64>) -> Csr<f64> {
     let order = residua::graph::reverse_cuthill_mckee(a).unwrap();
     residua::graph::permute_symmetric(a, &order).unwrap()
+}
+
+/// For so many right-hand sides the lines of x that rows share would pay for an order. A grid in its own is solved as a
+/// grid, and stays in it.
+#[test]
+fn a_grid_in_its_own_order_stays_in_it() {
+    let a = generate::poisson3d(64, 60, 62).unwrap();
+    let builder = Solver::builder().right_hand_sides(100_000);
+    let benefit = residua::graph::predicted_benefit(&a, Host.ordering_price(), 100_000 * 100).unwrap();
+    assert!(benefit.pays(), "{benefit:?}");
+    let b = noise(a.rows(), 3);
+    let mut solver = builder.build_on(&Host, csr_copy(&a)).unwrap();
+    let solution = solver.solve(&b).unwrap();
+    assert!(solves(&a, &b, &solution.x, 1e-8), "{:?}", solution.report);
+    assert_eq!(chosen_order(&solution.report), "no", "{:?}", solution.report);
+    assert_eq!(solution.report.preconditioner.to_string(), "amg", "{:?}", solution.report);
 }
