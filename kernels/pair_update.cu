@@ -9,6 +9,7 @@
 // Sums: in an order that depends on the shape of the launch alone, the same bits in every run.
 //
 // Constants: SCALAR (vectors), STORED (the basis), THREADS, ITEMS, AT_ONCE, BLOCKS (a multiprocessor).
+#include "rounded.cuh"
 #include "several_sums.cuh"
 
 typedef SCALAR T;
@@ -17,14 +18,6 @@ typedef real_of<T>::type R;
 
 #define MOST 32
 
-template <typename To, typename From> DEVICE To rounded(From a) {
-    if constexpr (is_complex<From>::value) {
-        To b;
-        b.re = a.re;
-        b.im = a.im;
-        return b;
-    } else return To(a);
-}
 template <typename A> DEVICE A from_real(R a) {
     if constexpr (is_complex<A>::value) return {a, 0};
     else return a;

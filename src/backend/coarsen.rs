@@ -141,9 +141,9 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
     ) -> Result<()>;
 
     /// The inverses of A's blocks, each with the sums of the magnitudes of what is outside of it added to its diagonal
-    /// (in units in which A's diagonal is one; none where scales are zero), and with this part of A's diagonal. They are computed in the precision of A and rounded to half of it, those
-    /// of block k in units of `units[k]`, a power of two. Where A is `hermitian` they are exactly so: the lower triangle
-    /// decides.
+    /// (in units in which A's diagonal is one; none where scales are zero), and with this part of A's diagonal. They are
+    /// computed in the precision of A and rounded to half of it, those of block k in units of `units[k]`, a power of
+    /// two. Where A is `hermitian` they are exactly so: the lower triangle decides.
     fn group_inverses<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -23,6 +23,7 @@
 //! | `energy` | P of least energy |
 //! | `setup` | levels from the finest to the coarsest |
 //! | `again` | the same levels for new values |
+//! | `assemble` | from levels to the cycle, and new numbers into it |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
 //! | `matching` | blocks of strongly coupled unknowns, by matching |
 //! | `blocks` | their inverses |
@@ -39,13 +40,13 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
-use crate::parallel::beside;
 use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
 mod again;
 mod aggregate;
+mod assemble;
 mod blocks;
 mod cycle;
 mod dense;
@@ -63,27 +64,21 @@ mod stiff;
 mod strength;
 mod tentative;
 
-use again::{Kept, NewLevel};
-use blocks::{Blocks, Scales};
-use cycle::{Coarsest, Cycle, Level, Stored, Transfer};
+use again::Kept;
+use assemble::{cycle_of, narrow_cycle_of, of_new, take_over};
+use blocks::Scales;
+use cycle::{Cycle, Stored};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
 pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
-use setup::{Hierarchy, Matrices, Plan, longest_row};
-use smoother::{Scaling, Smoother};
+use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
 use tentative::{NearNull, Vectors};
-
-/// A coarsest matrix of more rows than this has no inverse stored.
-const MOST_DENSE: usize = 1200;
 
 /// With longer rows a cycle stays in full precision: sums of so many entries in half of it are as coarse as what keeps
 /// such a matrix from being singular. On a graph one of whose vertices has 42 000 neighbours, weights over six decades,
 /// conjugate gradients take 14 iterations so, and with single precision do not arrive in hundreds.
 const LONGEST_IN_HALF: u32 = 10_000;
-
-/// Steps of smoothing that stand for the solution of a coarsest system without an inverse.
-const COARSEST_STEPS: usize = 8;
 
 /// What multigrid asks of a backend: all of its levels are built and multiplied with where the matrix lies.
 pub trait MultigridBackend:
@@ -140,40 +135,6 @@ enum Plans<T: Scalar, B: MultigridBackend> {
     /// Where the cycle runs in half the precision, and each unknown is a node whose near-null vector is one: levels are
     /// rounded in the end anyway, and half the bytes are moved for them.
     Narrow(Vec<Plan<T::Narrow, B>>),
-}
-
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix. `scales`: those of the finest level,
-/// where they are known.
-fn cycle_of<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    levels: Matrices<T, B>,
-    coarsest: Csr<T, B>,
-    scales: Option<Scales<T, B>>,
-    options: &MultigridOptions,
-) -> Result<Cycle<T, B>> {
-    moved(backend, levels.into_iter(), coarsest, scales, options, Ok)
-}
-
-/// The same in half the precision.
-fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    levels: Matrices<T, B>,
-    coarsest: Csr<T, B>,
-    options: &MultigridOptions,
-) -> Result<Cycle<T::Narrow, B>> {
-    moved(backend, levels.into_iter(), coarsest, None, options, |a: Csr<T, B>| a.into_rounded(backend))
-}
-
-/// Levels for new values, as [`cycle_of`] takes them, and the coarsest matrix.
-fn of_new<T: Scalar, B: MultigridBackend>(
-    a: Csr<T, B>,
-    new: Vec<NewLevel<T, B>>,
-) -> (Matrices<T, B>, Csr<T, B>) {
-    let (mut matrix, mut levels) = (a, Vec::with_capacity(new.len()));
-    for NewLevel { prolongation, restriction, coarse } in new {
-        levels.push([std::mem::replace(&mut matrix, coarse), prolongation, restriction]);
-    }
-    (levels, matrix)
 }
 
 impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
@@ -352,183 +313,6 @@ fn check_finite<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> R
     let finite = num_traits::Float::is_finite(backend.value(&sum)?)
         || backend.download(a.parts().values)?.into_iter().all(Scalar::is_finite);
     if finite { Ok(()) } else { Err(Error::InvalidMatrix("an entry is infinite or NaN".into())) }
-}
-
-/// The inverse of the coarsest matrix, where it is small enough for one.
-fn inverse_of<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    coarsest: &Csr<T, B>,
-    options: &MultigridOptions,
-) -> Result<Option<Csr<T, B>>> {
-    let Some(coarsest) = small_to_host(backend, coarsest)? else { return Ok(None) };
-    inverse_on_host(&coarsest, options)?.into_backend(backend).map(Some)
-}
-
-/// The coarsest matrix, where it is small enough for its inverse.
-fn small_to_host<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    coarsest: &Csr<T, B>,
-) -> Result<Option<Csr<T>>> {
-    (coarsest.rows() <= MOST_DENSE).then(|| coarsest.to_host(backend)).transpose()
-}
-
-fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> Result<Csr<T>> {
-    let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
-    inverse(coarsest)
-}
-
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix; `rounded` brings matrices to its
-/// precision. `scales`: those of the finest level, where they are known. The coarsest matrix is inverted by another
-/// thread of the host meanwhile.
-fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
-    backend: &B,
-    levels: impl Iterator<Item = [Csr<T, B>; 3]>,
-    coarsest: Csr<T, B>,
-    scales: Option<Scales<S, B>>,
-    options: &MultigridOptions,
-    rounded: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
-) -> Result<Cycle<S, B>> {
-    let small = small_to_host(backend, &coarsest)?;
-    let large = if small.is_some() { None } else { Some(rounded(coarsest)?) };
-    let (mut matrices, mut transfers) = (Vec::new(), Vec::new());
-    for [a, prolongation, restriction] in levels {
-        matrices.push(rounded(a)?);
-        let (prolongation, restriction) =
-            (prolongation.into_rounded(backend)?, restriction.into_rounded(backend)?);
-        transfers.push(Transfer::Matrices { prolongation, restriction });
-    }
-    let smoothed = || {
-        let levels = matrices.iter().map(|a| (a, None));
-        smoothers(backend, levels.chain(large.as_ref().map(|a| (a, Some(COARSEST_STEPS)))), scales, options)
-    };
-    let inverted = || small.map(|coarsest| inverse_on_host(&coarsest, options)).transpose();
-    let (inverse, smoothers) = beside(inverted, smoothed);
-    let mut smoothers = smoothers?;
-    let coarsest = match (inverse?, large) {
-        (Some(inverse), _) => Some(Coarsest::Inverse(rounded(inverse.into_backend(backend)?)?)),
-        (None, Some(a)) => smoothers.pop().map(|smoother| Coarsest::Smoothed(Stored::Rows(a), smoother)),
-        (None, None) => None,
-    };
-    let parts = matrices.into_iter().zip(smoothers).zip(transfers);
-    let level = |((a, smoother), transfer)| Level { a: Stored::Rows(a), smoother, transfer, twice: false };
-    Ok(Cycle {
-        levels: parts.map(level).collect(),
-        coarsest: coarsest.expect("a coarsest matrix is inverted or smoothed"),
-        chebyshev: options.real_eigenvalues,
-    })
-}
-
-/// New numbers in the matrices of a cycle, whose patterns are those of the levels that were kept.
-fn renew<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
-    backend: &B,
-    cycle: &mut Cycle<S, B>,
-    (a, new): (&Csr<T, B>, &[NewLevel<T, B>]),
-    inverse: Option<Csr<T, B>>,
-    write: impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
-    narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
-) -> Result<()> {
-    let mut matrix = a;
-    for (level, from) in cycle.levels.iter_mut().zip(new) {
-        if let Stored::Rows(a) = &mut level.a {
-            write(matrix.parts().values, a.values_mut())?;
-        }
-        if let Transfer::Matrices { prolongation, restriction } = &mut level.transfer {
-            let one = num_traits::One::one();
-            backend.narrow::<T>(one, from.prolongation.parts().values, prolongation.values_mut())?;
-            backend.narrow::<T>(one, from.restriction.parts().values, restriction.values_mut())?;
-        }
-        matrix = &from.coarse;
-    }
-    if let Some(inverse) = inverse {
-        cycle.coarsest = Coarsest::Inverse(narrowed(inverse)?);
-    } else if let Coarsest::Smoothed(Stored::Rows(a), _) = &mut cycle.coarsest {
-        write(matrix.parts().values, a.values_mut())?;
-    }
-    let levels = cycle.levels.iter_mut().map(|level| (&level.a, &mut level.smoother));
-    let coarsest = match &mut cycle.coarsest {
-        Coarsest::Smoothed(a, smoother) => Some((&*a, smoother)),
-        _ => None,
-    };
-    let in_rows = levels.chain(coarsest).filter_map(|(a, smoother)| match a {
-        Stored::Rows(a) => Some((a, smoother)),
-        _ => None,
-    });
-    Smoother::renew(backend, in_rows)
-}
-
-/// What new values change: the cycle, what is kept for them, and what is told of the levels.
-type Changed<'a, T, S, B> =
-    (&'a mut Cycle<S, B>, &'a [Plan<T, B>], &'a mut Option<Kept<B>>, &'a mut Vec<LevelFacts>);
-
-/// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
-fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
-    backend: &B,
-    a: &Csr<T, B>,
-    (cycle, plans, kept, facts): Changed<'_, T, S, B>,
-    options: &MultigridOptions,
-    made: impl FnOnce(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>>,
-    (write, narrowed): (
-        impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
-        impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
-    ),
-) -> Result<()> {
-    let Some(kept) = kept else {
-        let (known, new) = Kept::new(backend, a, plans)?;
-        let levels = facts[..1].iter().copied().chain(again::facts(&new)).collect();
-        *cycle = made(new)?;
-        (*facts, *kept) = (levels, Some(known));
-        return Ok(());
-    };
-    let new = kept.again(backend, a, plans, cycle)?;
-    let inverse = inverse_of(backend, new.last().map_or(a, |level| &level.coarse), options)?;
-    renew(backend, cycle, (a, &new), inverse, write, narrowed)
-}
-
-/// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds
-/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides.
-fn smoothers<'a, T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    levels: impl Iterator<Item = (&'a Csr<T, B>, Option<usize>)>,
-    mut known: Option<Scales<T, B>>,
-    options: &MultigridOptions,
-) -> Result<Vec<Smoother<T, B>>> {
-    let scaled = levels.map(|(a, steps)| {
-        let scales = known.take().map_or_else(|| Scales::new(backend, a), Ok)?;
-        Ok((a, steps, scales))
-    });
-    let all = scaled.collect::<Result<Vec<_>>>()?;
-    let in_blocks = match options.smoothing {
-        Smoothing::Auto => all.first().map_or(Ok(false), |(.., scales)| scales.blocks_pay(backend))?,
-        Smoothing::Diagonal => false,
-        Smoothing::Blocks => true,
-    };
-    let smoother = |scaling, steps: Option<usize>, largest| {
-        let steps = steps.unwrap_or_else(|| options.smoothing_steps(in_blocks));
-        if options.real_eigenvalues {
-            Smoother::new(scaling, steps, largest)
-        } else {
-            Smoother::plain(scaling, steps)
-        }
-    };
-    if !in_blocks {
-        let by_sums = |(_, steps, scales): (_, _, Scales<T, B>)| {
-            smoother(Scaling::Diagonal(scales.of_sums), steps, 1.0)
-        };
-        return Ok(all.into_iter().map(by_sums).collect());
-    }
-    let scaled: Vec<_> = all.iter().map(|(a, _, scales)| (*a, scales)).collect();
-    let mut of_all = Scales::blocks(backend, &scaled, options.real_eigenvalues)?;
-    let largest = if options.real_eigenvalues {
-        let mut both: Vec<_> = all.iter().map(|(a, ..)| *a).zip(&mut of_all).collect();
-        Blocks::renew(backend, &mut both)?
-    } else {
-        let each = all.iter().zip(&mut of_all);
-        each.map(|((a, ..), blocks)| blocks.renew_bounded(backend, a).map(|()| 1.0)).collect::<Result<_>>()?
-    };
-    let in_blocks = all.iter().zip(of_all).zip(largest);
-    let made = in_blocks
-        .map(|(((_, steps, _), blocks), largest)| smoother(Scaling::Blocks(blocks), *steps, largest));
-    Ok(made.collect())
 }
 
 impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {

@@ -12,179 +12,7 @@ use crate::error::{Error, Result};
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-mod kernel {
-    use super::*;
-    kernels! {
-        "spgemm.cu", types(I: Offset as OFFSET, J: Offset as TARGET);
-        fn product_classes(
-            rows: u64,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            a: u32,
-            b: u32,
-            classes: &mut Slice<u32>,
-            counts: &mut Slice<u32>,
-        );
-        fn length_classes(
-            rows: u64,
-            offsets: &Slice<J>,
-            sorted: u32,
-            a: u32,
-            b: u32,
-            c: u32,
-            d: u32,
-            e: u32,
-            classes: &mut Slice<u32>,
-            counts: &mut Slice<u32>,
-        );
-        fn differing(count: u64, list: &Slice<u32>, other: &Slice<u32>, all: &mut Slice<u32>);
-        fn block_lengths(
-            count: u64,
-            listed: u32,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            lengths: &mut Slice<u32>,
-        );
-    }
-    kernels! {
-        "spgemm_sorted_lengths.cu", types(I: Offset as OFFSET);
-        fn sorted_lengths(
-            count: u64,
-            listed: u32,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            deals: u32,
-            next: u32,
-            classes: &mut Slice<u32>,
-            counts: &mut Slice<u32>,
-            lengths: &mut Slice<u32>,
-        );
-    }
-    kernels! {
-        "spgemm_sorted.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
-        fn sorted_rows(
-            count: u64,
-            listed: u32,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            a_values: &Slice<T>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            b_values: &Slice<T>,
-            offsets: &Slice<J>,
-            with_columns: u32,
-            deals: u32,
-            next: u32,
-            classes: &mut Slice<u32>,
-            counts: &mut Slice<u32>,
-            columns: &mut Slice<u32>,
-            values: &mut Slice<T>,
-        );
-    }
-    kernels! {
-        "spgemm_lengths.cu", types(I: Offset as OFFSET);
-        fn product_lengths(
-            count: u64,
-            listed: u32,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            lengths: &mut Slice<u32>,
-        );
-    }
-    kernels! {
-        "spgemm_rows.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
-        fn product_rows(
-            count: u64,
-            listed: u32,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            a_values: &Slice<T>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            b_values: &Slice<T>,
-            offsets: &Slice<J>,
-            known: u32,
-            pattern: &Slice<u32>,
-            columns: &mut Slice<u32>,
-            values: &mut Slice<T>,
-        );
-    }
-    kernels! {
-        "spgemm_long.cu", types(I: Offset as OFFSET, J: Offset as TARGET);
-        fn long_lengths(
-            count: u64,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            lengths: &mut Slice<u32>,
-        );
-        fn long_columns(
-            count: u64,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            offsets: &Slice<J>,
-            columns: &mut Slice<u32>,
-        );
-    }
-    kernels! {
-        "spgemm_values.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
-        fn long_values(
-            count: u64,
-            rows: &Slice<u32>,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            a_values: &Slice<T>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            b_values: &Slice<T>,
-            offsets: &Slice<J>,
-            columns: &Slice<u32>,
-            values: &mut Slice<T>,
-        );
-    }
-    kernels! {
-        "spadd.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
-        fn sum_lengths(
-            rows: u64,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            lengths: &mut Slice<u32>,
-        );
-        fn sum_rows(
-            rows: u64,
-            alpha: T,
-            a_offsets: &Slice<I>,
-            a_columns: &Slice<u32>,
-            a_values: &Slice<T>,
-            beta: T,
-            b_offsets: &Slice<I>,
-            b_columns: &Slice<u32>,
-            b_values: &Slice<T>,
-            offsets: &Slice<J>,
-            columns: &mut Slice<u32>,
-            values: &mut Slice<T>,
-        );
-    }
-}
+mod kernel;
 
 /// Classes of rows by their products: none, those of `tuning::SORTED_CLASSES`, more, and so many that they are long.
 const MANY_PRODUCTS: usize = 3;
@@ -207,7 +35,7 @@ struct Dealt {
     order: Option<DeviceVec<u32>>,
     /// Where each class lies in the order.
     places: [Range<usize>; CLASSES],
-    /// The class that is told of all rows, in their own order, and lets others go by.
+    /// The class whose kernel is launched for all rows, in their own order, and leaves out those of other classes.
     of_all: Option<usize>,
     /// The class of each row, unless all are in one by what their longest rows tell.
     classes: Option<DeviceVec<u32>>,
@@ -282,8 +110,8 @@ impl Dealt {
     }
 
     /// From the class of each row. Classes from `first` to before `long` join the next one where they have few rows;
-    /// where the first is 2, class 1 is told of all rows. Rows of class 0 take no part. Where they are `empty` they have
-    /// no products, so that a launch for all rows may take them along. The host waits for the counts of the classes.
+    /// where the first is 2, class 1 is launched for all rows. Rows of class 0 are in no list. Where they are `empty`,
+    /// they have no products, and a launch for all rows may include them. The host waits for the counts of the classes.
     fn new(cuda: Cuda, classes: Classes, (first, long): (usize, usize), empty: bool) -> Result<Self> {
         let Classes { of_rows, counts } = classes;
         let counts = cuda.download(&counts)?;
@@ -312,11 +140,6 @@ impl Dealt {
         }
         this.classes = Some(of_rows);
         Ok(this)
-    }
-
-    /// Behind a look at all rows that let those by which do not belong to the first class.
-    fn behind_first(cuda: Cuda, classes: Classes) -> Result<Self> {
-        Self::new(cuda, classes, (2, LONG_PRODUCTS), false)
     }
 
     /// By the number of products of each row.
@@ -420,8 +243,9 @@ macro_rules! with_alike {
     };
 }
 
-/// Calls `sort` for the rows of each class that is sorted, and returns how all are dealt, which may be known. Where
-/// others are to get a class meanwhile, their classes go with it.
+/// Calls `sort` for the rows of each class whose products are sorted, and returns how all rows are dealt, which `dealt`
+/// tells where it is known. Where `sort` gets classes, it is launched for all rows, and writes down the class of each row
+/// that it leaves out.
 fn sort_rows<V: Scalar, I: Offset>(
     cuda: Cuda,
     (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
@@ -439,7 +263,7 @@ fn sort_rows<V: Scalar, I: Offset>(
                 let mut classes = Classes::new(cuda, a.rows)?;
                 sort(1, Rows { count: a.rows, listed: None }, Some(&mut classes))?;
                 done = 1;
-                Dealt::behind_first(cuda, classes)?
+                Dealt::new(cuda, classes, (2, LONG_PRODUCTS), false)?
             }
             Products::Any => Dealt::of_products(cuda, (of_a, a), of_b, sorted)?,
         },
