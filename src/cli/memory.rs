@@ -12,11 +12,12 @@ pub(super) fn keep_what_is_freed() {
     unsafe extern "C" {
         fn mallopt(parameter: c_int, value: c_int) -> c_int;
     }
-    // SAFETY: these parameters take any value, and change when memory goes back to the system, not what is in it. What
-    // is refused stays as it is.
+    // SAFETY: these parameters take any value, and change when memory goes back to the system, not what is in it. Releases
+    // of glibc that refuse so large a first one raise it by themselves, unless the second is set.
     unsafe {
-        mallopt(M_TRIM_THRESHOLD, LARGEST);
-        mallopt(M_MMAP_THRESHOLD, LARGEST);
+        if mallopt(M_MMAP_THRESHOLD, LARGEST) == 1 {
+            mallopt(M_TRIM_THRESHOLD, LARGEST);
+        }
     }
 }
 
