@@ -12,8 +12,7 @@ const WINDOWS: usize = 16;
 const WINDOW: usize = 128;
 
 /// Iterations for each edge of the shortest path between the nodes that are farthest from each other, to 1e-8: 1.9 of a
-/// grid's side were seen in the plane, 2.0 to 2.5 in space (docs/multigrid.md), where the path is estimated as one
-/// side.
+/// grid's side were seen in the plane, 2.0 to 2.5 in space, where the path is estimated as one side.
 const AN_EDGE: f64 = 1.25;
 
 /// More of them for each decade between small and large diagonal entries: two decades of coefficients double them on

@@ -192,7 +192,8 @@ impl fmt::Display for IlutChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MultigridChoice {
-    /// `steps`: of smoothing, before and after; without, two for a Hermitian matrix, else three.
+    /// `steps`: of smoothing, before and after; without, two for a Hermitian matrix, or one in blocks where each
+    /// unknown is a node, else three.
     pub steps: Option<usize>,
     /// `unknowns`: of each node, which lie one behind the other; 0: found by rows that have the same columns.
     pub unknowns: usize,
