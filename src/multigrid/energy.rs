@@ -7,13 +7,13 @@
 //! Tuminaro, A general interpolation strategy for algebraic multigrid using energy minimization, SIAM Journal on
 //! Scientific Computing 33, 2011).
 
+use super::pattern::{AT_LEAST, Pattern, Places, SCALED, keep_largest, task_of};
 use super::strength::packed;
 use crate::backend::NO_GROUP;
-use crate::backend::host::by_column;
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::parallel::{of_stretches, prelude::*};
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
 /// Strong couplings between a node and the farthest one whose aggregate is in its row.
@@ -26,48 +26,6 @@ const LOWEST: f64 = 0.06;
 
 /// Entries that a row keeps: those of the largest magnitude.
 const MOST: usize = 8;
-
-/// The entries that a row keeps are scaled so that P takes the vector of the next level to this one's, unless that were
-/// by more than this factor.
-const SCALED: f64 = 10.0;
-
-/// Rows of a task at least, and tasks at most: each remembers columns by itself.
-const AT_LEAST: usize = 1 << 9;
-const TASKS: usize = 64;
-
-/// Rows of a task.
-fn task_of(rows: usize) -> usize {
-    rows.div_ceil(TASKS).max(AT_LEAST)
-}
-
-/// What a task remembers of columns: the place of those that the row of this number has.
-struct Places {
-    row: Vec<u32>,
-    place: Vec<u32>,
-}
-
-impl Places {
-    fn new(columns: usize) -> Self {
-        Self { row: vec![u32::MAX; columns], place: vec![0; columns] }
-    }
-
-    fn set(&mut self, row: usize, columns: &[u32]) {
-        for (place, &column) in (0..).zip(columns) {
-            (self.row[column as usize], self.place[column as usize]) = (row as u32, place);
-        }
-    }
-
-    #[inline(always)]
-    fn of(&self, row: usize, column: u32) -> Option<usize> {
-        (self.row[column as usize] == row as u32).then(|| self.place[column as usize] as usize)
-    }
-}
-
-/// Rows of columns, ascending: a matrix without its values.
-struct Pattern {
-    starts: Vec<usize>,
-    columns: Vec<u32>,
-}
 
 impl Pattern {
     /// Row i has the aggregates of all nodes that so many strong couplings lead to.
@@ -99,14 +57,6 @@ impl Pattern {
         let mut starts = vec![0];
         rows.iter().for_each(|row| starts.push(starts[starts.len() - 1] + row.len()));
         Self { starts, columns: rows.concat() }
-    }
-
-    fn rows(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    fn range(&self, row: usize) -> std::ops::Range<usize> {
-        self.starts[row]..self.starts[row + 1]
     }
 
     /// Sets the values of rows, several at a time: `set` gets the row, its columns and its values.
@@ -221,12 +171,7 @@ fn kept<T: Scalar>(
         let columns = pattern.columns[range.clone()].iter().copied();
         let mut entries: Vec<(u32, T)> = columns.zip(p[range].iter().copied()).collect();
         if entries.len() > MOST {
-            entries.sort_by(|a, b| {
-                let (a, b) = (a.1.abs2().to_f64(), b.1.abs2().to_f64());
-                b.total_cmp(&a)
-            });
-            entries.truncate(MOST);
-            by_column(&mut entries);
+            keep_largest(&mut entries, MOST);
             let taken = entries
                 .iter()
                 .fold(T::Real::zero(), |sum, &(column, value)| sum + value.re() * norms[column as usize]);

@@ -21,6 +21,8 @@
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
 //! | `tentative` | P before smoothing, from near-null vectors |
 //! | `energy` | P of least energy |
+//! | `classical`, `extended` | levels of some of the unknowns, and interpolation from them |
+//! | `pattern` | rows of columns, for what is computed on the host |
 //! | `setup` | levels from the finest to the coarsest |
 //! | `again` | the same levels for new values |
 //! | `assemble` | from levels to the cycle, and new numbers into it |
@@ -48,15 +50,18 @@ mod again;
 mod aggregate;
 mod assemble;
 mod blocks;
+mod classical;
 mod cycle;
 mod dense;
 mod energy;
+mod extended;
 mod grid;
 mod independent;
 mod matching;
 mod modes;
 mod on_grid;
 mod options;
+mod pattern;
 mod setup;
 mod smoother;
 mod spread;
@@ -70,7 +75,7 @@ use blocks::Scales;
 use cycle::{Cycle, Stored};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
-pub use options::{LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
+pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
 use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
 use tentative::{NearNull, Vectors};
@@ -93,8 +98,8 @@ impl<B> MultigridBackend for B where
 /// M = one cycle: for a Hermitian positive definite A, M is so too, and for others see
 /// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A, unless A is shared ([`Multigrid::share`]).
 ///
-/// Where A is on a grid of points whose couplings along all axes are about as strong, levels are grids, set up where A
-/// lies. Else aggregates are found and prolongations smoothed on the host. Cycles run on any backend, allocate nothing
+/// Where A is on a grid of points whose couplings along all axes are about as strong, levels are grids, else aggregates,
+/// set up where A lies. Prolongations of least energy and classical ones are worked out on the host. Cycles run on any backend, allocate nothing
 /// and wait for nothing. The same A gives the same bits, whatever the number of threads.
 ///
 /// ```
@@ -179,7 +184,15 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     ) -> Result<Self> {
         options.check()?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        let classical = options.coarsening == Coarsening::Classical;
+        let of_energy = options.prolongation == Prolongation::LeastEnergy;
+        if classical && (options.unknowns_a_node > 1 || near_null.is_some() || of_energy) {
+            let what = "classical coarsening for nodes of several unknowns, of given vectors, or with a prolongation of \
+                        least energy";
+            return Err(Error::Unsupported(what.into()));
+        }
         if options.boxes
+            && !classical
             && options.unknowns_a_node == 1
             && near_null.is_none()
             && let Some(this) = Self::on_grid(backend, a, options, None)?
@@ -201,7 +214,6 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             rounded = Some((a, scales));
         }
         let options = &if full { options.clone().narrow(false) } else { options.clone() };
-        let of_energy = options.prolongation == Prolongation::LeastEnergy;
         if of_energy && (options.unknowns_a_node > 1 || near_null.is_some() || !options.real_eigenvalues) {
             let what = "a prolongation of least energy for nodes of several unknowns, given vectors, or a matrix that \
                         is not Hermitian";
@@ -243,6 +255,9 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         options: &MultigridOptions,
         known: Option<&Diagonals>,
     ) -> Result<Option<Self>> {
+        if options.coarsening == Coarsening::Classical {
+            return Ok(None);
+        }
         let Some(found) = grid::suited(backend, a, options, known)? else { return Ok(None) };
         let made = if options.is_narrow::<T>() {
             let made = grid::narrow_hierarchy(backend, a, found, options)?;
@@ -364,7 +379,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
 
     /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept, and from the
     /// second time on which couplings count as strong and where all products have entries too, so that numbers alone
-    /// are computed. After a matrix that is refused, the preconditioner is as it was.
+    /// are computed. Levels of grids, of prolongations of least energy and classical ones are made anew. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values of multigrid on several parts".into()));
@@ -372,7 +387,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         let finest = self.facts.levels[0];
         Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        if self.facts.grid || self.options.prolongation == Prolongation::LeastEnergy {
+        if self.facts.grid || self.options.is_made_anew() {
             *self = Self::new(backend, a, &self.options)?;
             return Ok(());
         }

@@ -18,6 +18,20 @@ pub enum Smoothing {
     Blocks,
 }
 
+/// What the unknowns of the next level are, where levels are no grids.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Coarsening {
+    /// Aggregates of strongly coupled unknowns.
+    #[default]
+    Aggregation,
+    /// Some of the unknowns, from which the others interpolate, and no grids: for M-matrices, whose couplings have the
+    /// sign that is not the diagonal's. It takes fewer iterations than aggregates where couplings have a direction or
+    /// networks have no geometry, and more entries and time for the setup, which is worked out on the CPU. For
+    /// matrices whose nodes have one unknown, without given vectors.
+    Classical,
+}
+
 /// How prolongations are made from aggregates, where levels are no grids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -38,14 +52,19 @@ pub enum Prolongation {
 pub struct MultigridOptions {
     /// A coupling is strong from this part of the smaller of the largest couplings of both its ends on; from 0.4 times
     /// that part on where [`Smoothing::Auto`] would take blocks and may, each unknown is a node, and no near-null
-    /// vectors are given, and for [`Prolongation::LeastEnergy`].
+    /// vectors are given, and for [`Prolongation::LeastEnergy`]. For [`Coarsening::Classical`] row i depends strongly
+    /// on those columns whose -a_ij are this part or more of the row's largest.
     pub strength: f64,
     /// Unknowns of each node, which lie one behind the other: 3 for displacements in space.
     pub unknowns_a_node: usize,
     /// What residuals are scaled by in smoothing.
     pub smoothing: Smoothing,
-    /// How prolongations are made, where levels are no grids.
+    /// What the unknowns of the next level are, where levels are no grids.
+    pub coarsening: Coarsening,
+    /// How prolongations are made from aggregates.
     pub prolongation: Prolongation,
+    /// Unknowns of the next level that one interpolates from at most, where coarsening is classical.
+    pub weights: usize,
     /// Steps of smoothing before and after the correction; without, two where the eigenvalues of A are real, one where
     /// smoothing is in blocks too and each unknown is a node, else three: plain steps damp less, and upwind differences
     /// at a cell Peclet number of 100 on 64^3 points took 52 iterations with two and 37 with three.
@@ -54,8 +73,8 @@ pub struct MultigridOptions {
     /// flat elements are kept on all levels.
     pub coarsest_rows: usize,
     /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
-    /// that is not smoothed, and so does one whose products, counted before they are made, would be more than a hundred
-    /// times these entries.
+    /// that is not smoothed, or where coarsening is classical from one weight for each unknown, and so does one whose
+    /// products, counted before they are made, would be more than a hundred times these entries.
     pub most_entries: f64,
     /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
     /// and no near-null vectors are given.
@@ -75,7 +94,9 @@ impl Default for MultigridOptions {
             strength: 0.25,
             unknowns_a_node: 1,
             smoothing: Smoothing::Auto,
+            coarsening: Coarsening::Aggregation,
             prolongation: Prolongation::Smoothed,
+            weights: 4,
             steps: None,
             coarsest_rows: 400,
             most_entries: 3.0,
@@ -105,6 +126,20 @@ impl MultigridOptions {
     #[must_use]
     pub fn smoothing(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
+        self
+    }
+
+    /// Sets [`MultigridOptions::coarsening`].
+    #[must_use]
+    pub fn coarsening(mut self, coarsening: Coarsening) -> Self {
+        self.coarsening = coarsening;
+        self
+    }
+
+    /// Sets [`MultigridOptions::weights`].
+    #[must_use]
+    pub fn weights(mut self, most: usize) -> Self {
+        self.weights = most;
         self
     }
 
@@ -157,6 +192,11 @@ impl MultigridOptions {
         self
     }
 
+    /// Whether new values get levels of their own, for want of numbers on kept patterns.
+    pub(super) fn is_made_anew(&self) -> bool {
+        self.prolongation == Prolongation::LeastEnergy || self.coarsening == Coarsening::Classical
+    }
+
     /// Whether a cycle for matrices of `T` is in another type.
     pub(super) fn is_narrow<T: Scalar>(&self) -> bool {
         self.narrow && size_of::<T::Narrow>() < size_of::<T>()
@@ -178,6 +218,9 @@ impl MultigridOptions {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         if !(0.0..=1.0).contains(&self.strength) {
             return refused(format!("strength {} of couplings: from 0 to 1", self.strength));
+        }
+        if self.weights == 0 {
+            return refused("multigrid with no weights of an unknown".into());
         }
         if self.unknowns_a_node == 0 || self.steps == Some(0) || self.coarsest_rows == 0 {
             return refused("multigrid with no unknowns a node, steps or coarsest rows".into());

@@ -2,11 +2,13 @@
 
 use super::aggregate::Aggregates;
 use super::blocks::Scales;
+use super::classical::{Diagonal, coarse_unknowns, strong_dependences};
 use super::energy::of_least_energy;
+use super::extended::extended;
 use super::stiff::stiff_unknowns;
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{Groups, NearNull, Parts, tentative};
-use super::{LevelFacts, MultigridBackend, MultigridOptions, Prolongation, Smoothing};
+use super::{Coarsening, LevelFacts, MultigridBackend, MultigridOptions, Prolongation, Smoothing};
 use crate::backend::{CoarseningSteps, Conversions, Gemv, copied};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply};
@@ -92,6 +94,9 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         in_blocks: Option<bool>,
         options: &MultigridOptions,
     ) -> Result<Self> {
+        if options.coarsening == Coarsening::Classical {
+            return Self::classical(backend, a, options);
+        }
         let finest = a.nonzeros();
         let mut nodes = Nodes::of_size(a.rows(), options.unknowns_a_node);
         let given = near_null.is_some();
@@ -157,12 +162,12 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 _ => multiply(backend, &damping(backend, a, &nodes, strong, OMEGA)?, &p)?,
             };
             drop(graph);
-            let most = options.most_entries * finest as f64;
-            let few = coarse_nodes.0.is_some() || longest_row(backend, a)? <= SHORT || {
-                let products = products_of(backend, &smoothed, a, &smoothed)?;
-                products <= MOST_PRODUCTS * finest as f64
+            let built = if coarse_nodes.0.is_some() || takes_few(backend, a, &smoothed, finest)? {
+                Some(galerkin(backend, a, smoothed)?)
+            } else {
+                None
             };
-            let built = if few { Some(galerkin(backend, a, smoothed)?) } else { None };
+            let most = options.most_entries * finest as f64;
             let built = built.filter(|built| (entries + built.1.nonzeros()) as f64 <= most);
             let fits = built.is_some();
             let built = match built {
@@ -180,6 +185,36 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             this.push(built);
             this.plans.push(Plan { nodes, groups, smoothed: fits, strength, stiff });
             (nodes, near_null) = (coarse_nodes, coarse_null);
+        }
+        Ok(this)
+    }
+
+    /// Levels of some of the unknowns; nothing is kept for new values.
+    fn classical(backend: &B, a: Csr<T, B>, options: &MultigridOptions) -> Result<Self> {
+        let finest = a.nonzeros();
+        let mut entries = finest;
+        let mut this = Self { levels: Vec::new(), coarsest: a, plans: Vec::new() };
+        while this.coarsest.rows() > options.coarsest_rows && this.levels.len() < MOST_LEVELS {
+            let a = &this.coarsest;
+            let host = a.to_host(backend)?;
+            let diagonal = Diagonal::of(&host);
+            let dependences = strong_dependences(&host, &diagonal, options.strength);
+            let coarse = coarse_unknowns(&dependences);
+            let count = coarse.iter().filter(|&&coarse| coarse).count();
+            if count == 0 || count as f64 > STAGNATION * a.rows() as f64 {
+                break;
+            }
+            let from = |most| extended(&host, &dependences, &coarse, &diagonal, most).into_backend(backend);
+            let p = from(options.weights)?;
+            let built =
+                if takes_few(backend, a, &p, finest)? { Some(galerkin(backend, a, p)?) } else { None };
+            let most = options.most_entries * finest as f64;
+            let built = match built.filter(|built| (entries + built.1.nonzeros()) as f64 <= most) {
+                Some(built) => built,
+                None => galerkin(backend, a, from(1)?)?,
+            };
+            entries += built.1.nonzeros();
+            this.push(built);
         }
         Ok(this)
     }
@@ -233,6 +268,16 @@ pub(super) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T
     backend.row_lengths(a.parts().offsets, 0, u32::MAX as usize, &mut lengths)?;
     backend.reduce(Max, &lengths, &mut longest)?;
     backend.value(&longest)
+}
+
+/// Whether A P and R (A P) take no more products than [`MOST_PRODUCTS`] allows.
+fn takes_few<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    p: &Csr<T, B>,
+    finest: usize,
+) -> Result<bool> {
+    Ok(longest_row(backend, a)? <= SHORT || products_of(backend, p, a, p)? <= MOST_PRODUCTS * finest as f64)
 }
 
 /// At most so many products of numbers are A P and R (A P), of which `own` has the rows of P that belong to A's rows

@@ -6,7 +6,7 @@ use super::near_null::NearNull;
 use crate::backend::{Communicator, Diagonals, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::multigrid::{Multigrid, MultigridOptions};
+use crate::multigrid::{Coarsening, Multigrid, MultigridOptions};
 use crate::operator::LinearOperator;
 use crate::precondition::{BlockJacobi, Narrowed, Preconditioner};
 use crate::scalar::{Scalar, Widen};
@@ -41,6 +41,8 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     ) -> Result<Self> {
         let known = near_null.and_then(|near_null| near_null.unknowns_a_node(a.rows()));
         let unknowns = match (choice.unknowns, known) {
+            // Rows of like columns are not looked for where unknowns interpolate one by one.
+            (0, _) if choice.coarsening == Coarsening::Classical => 1,
             (0, Some(known)) => known,
             (0, None) => unknowns_a_node::<T, V, B>(backend, a)?,
             (named, _) => named,

@@ -2,7 +2,7 @@
 //! command spells it.
 
 use crate::error::{Error, Result};
-use crate::multigrid::{MultigridOptions, Prolongation, Smoothing};
+use crate::multigrid::{Coarsening, MultigridOptions, Prolongation, Smoothing};
 use std::fmt;
 use std::str::FromStr;
 
@@ -199,6 +199,10 @@ pub struct MultigridChoice {
     pub unknowns: usize,
     /// `smoothing`: `auto`, `diagonal` or `blocks`.
     pub smoothing: Smoothing,
+    /// `coarsening`: `aggregation` or `classical`.
+    pub coarsening: Coarsening,
+    /// `weights`: unknowns of the next level that one interpolates from at most, where coarsening is classical.
+    pub weights: usize,
     /// `prolongation`: `smoothed` or `least-energy`.
     pub prolongation: Prolongation,
     /// `precision`: `single` for half the precision, or `double` for that of the solve.
@@ -213,6 +217,8 @@ impl Default for MultigridChoice {
             steps: None,
             unknowns: 0,
             smoothing: Smoothing::Auto,
+            coarsening: Coarsening::Aggregation,
+            weights: MultigridOptions::default().weights,
             prolongation: Prolongation::Smoothed,
             narrow: true,
             boxes: true,
@@ -223,10 +229,11 @@ impl Default for MultigridChoice {
 impl MultigridChoice {
     /// As the hierarchy takes it.
     pub(super) fn options(self) -> MultigridOptions {
-        let Self { steps, unknowns, smoothing, prolongation, narrow, boxes } = self;
+        let Self { steps, unknowns, smoothing, coarsening, weights, prolongation, narrow, boxes } = self;
         let mut options = MultigridOptions::default().unknowns_a_node(unknowns.max(1));
         options.steps = steps;
-        options.smoothing(smoothing).prolongation(prolongation).narrow(narrow).boxes(boxes)
+        let options = options.coarsening(coarsening).weights(weights).prolongation(prolongation);
+        options.smoothing(smoothing).narrow(narrow).boxes(boxes)
     }
 }
 
@@ -248,6 +255,9 @@ impl FromStr for MultigridChoice {
                 ("smoothing", _, "auto") => choice.smoothing = Smoothing::Auto,
                 ("smoothing", _, "diagonal") => choice.smoothing = Smoothing::Diagonal,
                 ("smoothing", _, "blocks") => choice.smoothing = Smoothing::Blocks,
+                ("coarsening", _, "aggregation") => choice.coarsening = Coarsening::Aggregation,
+                ("coarsening", _, "classical") => choice.coarsening = Coarsening::Classical,
+                ("weights", Some(weights), _) => choice.weights = weights,
                 ("prolongation", _, "smoothed") => choice.prolongation = Prolongation::Smoothed,
                 ("prolongation", _, "least-energy") => choice.prolongation = Prolongation::LeastEnergy,
                 ("precision", _, "single") => choice.narrow = true,
@@ -257,7 +267,7 @@ impl FromStr for MultigridChoice {
                 _ => {
                     return refused(
                         "choose of steps=1..64, unknowns=auto|1..64, smoothing=auto|diagonal|blocks, \
-                         prolongation=smoothed|least-energy, precision=single|double, boxes=yes|no",
+                         coarsening=aggregation|classical, weights=1..64, prolongation=smoothed|least-energy, precision=single|double, boxes=yes|no",
                     );
                 }
             }
@@ -279,6 +289,12 @@ impl fmt::Display for MultigridChoice {
         if self.smoothing != default.smoothing {
             let blocks = self.smoothing == Smoothing::Blocks;
             all.push(format!("smoothing={}", if blocks { "blocks" } else { "diagonal" }));
+        }
+        if self.coarsening != default.coarsening {
+            all.push("coarsening=classical".into());
+        }
+        if self.weights != default.weights {
+            all.push(format!("weights={}", self.weights));
         }
         if self.prolongation != default.prolongation {
             all.push("prolongation=least-energy".into());
@@ -374,6 +390,7 @@ mod tests {
         let of_levels = [
             "amg:steps=1,unknowns=3,smoothing=blocks,precision=double,boxes=no",
             "amg:prolongation=least-energy,boxes=no",
+            "amg:coarsening=classical,weights=3",
         ];
         for name in names.into_iter().chain(of_levels) {
             assert_eq!(name.parse::<PreconditionerChoice>().unwrap().to_string(), name);

@@ -1,5 +1,8 @@
 //! Algebraic multigrid on any backend: iterations of conjugate gradients to a residual of 1e-8, with a random x.
 
+#[path = "classical.rs"]
+mod classical;
+pub use classical::{classical_coarsening, classical_convection, classical_edges};
 #[path = "hierarchy.rs"]
 mod hierarchy;
 pub use hierarchy::the_hierarchy_of_the_host;
@@ -37,6 +40,9 @@ macro_rules! each_case {
             rough_coefficients,
             flat_elements,
             what_has_no_prolongation_of_least_energy,
+            classical_coarsening,
+            classical_convection,
+            classical_edges,
             elasticity,
             real_matrices,
             half_the_precision,

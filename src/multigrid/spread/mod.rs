@@ -31,7 +31,7 @@ pub(crate) use self::slabs::{planes, seeming_grid, some_distances};
 use super::assemble::{COARSEST_STEPS, moved};
 use super::blocks::Scales;
 use super::cycle::{Coarsest, Cycle, Gathered, Level, LevelMatrix, Stored, Transfer};
-use super::options::{MultigridFacts, MultigridOptions, Prolongation, Smoothing};
+use super::options::{Coarsening, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
 use super::setup::Hierarchy;
 use super::smoother::{Scaling, Smoother};
 use super::tentative::NearNull;
@@ -89,6 +89,9 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         }
         if options.prolongation != Prolongation::Smoothed {
             return Err(Error::Unsupported("prolongations of least energy on several parts".into()));
+        }
+        if options.coarsening != Coarsening::Aggregation {
+            return Err(Error::Unsupported("classical coarsening on several parts".into()));
         }
         let build = Build { space, options };
         let made = |cycle, facts| {

@@ -1,0 +1,317 @@
+//! Interpolation of classical multigrid, on the host: extended+i (De Sterck, Falgout, Nolting and Yang, Distance-two
+//! interpolation for parallel algebraic multigrid, Numerical Linear Algebra with Applications 15, 2008).
+//!
+//! A fine unknown i interpolates from the coarse ones on which it depends strongly, and from those on which its strong
+//! fine neighbours do: C_i. What smoothing leaves of an error makes residuals nearly zero,
+//!
+//! ```text
+//! a_ii e_i + sum of a_ij e_j = 0
+//! ```
+//!
+//! and e is put in terms of e_i and C_i alone: e_j of a weak coupling outside of C_i is taken for e_i, and e_k of a strong
+//! fine neighbour k for the mean over C_i and i itself with the weights of row k,
+//!
+//! ```text
+//! w_ij = -(a_ij + sum over k of a_ik a'_kj / s_k) / d         s_k = sum over C_i and i of a'_kl
+//! d = a_ii + sum of weak a_in + sum over k of a_ik a'_ki / s_k
+//! ```
+//!
+//! where a'_kl is a_kl where its sign is not the diagonal's, else zero. Where rows sum to zero, so do those of I - P: a
+//! constant is interpolated exactly.
+
+use super::classical::Diagonal;
+use super::pattern::{Pattern, Places, SCALED, keep_largest, task_of};
+use super::strength::packed;
+use crate::matrix::Csr;
+use crate::parallel::{both, of_stretches};
+use crate::scalar::Scalar;
+use num_traits::{Float, Zero};
+
+/// A strong fine neighbour with more entries in its row is taken for i itself: it would be read for each of those that
+/// depend on it, and has so many neighbours that it hardly ever is a fine one.
+const LONGEST: usize = 1 << 10;
+
+/// Not the number of a coarse unknown.
+const FINE: u32 = u32::MAX;
+
+/// What rows of the prolongation are made of.
+struct Level<'a, T: Scalar> {
+    a: &'a Csr<T>,
+    dependences: &'a Pattern,
+    /// The number of each coarse unknown on the next level, [`FINE`] for others.
+    number: Vec<u32>,
+    diagonal: &'a Diagonal<T>,
+}
+
+impl<T: Scalar> Level<'_, T> {
+    /// Whether k is a fine unknown over whose neighbours there is a mean.
+    fn is_averaged(&self, k: u32) -> bool {
+        self.number[k as usize] == FINE && self.a.row(k as usize).0.len() <= LONGEST
+    }
+
+    /// C_i in the numbers of the next level, in the order in which they are met.
+    fn coarse_around(&self, i: usize, places: &mut Places, around: &mut Vec<u32>) {
+        around.clear();
+        for &j in self.dependences.row(i) {
+            if self.number[j as usize] != FINE {
+                places.add(i, self.number[j as usize], around);
+            } else if self.is_averaged(j) {
+                for &l in self.dependences.row(j as usize) {
+                    if self.number[l as usize] != FINE {
+                        places.add(i, self.number[l as usize], around);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The place of unknown l among C_i.
+    fn place(&self, i: usize, l: u32, places: &Places) -> Option<usize> {
+        let number = self.number[l as usize];
+        if number == FINE { None } else { places.of(i, number) }
+    }
+
+    /// The weights of a fine unknown, C_i being in `places`; zeros where d is zero.
+    fn weights(&self, i: usize, places: &Places, weights: &mut [T]) {
+        weights.fill(T::zero());
+        let mut d = self.diagonal.values[i];
+        let mut strong = self.dependences.row(i).iter().peekable();
+        let (columns, values) = self.a.row(i);
+        for (&j, &value) in both(columns, values).filter(|entry| *entry.0 as usize != i) {
+            let is_strong = strong.next_if_eq(&&j).is_some();
+            if let Some(place) = self.place(i, j, places) {
+                weights[place] += value;
+            } else if !(is_strong && self.is_averaged(j) && self.spread(i, j, value, places, &mut d, weights))
+            {
+                d += value;
+            }
+        }
+        let finite = weights.iter_mut().fold(true, |finite, weight| {
+            *weight = -*weight / d;
+            finite && weight.is_finite()
+        });
+        if !finite {
+            weights.fill(T::zero());
+        }
+    }
+
+    /// Puts the mean over C_i and i in the place of e_k; false where that has no weight.
+    fn spread(&self, i: usize, k: u32, a_ik: T, places: &Places, d: &mut T, weights: &mut [T]) -> bool {
+        let (columns, values) = self.a.row(k as usize);
+        let is_opposite = |value: T| self.diagonal.signed(k as usize, value) < T::Real::zero();
+        let opposite = || {
+            both(columns, values).filter(|entry| is_opposite(*entry.1)).filter_map(|(&l, &value)| {
+                if l as usize == i {
+                    return Some((None, value));
+                }
+                self.place(i, l, places).map(|place| (Some(place), value))
+            })
+        };
+        let sum = opposite().fold(T::zero(), |sum, (_, value)| sum + value);
+        if sum == T::zero() {
+            return false;
+        }
+        let scale = a_ik / sum;
+        opposite().for_each(|(place, value)| match place {
+            Some(place) => weights[place] += scale * value,
+            None => *d += scale * value,
+        });
+        true
+    }
+}
+
+/// The prolongation: rows of the identity for `coarse` unknowns, and for others the `most` weights of largest
+/// magnitude, scaled so that their sum stays. Rows are independent, so threads change no bit.
+pub(super) fn extended<T: Scalar>(
+    a: &Csr<T>,
+    dependences: &Pattern,
+    coarse: &[bool],
+    diagonal: &Diagonal<T>,
+    most: usize,
+) -> Csr<T> {
+    let n = a.rows();
+    let (mut count, mut number) = (0, vec![FINE; n]);
+    for (number, _) in number.iter_mut().zip(coarse).filter(|unknown| *unknown.1) {
+        *number = count;
+        count += 1;
+    }
+    let level = Level { a, dependences, number, diagonal };
+    let rows = of_stretches(&(0..n), task_of(n), |rows| {
+        let mut places = Places::new(count as usize);
+        let (mut ends, mut columns, mut values) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
+        let (mut around, mut weights, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        for i in rows {
+            row.clear();
+            if level.number[i] == FINE {
+                level.coarse_around(i, &mut places, &mut around);
+                weights.resize(around.len(), T::zero());
+                level.weights(i, &places, &mut weights);
+                let entries = around.iter().copied().zip(weights.iter().copied());
+                row.extend(entries.filter(|entry| entry.1 != T::zero()));
+                truncate(&mut row, most);
+            } else {
+                row.push((level.number[i], T::one()));
+            }
+            columns.extend(row.iter().map(|entry| entry.0));
+            values.extend(row.iter().map(|entry| entry.1));
+            ends.push(columns.len() as u64);
+        }
+        (ends, columns, values)
+    });
+    let entries = rows.iter().map(|(_, columns, _)| columns.len()).sum();
+    let mut offsets = Vec::with_capacity(n + 1);
+    offsets.push(0_u64);
+    let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+    for (ends, of_stretch, values_of_stretch) in rows {
+        let before = columns.len() as u64;
+        offsets.extend(ends.into_iter().map(|end| before + end));
+        columns.extend(of_stretch);
+        values.extend(values_of_stretch);
+    }
+    Csr::from_parts_unchecked(n, count as usize, packed(offsets), columns, values)
+}
+
+/// Leaves the `most` largest entries, in the order of columns, scaled so that the sum of the row stays.
+fn truncate<T: Scalar>(row: &mut Vec<(u32, T)>, most: usize) {
+    let sum = |row: &[(u32, T)]| row.iter().fold(T::zero(), |sum, entry| sum + entry.1);
+    let all = sum(row);
+    let truncated = row.len() > most;
+    keep_largest(row, most);
+    if truncated {
+        let scale = all / sum(row);
+        let factor = T::Real::from_f64(SCALED);
+        if scale.re() > factor.recip() && scale.abs() < factor {
+            row.iter_mut().for_each(|entry| entry.1 *= scale);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate;
+    use crate::multigrid::classical::tests::matrices;
+    use crate::multigrid::classical::{coarse_unknowns, strong_dependences};
+    use num_complex::Complex;
+    use std::collections::BTreeSet;
+
+    fn parts<T: Scalar>(a: &Csr<T>) -> (Pattern, Vec<bool>, Diagonal<T>) {
+        let diagonal = Diagonal::of(a);
+        let strong = strong_dependences(a, &diagonal, 0.25);
+        let coarse = coarse_unknowns(&strong);
+        (strong, coarse, diagonal)
+    }
+
+    /// Row i of the prolongation from the formula, with dense rows, in the numbers of this level.
+    fn row_of(dense: &[Vec<f64>], strong: &Pattern, coarse: &[bool], i: usize) -> Vec<(usize, f64)> {
+        let n = dense.len();
+        let depends = |i: usize, j: usize| strong.row(i).contains(&(j as u32));
+        let strong_coarse = |i: usize| (0..n).filter(move |&j| depends(i, j) && coarse[j]);
+        let strong_fine: Vec<usize> = (0..n).filter(|&k| depends(i, k) && !coarse[k]).collect();
+        let mut around: BTreeSet<usize> = strong_coarse(i).collect();
+        strong_fine.iter().for_each(|&k| around.extend(strong_coarse(k)));
+        let opposite = |k: usize, l: usize| if dense[k][l] * dense[k][k] < 0.0 { dense[k][l] } else { 0.0 };
+        let sum = |k: usize| around.iter().map(|&l| opposite(k, l)).sum::<f64>() + opposite(k, i);
+        let averaged: Vec<usize> = strong_fine.iter().copied().filter(|&k| sum(k) != 0.0).collect();
+        let others = (0..n).filter(|j| *j != i && !around.contains(j) && !averaged.contains(j));
+        let d = dense[i][i]
+            + others.map(|j| dense[i][j]).sum::<f64>()
+            + averaged.iter().map(|&k| dense[i][k] * opposite(k, i) / sum(k)).sum::<f64>();
+        let weight = |&j: &usize| {
+            let through = averaged.iter().map(|&k| dense[i][k] * opposite(k, j) / sum(k)).sum::<f64>();
+            (j, -(dense[i][j] + through) / d)
+        };
+        around.iter().map(weight).collect()
+    }
+
+    #[test]
+    fn rows_are_as_the_formula_says() {
+        let mut met = 0;
+        for a in matrices() {
+            let n = a.rows();
+            let mut dense = vec![vec![0.0; n]; n];
+            a.iter().for_each(|(i, j, value)| dense[i][j] = value);
+            let (strong, coarse, diagonal) = parts(&a);
+            let p = extended(&a, &strong, &coarse, &diagonal, usize::MAX);
+            let unknowns: Vec<usize> = (0..n).filter(|&i| coarse[i]).collect();
+            assert_eq!((p.rows(), p.columns()), (n, unknowns.len()));
+            for i in 0..n {
+                let (columns, values) = p.row(i);
+                assert!(columns.is_sorted());
+                if coarse[i] {
+                    assert_eq!((unknowns[columns[0] as usize], values), (i, &[1.0][..]));
+                    continue;
+                }
+                let expected = row_of(&dense, &strong, &coarse, i);
+                let size = expected.iter().map(|entry| entry.1.abs()).fold(0.0, f64::max);
+                if !size.is_finite() || size > 1e8 {
+                    continue;
+                }
+                for (j, weight) in expected {
+                    let at = columns.iter().position(|&column| unknowns[column as usize] == j);
+                    let found = at.map_or(0.0, |at| values[at]);
+                    assert!((found - weight).abs() <= 1e-9 * size, "row {i}, column {j}: {found} {weight}");
+                    met += usize::from(at.is_some());
+                }
+            }
+        }
+        assert!(met > 5000, "{met}");
+    }
+
+    #[test]
+    fn constants_are_interpolated_exactly_with_few_weights_too() {
+        // Rows of the inside sum to zero, others have more on the diagonal.
+        for a in [generate::poisson3d(9, 8, 10).unwrap(), generate::anisotropic2d(30, 20, 1e-2).unwrap()] {
+            let (strong, coarse, diagonal) = parts(&a);
+            for most in [1, 2, 4, usize::MAX] {
+                let p = extended(&a, &strong, &coarse, &diagonal, most);
+                for i in 0..a.rows() {
+                    let (sum, weights) = (a.row(i).1.iter().sum::<f64>(), p.row(i).1);
+                    assert!(!weights.is_empty() && weights.len() <= most);
+                    assert!(weights.iter().all(|&weight| weight > 0.0 && weight < 1.0 + 1e-12));
+                    let of_row = weights.iter().sum::<f64>();
+                    assert!(
+                        of_row < 1.0 + 1e-12 && (sum > 1e-9 || coarse[i] || of_row > 1.0 - 1e-9),
+                        "{i}: {of_row}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn signs_are_seen_from_the_diagonal() {
+        let a = generate::wathen(5, 6, 2).unwrap();
+        let (strong, coarse, diagonal) = parts(&a);
+        let p = extended(&a, &strong, &coarse, &diagonal, 4);
+        // The same where rows are multiplied by numbers of modulus one.
+        let turned = |i: usize, value: f64| Complex::from_polar(1.0, i as f64) * value;
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..a.rows() {
+            columns.extend_from_slice(a.row(i).0);
+            values.extend(a.row(i).1.iter().map(|&value| turned(i, value)));
+            offsets.push(columns.len());
+        }
+        let b = Csr::from_parts(a.rows(), a.rows(), offsets, columns, values).unwrap();
+        let (strong_there, coarse_there, diagonal) = parts(&b);
+        assert_eq!(strong.columns, strong_there.columns);
+        assert_eq!(coarse, coarse_there);
+        let there = extended(&b, &strong, &coarse, &diagonal, 4);
+        assert_eq!(p.nonzeros(), there.nonzeros());
+        for (here, there) in p.iter().zip(there.iter()) {
+            assert_eq!((here.0, here.1), (there.0, there.1));
+            assert!((there.2 - here.2).norm() < 1e-9 * here.2.abs().max(1.0), "{here:?} {there:?}");
+        }
+    }
+
+    #[test]
+    fn sums_stay_where_entries_go() {
+        let mut row = vec![(1, 0.125), (4, 0.5), (6, 0.25), (9, 0.125)];
+        truncate(&mut row, 2);
+        assert_eq!(row, [(4, 0.5 * (1.0 / 0.75)), (6, 0.25 * (1.0 / 0.75))]);
+        // What the rest stands for is another sign: weights stay.
+        let mut row = vec![(1, 0.5), (2, -0.45), (3, -0.4)];
+        truncate(&mut row, 1);
+        assert_eq!(row, [(1, 0.5)]);
+    }
+}

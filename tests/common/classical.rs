@@ -1,0 +1,114 @@
+//! Classical coarsening on any backend.
+
+use super::{Able, at_most, iterations, options, shuffled, solved};
+use crate::random::Random;
+use residua::generate;
+use residua::krylov::{Gmres, Outcome, SolveOptions};
+use residua::multigrid::{Coarsening, Multigrid, MultigridOptions, Prolongation};
+use residua::precondition::Preconditioner;
+use residua::{Csr, Error};
+use std::ops::ControlFlow;
+
+fn classical() -> MultigridOptions {
+    options().coarsening(Coarsening::Classical)
+}
+
+/// Iterations on M-matrices, the entries of all levels, and that levels are no grids.
+pub fn classical_coarsening<B: Able>(backend: &B) {
+    let m_matrices = [
+        (generate::poisson3d(30, 31, 32).unwrap(), 11, 2.6, "7 points"),
+        (shuffled(&generate::poisson2d(150, 140).unwrap()), 10, 2.4, "5 points in random order"),
+        (generate::anisotropic2d(150, 150, 1e-3).unwrap(), 10, 2.8, "anisotropic"),
+        (generate::jumping([30, 30, 30], 1e6, 6, 2).unwrap(), 14, 2.6, "jumps"),
+        (generate::jumping([30, 30, 30], 32.0, 1, 2).unwrap(), 12, 2.8, "rough"),
+    ];
+    for (a, most, entries, what) in m_matrices {
+        let on_backend = a.to_backend(backend).unwrap();
+        let m = Multigrid::new(backend, &on_backend, &classical()).unwrap();
+        let took = solved(backend, &on_backend, &m);
+        assert!(took <= most, "{what}: {took} iterations, at most {most} are expected");
+        assert!(m.facts().operator_complexity() < entries && !m.facts().grid, "{what}: {}", m.facts());
+        at_most(backend, most + 1, &a, &classical().narrow(true), what);
+    }
+    // More weights, no more iterations.
+    let a = generate::poisson2d(100, 100).unwrap();
+    let [few, many] = [2, 12].map(|weights| iterations(backend, &a, &classical().weights(weights)));
+    assert!(many < few, "{many} and {few} iterations");
+    // A level that would have too many entries comes from one weight for each unknown.
+    let few = classical().most_entries(1.2);
+    let m = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &few).unwrap();
+    let facts = m.facts();
+    assert!(facts.levels.windows(2).all(|pair| pair[1].entries < pair[0].entries), "{facts}");
+    assert!(facts.operator_complexity() < classical_complexity(backend, &a), "{facts}");
+    at_most(backend, 60, &a, &few, "few entries");
+}
+
+fn classical_complexity<B: Able>(backend: &B, a: &Csr<f64>) -> f64 {
+    let m = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &classical()).unwrap();
+    m.facts().operator_complexity()
+}
+
+/// Convection against and across the flow, by GMRES.
+pub fn classical_convection<B: Able>(backend: &B) {
+    for (diffusion, most) in [(1.0 / 24.0, 20), (1.0 / 480.0, 30)] {
+        let a = generate::convection_diffusion([24, 24, 24], diffusion).unwrap().to_backend(backend).unwrap();
+        let n = a.rows();
+        let m = Multigrid::new(backend, &a, &classical().real_eigenvalues(false)).unwrap();
+        let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
+        let mut b = backend.zeros::<f64>(n).unwrap();
+        a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();
+        let mut gmres = Gmres::new(backend, n, 30, SolveOptions::default().max_iterations(100)).unwrap();
+        let mut x = backend.zeros::<f64>(n).unwrap();
+        let report = gmres.solve(&a, &m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+        assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
+        assert!(report.iterations <= most, "{} iterations, at most {most} are expected", report.iterations);
+    }
+}
+
+/// New values are as a hierarchy of their own; what has none is refused, and small and strange matrices are taken.
+pub fn classical_edges<B: Able>(backend: &B) {
+    let a = generate::poisson2d(60, 70).unwrap();
+    let n = a.rows();
+    let of = |a: &Csr<f64>| Multigrid::new(backend, &a.to_backend(backend).unwrap(), &classical()).unwrap();
+    let applied = |m: &Multigrid<f64, B>| {
+        let r = backend.upload(Random(9).vector::<f64>(n)).unwrap();
+        let mut z = backend.zeros::<f64>(n).unwrap();
+        m.apply(backend, &r, &mut z).unwrap();
+        backend.download(&z).unwrap()
+    };
+    let mut random = Random(11);
+    let scales: Vec<f64> = (0..n).map(|_| 2.0 + random.signed()).collect();
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        columns.extend_from_slice(a.row(i).0);
+        let scaled = |(&j, &value): (&u32, &f64)| value * scales[i] * scales[j as usize];
+        values.extend(a.row(i).0.iter().zip(a.row(i).1).map(scaled));
+        offsets.push(columns.len());
+    }
+    let scaled = Csr::from_parts(n, n, offsets, columns, values).unwrap();
+    let mut m = of(&a);
+    m.update(backend, &scaled.to_backend(backend).unwrap()).unwrap();
+    assert_eq!(applied(&m), applied(&of(&scaled)));
+    assert_ne!(applied(&m), applied(&of(&a)));
+    let there = a.to_backend(backend).unwrap();
+    for refused in [classical().unknowns_a_node(2), classical().prolongation(Prolongation::LeastEnergy)] {
+        assert!(matches!(Multigrid::new(backend, &there, &refused), Err(Error::Unsupported(_))));
+    }
+    let given = Multigrid::with_near_null(backend, &there, 1, vec![1.0; n], &classical());
+    assert!(matches!(given, Err(Error::Unsupported(_))));
+    assert!(matches!(
+        Multigrid::new(backend, &there, &classical().weights(0)),
+        Err(Error::InvalidArgument(_))
+    ));
+    // Nobody to interpolate from: diagonal entries, couplings of the diagonal's sign, one row.
+    let few = classical().coarsest_rows(1);
+    for a in [
+        generate::diagonal(300).unwrap(),
+        generate::tridiagonal(500).unwrap().map(f64::abs),
+        generate::tridiagonal(1).unwrap(),
+    ] {
+        let m = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &few).unwrap();
+        assert_eq!(m.facts().levels.len(), 1, "{}", m.facts());
+    }
+    at_most(backend, 12, &generate::tridiagonal(2000).unwrap(), &few, "one dimension");
+}
