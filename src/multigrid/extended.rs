@@ -31,59 +31,56 @@ use num_traits::{Float, Zero};
 /// depend on it, and has so many neighbours that it hardly ever is a fine one.
 const LONGEST: usize = 1 << 10;
 
-/// Not the number of a coarse unknown.
-const FINE: u32 = u32::MAX;
-
 /// What rows of the prolongation are made of.
 struct Level<'a, T: Scalar> {
     a: &'a Csr<T>,
     dependences: &'a Pattern,
-    /// The number of each coarse unknown on the next level, [`FINE`] for others.
-    number: Vec<u32>,
+    coarse: &'a [bool],
     diagonal: &'a Diagonal<T>,
 }
 
 impl<T: Scalar> Level<'_, T> {
     /// Whether k is a fine unknown over whose neighbours there is a mean.
     fn is_averaged(&self, k: u32) -> bool {
-        self.number[k as usize] == FINE && self.a.row(k as usize).0.len() <= LONGEST
+        !self.coarse[k as usize] && self.a.row(k as usize).0.len() <= LONGEST
     }
 
-    /// C_i in the numbers of the next level, in the order in which they are met.
+    /// C_i in the order in which they are met.
     fn coarse_around(&self, i: usize, places: &mut Places, around: &mut Vec<u32>) {
         around.clear();
         for &j in self.dependences.row(i) {
-            if self.number[j as usize] != FINE {
-                places.add(i, self.number[j as usize], around);
+            if self.coarse[j as usize] {
+                places.add(i, j, around);
             } else if self.is_averaged(j) {
                 for &l in self.dependences.row(j as usize) {
-                    if self.number[l as usize] != FINE {
-                        places.add(i, self.number[l as usize], around);
+                    if self.coarse[l as usize] {
+                        places.add(i, l, around);
                     }
                 }
             }
         }
     }
 
-    /// The place of unknown l among C_i.
-    fn place(&self, i: usize, l: u32, places: &Places) -> Option<usize> {
-        let number = self.number[l as usize];
-        if number == FINE { None } else { places.of(i, number) }
-    }
-
-    /// The weights of a fine unknown, C_i being in `places`; zeros where d is zero.
-    fn weights(&self, i: usize, places: &Places, weights: &mut [T]) {
+    /// The weights of a fine unknown, C_i being in `places`; zeros where d is zero. `mean` is room for a mean.
+    fn weights(&self, i: usize, places: &Places, weights: &mut [T], mean: &mut Vec<(usize, T)>) {
         weights.fill(T::zero());
         let mut d = self.diagonal.values[i];
         let mut strong = self.dependences.row(i).iter().peekable();
         let (columns, values) = self.a.row(i);
         for (&j, &value) in both(columns, values).filter(|entry| *entry.0 as usize != i) {
             let is_strong = strong.next_if_eq(&&j).is_some();
-            if let Some(place) = self.place(i, j, places) {
+            if let Some(place) = places.of(i, j) {
                 weights[place] += value;
-            } else if !(is_strong && self.is_averaged(j) && self.spread(i, j, value, places, &mut d, weights))
-            {
-                d += value;
+                continue;
+            }
+            let sums = (is_strong && self.is_averaged(j)).then(|| self.mean(i, j, places, mean));
+            match sums {
+                Some((sum, of_i)) if sum != T::zero() => {
+                    let scale = value / sum;
+                    mean.iter().for_each(|&(place, of_column)| weights[place] += scale * of_column);
+                    d += scale * of_i;
+                }
+                _ => d += value,
             }
         }
         let finite = weights.iter_mut().fold(true, |finite, weight| {
@@ -95,28 +92,25 @@ impl<T: Scalar> Level<'_, T> {
         }
     }
 
-    /// Puts the mean over C_i and i in the place of e_k; false where that has no weight.
-    fn spread(&self, i: usize, k: u32, a_ik: T, places: &Places, d: &mut T, weights: &mut [T]) -> bool {
+    /// What e_k is a mean of: places in C_i with their a'_kl, and the sums s_k and a'_ki.
+    fn mean(&self, i: usize, k: u32, places: &Places, mean: &mut Vec<(usize, T)>) -> (T, T) {
+        mean.clear();
+        let (mut sum, mut of_i) = (T::zero(), T::zero());
         let (columns, values) = self.a.row(k as usize);
-        let is_opposite = |value: T| self.diagonal.signed(k as usize, value) < T::Real::zero();
-        let opposite = || {
-            both(columns, values).filter(|entry| is_opposite(*entry.1)).filter_map(|(&l, &value)| {
-                if l as usize == i {
-                    return Some((None, value));
-                }
-                self.place(i, l, places).map(|place| (Some(place), value))
-            })
-        };
-        let sum = opposite().fold(T::zero(), |sum, (_, value)| sum + value);
-        if sum == T::zero() {
-            return false;
+        for (&l, &value) in both(columns, values) {
+            let place = places.of(i, l);
+            if (place.is_none() && l as usize != i)
+                || self.diagonal.signed(k as usize, value) >= T::Real::zero()
+            {
+                continue;
+            }
+            sum += value;
+            match place {
+                Some(place) => mean.push((place, value)),
+                None => of_i = value,
+            }
         }
-        let scale = a_ik / sum;
-        opposite().for_each(|(place, value)| match place {
-            Some(place) => weights[place] += scale * value,
-            None => *d += scale * value,
-        });
-        true
+        (sum, of_i)
     }
 }
 
@@ -130,27 +124,27 @@ pub(super) fn extended<T: Scalar>(
     most: usize,
 ) -> Csr<T> {
     let n = a.rows();
-    let (mut count, mut number) = (0, vec![FINE; n]);
+    let (mut count, mut number) = (0, vec![0_u32; n]);
     for (number, _) in number.iter_mut().zip(coarse).filter(|unknown| *unknown.1) {
         *number = count;
         count += 1;
     }
-    let level = Level { a, dependences, number, diagonal };
+    let level = Level { a, dependences, coarse, diagonal };
     let rows = of_stretches(&(0..n), task_of(n), |rows| {
-        let mut places = Places::new(count as usize);
+        let mut places = Places::new(n);
         let (mut ends, mut columns, mut values) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
-        let (mut around, mut weights, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut around, mut weights, mut mean, mut row) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for i in rows {
             row.clear();
-            if level.number[i] == FINE {
+            if coarse[i] {
+                row.push((number[i], T::one()));
+            } else {
                 level.coarse_around(i, &mut places, &mut around);
                 weights.resize(around.len(), T::zero());
-                level.weights(i, &places, &mut weights);
-                let entries = around.iter().copied().zip(weights.iter().copied());
-                row.extend(entries.filter(|entry| entry.1 != T::zero()));
+                level.weights(i, &places, &mut weights, &mut mean);
+                let entries = both(&around, &weights).filter(|entry| *entry.1 != T::zero());
+                row.extend(entries.map(|(&l, &weight)| (number[l as usize], weight)));
                 truncate(&mut row, most);
-            } else {
-                row.push((level.number[i], T::one()));
             }
             columns.extend(row.iter().map(|entry| entry.0));
             values.extend(row.iter().map(|entry| entry.1));
@@ -265,13 +259,13 @@ mod tests {
             let (strong, coarse, diagonal) = parts(&a);
             for most in [1, 2, 4, usize::MAX] {
                 let p = extended(&a, &strong, &coarse, &diagonal, most);
-                for i in 0..a.rows() {
+                for (i, is_coarse) in coarse.iter().copied().enumerate() {
                     let (sum, weights) = (a.row(i).1.iter().sum::<f64>(), p.row(i).1);
                     assert!(!weights.is_empty() && weights.len() <= most);
                     assert!(weights.iter().all(|&weight| weight > 0.0 && weight < 1.0 + 1e-12));
                     let of_row = weights.iter().sum::<f64>();
                     assert!(
-                        of_row < 1.0 + 1e-12 && (sum > 1e-9 || coarse[i] || of_row > 1.0 - 1e-9),
+                        of_row < 1.0 + 1e-12 && (sum > 1e-9 || is_coarse || of_row > 1.0 - 1e-9),
                         "{i}: {of_row}"
                     );
                 }

@@ -191,6 +191,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                         least energy";
             return Err(Error::Unsupported(what.into()));
         }
+        let options = &options.with_smoothing_decided();
         if options.boxes
             && !classical
             && options.unknowns_a_node == 1

@@ -8,7 +8,8 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Smoothing {
-    /// Blocks where many unknowns have a neighbour with |a_ij| above half of sqrt(a_ii a_jj), else the diagonal.
+    /// Blocks where many unknowns have a neighbour with |a_ij| above half of sqrt(a_ii a_jj), else the diagonal, and so
+    /// where coarsening is classical.
     #[default]
     Auto,
     /// The reciprocals of the sums of magnitudes of rows.
@@ -73,7 +74,7 @@ pub struct MultigridOptions {
     /// flat elements are kept on all levels.
     pub coarsest_rows: usize,
     /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
-    /// that is not smoothed, or where coarsening is classical from one weight for each unknown, and so does one whose
+    /// that is not smoothed, or where coarsening is classical from fewer weights of each unknown, and so does one whose
     /// products, counted before they are made, would be more than a hundred times these entries.
     pub most_entries: f64,
     /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
@@ -190,6 +191,16 @@ impl MultigridOptions {
     pub fn boxes(mut self, boxes: bool) -> Self {
         self.boxes = boxes;
         self
+    }
+
+    /// The same with the diagonal for smoothing of classical levels, where that was to be decided: what blocks damp,
+    /// interpolation along strong couplings represents (docs/multigrid/decisions.md).
+    pub(super) fn with_smoothing_decided(&self) -> Self {
+        let mut options = self.clone();
+        if self.coarsening == Coarsening::Classical && self.smoothing == Smoothing::Auto {
+            options.smoothing = Smoothing::Diagonal;
+        }
+        options
     }
 
     /// Whether new values get levels of their own, for want of numbers on kept patterns.

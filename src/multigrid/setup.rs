@@ -41,6 +41,9 @@ const WEAKER_OF_LEAST_ENERGY: f64 = 0.4;
 /// neighbours, and what comes out there has too many entries (docs/multigrid.md).
 pub(super) const MOST_PRODUCTS: f64 = 100.0;
 
+/// Where a classical level has too many entries, unknowns interpolate from half as many, and from so many at most.
+const FEWER_WEIGHTS: usize = 4;
+
 /// Products of matrices whose rows are no longer are not counted before they are made.
 const SHORT: u32 = 128;
 
@@ -204,14 +207,17 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             if count == 0 || count as f64 > STAGNATION * a.rows() as f64 {
                 break;
             }
-            let from = |most| extended(&host, &dependences, &coarse, &diagonal, most).into_backend(backend);
-            let p = from(options.weights)?;
-            let built =
-                if takes_few(backend, a, &p, finest)? { Some(galerkin(backend, a, p)?) } else { None };
             let most = options.most_entries * finest as f64;
-            let built = match built.filter(|built| (entries + built.1.nonzeros()) as f64 <= most) {
-                Some(built) => built,
-                None => galerkin(backend, a, from(1)?)?,
+            let mut weights = options.weights;
+            let built = loop {
+                let p = extended(&host, &dependences, &coarse, &diagonal, weights).into_backend(backend)?;
+                if weights == 1 || takes_few(backend, a, &p, finest)? {
+                    let built = galerkin(backend, a, p)?;
+                    if weights == 1 || (entries + built.1.nonzeros()) as f64 <= most {
+                        break built;
+                    }
+                }
+                weights = (weights / 2).min(FEWER_WEIGHTS);
             };
             entries += built.1.nonzeros();
             this.push(built);

@@ -4,7 +4,7 @@ use super::{Able, at_most, iterations, options, shuffled, solved};
 use crate::random::Random;
 use residua::generate;
 use residua::krylov::{Gmres, Outcome, SolveOptions};
-use residua::multigrid::{Coarsening, Multigrid, MultigridOptions, Prolongation};
+use residua::multigrid::{Coarsening, Multigrid, MultigridOptions, Prolongation, Smoothing};
 use residua::precondition::Preconditioner;
 use residua::{Csr, Error};
 use std::ops::ControlFlow;
@@ -16,11 +16,11 @@ fn classical() -> MultigridOptions {
 /// Iterations on M-matrices, the entries of all levels, and that levels are no grids.
 pub fn classical_coarsening<B: Able>(backend: &B) {
     let m_matrices = [
-        (generate::poisson3d(30, 31, 32).unwrap(), 11, 2.6, "7 points"),
-        (shuffled(&generate::poisson2d(150, 140).unwrap()), 10, 2.4, "5 points in random order"),
+        (generate::poisson3d(30, 31, 32).unwrap(), 11, 2.8, "7 points"),
+        (shuffled(&generate::poisson2d(150, 140).unwrap()), 10, 2.6, "5 points in random order"),
         (generate::anisotropic2d(150, 150, 1e-3).unwrap(), 10, 2.8, "anisotropic"),
-        (generate::jumping([30, 30, 30], 1e6, 6, 2).unwrap(), 14, 2.6, "jumps"),
-        (generate::jumping([30, 30, 30], 32.0, 1, 2).unwrap(), 12, 2.8, "rough"),
+        (generate::jumping([30, 30, 30], 1e6, 6, 2).unwrap(), 14, 3.0, "jumps"),
+        (generate::jumping([30, 30, 30], 32.0, 1, 2).unwrap(), 12, 3.0, "rough"),
     ];
     for (a, most, entries, what) in m_matrices {
         let on_backend = a.to_backend(backend).unwrap();
@@ -34,7 +34,7 @@ pub fn classical_coarsening<B: Able>(backend: &B) {
     let a = generate::poisson2d(100, 100).unwrap();
     let [few, many] = [2, 12].map(|weights| iterations(backend, &a, &classical().weights(weights)));
     assert!(many < few, "{many} and {few} iterations");
-    // A level that would have too many entries comes from one weight for each unknown.
+    // A level that would have too many entries comes from fewer weights of each unknown.
     let few = classical().most_entries(1.2);
     let m = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &few).unwrap();
     let facts = m.facts();
@@ -90,6 +90,13 @@ pub fn classical_edges<B: Able>(backend: &B) {
     m.update(backend, &scaled.to_backend(backend).unwrap()).unwrap();
     assert_eq!(applied(&m), applied(&of(&scaled)));
     assert_ne!(applied(&m), applied(&of(&a)));
+    // Smoothing by the diagonal where it is to be decided, so that half the precision is enough.
+    let strong = generate::anisotropic2d(60, 70, 1e-3).unwrap().to_backend(backend).unwrap();
+    let by =
+        |smoothing| Multigrid::new(backend, &strong, &classical().narrow(true).smoothing(smoothing)).unwrap();
+    let decided = by(Smoothing::Auto);
+    assert_eq!(applied(&decided), applied(&by(Smoothing::Diagonal)));
+    assert!(decided.narrow_work_len() > 0);
     let there = a.to_backend(backend).unwrap();
     for refused in [classical().unknowns_a_node(2), classical().prolongation(Prolongation::LeastEnergy)] {
         assert!(matches!(Multigrid::new(backend, &there, &refused), Err(Error::Unsupported(_))));

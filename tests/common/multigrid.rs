@@ -2,6 +2,7 @@
 
 #[path = "classical.rs"]
 mod classical;
+#[allow(unused_imports)] // not every program of tests lists the cases
 pub use classical::{classical_coarsening, classical_convection, classical_edges};
 #[path = "hierarchy.rs"]
 mod hierarchy;
