@@ -8,8 +8,8 @@
 //! a_ii e_i + sum of a_ij e_j = 0
 //! ```
 //!
-//! and e is put in terms of e_i and C_i alone: e_j of a weak coupling outside of C_i is taken for e_i, and e_k of a strong
-//! fine neighbour k for the mean over C_i and i itself with the weights of row k,
+//! and e is put in terms of e_i and C_i alone: e_j of a weak coupling outside of C_i is taken for e_i, and e_k of a
+//! strong fine neighbour k for the mean over C_i and i itself with the weights of row k,
 //!
 //! ```text
 //! w_ij = -(a_ij + sum over k of a_ik a'_kj / s_k) / d         s_k = sum over C_i and i of a'_kl

@@ -98,9 +98,10 @@ impl<B> MultigridBackend for B where
 /// M = one cycle: for a Hermitian positive definite A, M is so too, and for others see
 /// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A, unless A is shared ([`Multigrid::share`]).
 ///
-/// Where A is on a grid of points whose couplings along all axes are about as strong, levels are grids, else aggregates,
-/// set up where A lies. Prolongations of least energy and classical ones are worked out on the host. Cycles run on any backend, allocate nothing
-/// and wait for nothing. The same A gives the same bits, whatever the number of threads.
+/// Where A is on a grid of points whose couplings along all axes are about as strong, levels are grids, else
+/// aggregates, set up where A lies; prolongations of least energy and classical ones are worked out on the host. Cycles
+/// run on any backend, allocate nothing and wait for nothing. The same A gives the same bits, whatever the number of
+/// threads.
 ///
 /// ```
 /// use residua::{Host, generate, krylov::{Cg, SolveOptions}, multigrid::Multigrid};
@@ -187,8 +188,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let classical = options.coarsening == Coarsening::Classical;
         let of_energy = options.prolongation == Prolongation::LeastEnergy;
         if classical && (options.unknowns_a_node > 1 || near_null.is_some() || of_energy) {
-            let what = "classical coarsening for nodes of several unknowns, of given vectors, or with a prolongation of \
-                        least energy";
+            let what = "classical coarsening for nodes of several unknowns, of given vectors, or with a \
+                        prolongation of least energy";
             return Err(Error::Unsupported(what.into()));
         }
         let options = &options.with_smoothing_decided();
@@ -378,9 +379,10 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         }
     }
 
-    /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept, and from the
-    /// second time on which couplings count as strong and where all products have entries too, so that numbers alone
-    /// are computed. Levels of grids, of prolongations of least energy and classical ones are made anew. After a matrix that is refused, the preconditioner is as it was.
+    /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept,
+    /// and from the second time on which couplings count as strong and where all products have entries too, so that
+    /// numbers alone are computed. Levels of grids, of prolongations of least energy and classical ones are made anew. After a
+    /// matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values of multigrid on several parts".into()));
