@@ -354,18 +354,6 @@ impl SparseProducts for Host {
                 let (from_a, from_b) = (left.range(row), right.range(row));
                 let (a_values, b_values) = (&a.values[from_a.clone()], &b.values[from_b.clone()]);
                 let (a_columns, b_columns) = (&left.indices[from_a], &right.indices[from_b]);
-                // What is added to an entry that is there, as to a diagonal, asks for no merging.
-                if let ([column], [value]) = (b_columns, b_values)
-                    && let Ok(of_b) = a_columns.binary_search(column)
-                {
-                    let row = place..place + a_columns.len();
-                    indices[row.clone()].copy_from_slice(a_columns);
-                    let values = &mut values[row.clone()];
-                    values.iter_mut().zip(a_values).for_each(|(sum, &value)| *sum = alpha * value);
-                    values[of_b] = alpha * a_values[of_b] + beta * *value;
-                    place = row.end;
-                    continue;
-                }
                 merged(a_columns, b_columns, |column, i, j| {
                     indices[place] = column;
                     values[place] = match (i, j) {
