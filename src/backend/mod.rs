@@ -96,8 +96,8 @@ pub use runs::{
 };
 pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
 pub use scalars::{ScalarLayout, ScalarProgram, Slot, Value, Writer};
-pub(crate) use sparse::offsets_of;
 pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
+pub(crate) use sparse::{offsets_of, offsets_up_to};
 pub use triangular::{Pivots, Side, TriangleParts, TriangularSteps};
 pub use vector::{Coefficient, Hessenberg, InnerProduct, LinearUpdate, VectorOps};
 

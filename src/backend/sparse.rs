@@ -1,8 +1,8 @@
 //! Sparse products and sums of matrices in compressed rows.
 
-use super::{Backend, CsrParts, Offsets, OffsetsRef, Primitives};
+use super::{Backend, CsrParts, NARROW_LIMIT, Offsets, OffsetsRef, Primitives};
 use crate::error::Result;
-use crate::scalar::{Element, Scalar};
+use crate::scalar::{Element, Offset, Scalar};
 
 /// Where the entries of a matrix in compressed rows are, without their values.
 #[derive(Debug)]
@@ -97,10 +97,23 @@ pub(crate) fn offsets_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) ->
     let mut wide = backend.buffer::<u64>(len)?;
     backend.exclusive_scan(lengths, &mut wide)?;
     let total = backend.value(B::part(&wide, len - 1..len))? as usize;
-    if total > super::NARROW_LIMIT {
-        return Ok((Offsets::Wide(wide), total));
+    drop(wide);
+    Ok((offsets_up_to(backend, lengths, total)?, total))
+}
+
+/// The same where their sum is known: as wide as it asks for, and the host waits for nothing.
+pub(crate) fn offsets_up_to<B: Primitives>(
+    backend: &B,
+    lengths: &B::Slice<u32>,
+    total: usize,
+) -> Result<Offsets<B>> {
+    fn scan<O: Offset, B: Primitives>(backend: &B, lengths: &B::Slice<u32>) -> Result<B::Vec<O>> {
+        let mut offsets = backend.buffer(B::len(lengths))?;
+        backend.exclusive_scan(lengths, &mut offsets)?;
+        Ok(offsets)
     }
-    let mut narrow = backend.buffer::<u32>(len)?;
-    backend.exclusive_scan(lengths, &mut narrow)?;
-    Ok((Offsets::Narrow(narrow), total))
+    Ok(match total {
+        0..=NARROW_LIMIT => Offsets::Narrow(scan(backend, lengths)?),
+        _ => Offsets::Wide(scan(backend, lengths)?),
+    })
 }

@@ -1,6 +1,6 @@
 //! Blocks of strongly coupled unknowns: pairs of strongest neighbours, then pairs of pairs.
 
-use crate::backend::{Backend, CoarseningSteps, Conversions, NARROW_LIMIT, NO_GROUP, Offsets, copied};
+use crate::backend::{Backend, CoarseningSteps, Conversions, NO_GROUP, Offsets, copied, offsets_up_to};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, multiply};
 use crate::scalar::Scalar;
@@ -96,15 +96,7 @@ fn side_by_side<T: Scalar, B: CoarseningSteps + Conversions>(
         backend.row_lengths(parts.offsets, 0, u32::MAX as usize, B::part_mut(&mut lengths, rows))?;
         place = here.end;
     }
-    let offsets = if entries <= NARROW_LIMIT {
-        let mut offsets = backend.buffer(n + 1)?;
-        backend.exclusive_scan(&lengths, &mut offsets)?;
-        Offsets::Narrow(offsets)
-    } else {
-        let mut offsets = backend.buffer(n + 1)?;
-        backend.exclusive_scan(&lengths, &mut offsets)?;
-        Offsets::Wide(offsets)
-    };
+    let offsets = offsets_up_to(backend, &lengths, entries)?;
     Ok((Csr::from_parts_unchecked(n, n, offsets, indices, weights), starts))
 }
 
