@@ -1,0 +1,109 @@
+//! Whether multigrid is taken by itself, on a grid or on a mesh.
+
+use super::{Planner, timed};
+use crate::backend::{Diagonals, NEIGHBOURS, PreconditionSteps};
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::multigrid;
+use crate::scalar::{Scalar, Widen};
+use crate::solver::SolverBackend;
+use crate::solver::budgets::{SMALL, device_setup};
+use crate::solver::hierarchy::{Levels, grids_pay, unknowns_a_node};
+use crate::solver::mesh::{Mesh, PRODUCTS_OF_LEVELS};
+use crate::solver::names::{Method, PreconditionerChoice as Name};
+use std::time::Instant;
+
+impl<B: SolverBackend> Planner<'_, B> {
+    /// The diagonals of a matrix on a grid for which multigrid is likely to be faster.
+    pub(super) fn suits_levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
+        &mut self,
+        a: &Csr<V, B>,
+    ) -> Result<Option<Diagonals>> {
+        let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
+        if !self.may_take_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
+            return Ok(None);
+        }
+        let found = timed(&mut self.notes.seconds.setup, || {
+            backend.diagonals((rows, rows), parts.offsets, parts.indices, NEIGHBOURS)
+        })?;
+        let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
+        let grid = multigrid::of_distances(rows, &found.distances);
+        let pays = grid.is_some_and(|(grid, _)| {
+            grids_pay::<T>(grid.sizes, a.nonzeros(), price, (on_device, self.hermitian))
+        });
+        Ok(pays.then_some(found))
+    }
+
+    /// Multigrid of a grid. Where it can't be set up, what is at hand must do.
+    pub(super) fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
+        &mut self,
+        a: &Csr<V, B>,
+        diagonals: &Diagonals,
+    ) -> Result<Option<Levels<T, B>>> {
+        let (backend, method) = (self.backend, self.first());
+        timed(&mut self.notes.seconds.setup, || {
+            Ok(Levels::of_grid(backend, a, (Default::default(), method), diagonals).unwrap_or(None))
+        })
+    }
+
+    /// Whether multigrid may be taken at once where conjugate gradients would take many iterations.
+    fn may_take_levels_of_a_mesh(&self, rows: usize) -> bool {
+        rows > SMALL && self.hermitian && self.first() == Method::Cg && self.may_take_levels(rows)
+    }
+
+    /// What is known of a mesh. On the host a path through it is looked for, since rows may be in any order.
+    fn mesh_of<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<Mesh> {
+        if let Some(mesh) = self.mesh {
+            return Ok(mesh);
+        }
+        let mut mesh = Mesh::of(self.backend, a)?;
+        if !<B as PreconditionSteps>::BYTES_TELL && !mesh.wants_levels::<V>(None) {
+            // On a device the order is a good one by now, or does not matter.
+            mesh = mesh.with_path(self.backend, a)?;
+        }
+        self.mesh = Some(mesh);
+        Ok(mesh)
+    }
+
+    /// What multigrid that was named is worth in products, where the order of rows matters to them: on the host, of
+    /// nodes that renumbering does not tear apart; 0 else.
+    pub(in crate::solver) fn products_of_named_levels<T: Scalar>(&self, a: &Csr<T, B>) -> Result<usize> {
+        let named = matches!(self.wishes.preconditioner, Name::Multigrid(choice) if choice.unknowns <= 1);
+        let suits = named && self.is_square() && !<B as PreconditionSteps>::BYTES_TELL;
+        let alone = suits && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
+        Ok(if alone { PRODUCTS_OF_LEVELS } else { 0 })
+    }
+
+    /// The same of multigrid that nobody named but that will be taken; none where it will not.
+    pub(in crate::solver) fn products_of_levels<T: Scalar>(
+        &mut self,
+        a: &Csr<T, B>,
+    ) -> Result<Option<usize>> {
+        let may = !<B as PreconditionSteps>::BYTES_TELL && self.may_take_levels_of_a_mesh(a.rows());
+        let will = may
+            && self.mesh_of(a)?.wants_levels::<T>(None)
+            && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
+        Ok(will.then_some(PRODUCTS_OF_LEVELS))
+    }
+
+    /// Multigrid, where conjugate gradients are likely to take so many iterations that its setup pays.
+    pub(super) fn levels_of_a_mesh<V: Scalar + Widen<T>, T: Scalar>(
+        &mut self,
+        a: &Csr<V, B>,
+    ) -> Result<Option<Levels<T, B>>> {
+        let (backend, rows) = (self.backend, a.rows());
+        if !self.may_take_levels_of_a_mesh(rows) {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
+        let levels = if self.mesh_of(a)?.wants_levels::<T>(setup) {
+            // As above.
+            Levels::new(backend, a, (Default::default(), Method::Cg), None).ok()
+        } else {
+            None
+        };
+        self.notes.seconds.setup += start.elapsed().as_secs_f64();
+        Ok(levels)
+    }
+}

@@ -1,0 +1,174 @@
+//! The format of a matrix, and its preconditioner.
+
+use super::{AUTO, GRIDS, MESH, POLYNOMIAL, Planner, timed};
+use crate::backend::PreconditionSteps;
+use crate::error::{Error, Result};
+use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
+use crate::report::bytes;
+use crate::scalar::{Scalar, Widen};
+use crate::solver::SolverBackend;
+use crate::solver::forecast::{polynomial_may_pay, polynomial_pays};
+use crate::solver::many;
+use crate::solver::names::{Method, PreconditionerChoice as Name, SINGLE_STEPS};
+use crate::solver::preconditioner::{Setup, single};
+use crate::solver::report::Decision;
+use std::time::Instant;
+
+impl<B: SolverBackend> Planner<'_, B> {
+    /// Stores a matrix in the format asked for, or in the one that pays for the products to be expected, and sets its
+    /// preconditioner up. `alone`: it is the only precision of the system.
+    pub(super) fn store<V, T>(&mut self, a: Csr<V, B>, alone: bool) -> Result<Kept<T, B, V>>
+    where
+        T: Scalar,
+        V: Scalar + Widen<T>,
+        V::Narrow: Widen<T::Narrow>,
+    {
+        let (backend, method, wish) = (self.backend, self.first(), self.wish());
+        let mut setup = timed(&mut self.notes.seconds.setup, || {
+            Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
+        })?;
+        let free = matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto));
+        let on_grid = if alone && free { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
+        let later = on_grid.is_some() && self.begins_with_factors(a.rows());
+        let levels = match (&setup, wish) {
+            _ if later => None,
+            (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
+                match on_grid.map_or(Ok(None), |found| self.levels_of_a_grid::<V, T>(&a, &found))? {
+                    None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
+                    levels => levels.map(|levels| (levels, GRIDS)),
+                }
+            }
+            _ => None,
+        };
+        let start = Instant::now();
+        let low = match wish {
+            Name::ChebyshevSingle(_) => Some(a.to_rounded(backend)?),
+            // Without memory for it, the choice is made.
+            Name::Auto if levels.is_none() && self.may_pay::<V, T>(&a) => a.to_rounded(backend).ok(),
+            _ => None,
+        };
+        let (operator, choice) = match self.wishes.format.as_str() {
+            AUTO => self.automatic::<V, T>(a)?,
+            name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
+        };
+        // A format that was chosen for one right-hand side gives way to what several at once are fast in.
+        let in_half = matches!(wish, Name::ChebyshevSingle(_));
+        let at_once = match choice {
+            Some(_) if alone && !in_half && method == Method::Cg => {
+                many::instead(&*operator, &setup, self.wishes.right_hand_sides)
+            }
+            _ => 1,
+        };
+        let (operator, choice) = match operator.format() {
+            format if at_once > 1 && format != Csr::<V>::NAME => {
+                let csr: Box<dyn SparseMatrix<T, B, V>> = Box::new(operator.to_csr(backend)?);
+                (csr, None)
+            }
+            _ => (operator, choice),
+        };
+        backend.synchronize()?;
+        self.notes.seconds.convert += start.elapsed().as_secs_f64();
+        self.note(format_decision(&*operator, choice.as_ref(), at_once, start.elapsed().as_secs_f64()));
+        let (mut name, mut rescue) = (self.named_or(Name::Jacobi), None);
+        let start = Instant::now();
+        let mut why = POLYNOMIAL;
+        if let Some((levels, why_levels)) = levels {
+            rescue = Some(std::mem::replace(&mut setup, Setup::Levels(levels)));
+            (name, why) = (Name::Multigrid(Default::default()), why_levels);
+        }
+        if let (Some(low), Setup::Jacobi(_)) = (low, &setup) {
+            let format = operator.format();
+            match wish {
+                Name::ChebyshevSingle(steps) => {
+                    setup = single(backend, low, format, steps)?;
+                }
+                _ if at_once == 1
+                    && polynomial_pays(&*operator, self.products(operator.rows()), SINGLE_STEPS) =>
+                {
+                    // Where it can't be set up, what is at hand must do.
+                    if let Ok(single) = single(backend, low, format, SINGLE_STEPS) {
+                        rescue = Some(std::mem::replace(&mut setup, single));
+                        name = Name::ChebyshevSingle(SINGLE_STEPS);
+                    }
+                }
+                _ => {}
+            }
+        }
+        backend.synchronize()?;
+        self.notes.seconds.setup += start.elapsed().as_secs_f64();
+        Ok(Kept { operator, setup, rescue, why, name, choice, later })
+    }
+
+    /// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each
+    /// iteration.
+    fn may_pay<V: Scalar + Widen<T>, T: Scalar>(&self, a: &Csr<V, B>) -> bool {
+        let (rows, nonzeros) = (a.rows(), a.nonzeros());
+        <B as PreconditionSteps>::BYTES_TELL
+            && self.first() == Method::Cg
+            && size_of::<T::Narrow>() < size_of::<T>()
+            && !in_one_call::<V, T, B>(self.backend, rows, nonzeros)
+            && polynomial_may_pay::<T>(rows, self.products(rows))
+    }
+
+    /// In the format that pays: where many iterations go in one call, the one that they ask for, else by trial.
+    fn automatic<V: Scalar + Widen<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
+        let (backend, cg) = (self.backend, self.first() == Method::Cg);
+        if cg && backend.cg_persists::<V, T>(a.rows(), a.nonzeros()) {
+            return Ok((matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None));
+        }
+        if cg && backend.cg_streams::<V, T>(a.rows(), a.nonzeros()) {
+            match matrix::build::<T, B, V>(backend, Sell::<V>::NAME, &a) {
+                Err(Error::Refused { .. }) => {}
+                made => return Ok((made?, None)),
+            }
+        }
+        let options = ChoiceOptions::default().products(self.products(a.rows()));
+        let (operator, report) = matrix::choose::<T, V, B>(backend, a, &options)?.into_parts();
+        Ok((operator, Some(report)))
+    }
+}
+
+/// Whether a backend does many iterations of such a system in one call.
+pub(in crate::solver) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(
+    backend: &B,
+    rows: usize,
+    nonzeros: usize,
+) -> bool {
+    backend.cg_persists::<V, T>(rows, nonzeros) || backend.cg_streams::<V, T>(rows, nonzeros)
+}
+
+/// A matrix in its format, with its preconditioner.
+pub(super) struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
+    pub(super) operator: Box<dyn SparseMatrix<T, B, V>>,
+    pub(super) setup: Setup<T, B>,
+    /// What to go on with where the choice of the preconditioner was ours and it fails.
+    pub(super) rescue: Option<Setup<T, B>>,
+    /// Why that choice, where it was ours.
+    pub(super) why: &'static str,
+    pub(super) name: Name,
+    pub(super) choice: Option<ChoiceReport>,
+    /// Whether multigrid of a grid comes behind a factorisation.
+    pub(super) later: bool,
+}
+
+/// A matrix in the format that was chosen, and how.
+type Chosen<T, B, V> = (Box<dyn SparseMatrix<T, B, V>>, Option<ChoiceReport>);
+
+fn format_decision<T: Scalar, V: Scalar, B: SolverBackend>(
+    a: &dyn SparseMatrix<T, B, V>,
+    choice: Option<&ChoiceReport>,
+    at_once: usize,
+    seconds: f64,
+) -> Decision {
+    let why = match choice {
+        Some(choice) => choice.to_string(),
+        None if at_once > 1 => format!("{at_once} right-hand sides at once read the matrix once"),
+        None => "named, or the one in which many iterations go in one call".into(),
+    };
+    let stored = a.storage_bytes();
+    Decision {
+        seconds: Some(seconds),
+        bytes: Some(stored),
+        ..Decision::new("format", a.format(), format!("{why} ({})", bytes(stored as u64)))
+    }
+}
