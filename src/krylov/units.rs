@@ -5,7 +5,7 @@
 
 use crate::backend::{Communicator, Space, VectorOps};
 use crate::error::Result;
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, plain_residual};
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
@@ -88,8 +88,7 @@ impl<R: Real> Units<R> {
         square: &mut B::Slice<R>,
     ) -> Result<f64> {
         let scale = T::from_real(self.scale());
-        a.apply(space.backend(), x, r)?;
-        space.backend().axpby(scale, b, -scale, r)?;
+        plain_residual(space.backend(), a, scale, b, x, r)?;
         self.norm_of(space, r, square)
     }
 
@@ -106,8 +105,7 @@ impl<R: Real> Units<R> {
     ) -> Result<(f64, Option<f64>)> {
         let (backend, scale) = (space.backend(), T::from_real(self.scale()));
         space.norm2_squared(x, B::part_mut(squares, 1..2))?;
-        a.apply(backend, x, r)?;
-        backend.axpby(scale, b, -scale, r)?;
+        plain_residual(backend, a, scale, b, x, r)?;
         space.norm2_squared(r, B::part_mut(squares, 0..1))?;
         let mut told = [R::zero(); 2];
         backend.read(squares, &mut told)?;

@@ -6,7 +6,7 @@ use crate::backend::{
     Products, VectorOps,
 };
 use crate::error::{Error, Result};
-use crate::operator::{ChebyshevProduct, LinearOperator, PersistentOperator};
+use crate::operator::{ChebyshevProduct, LinearOperator, PersistentOperator, plain_residual};
 use crate::scalar::{Scalar, Widen};
 use std::fmt::{self, Debug};
 
@@ -248,10 +248,7 @@ macro_rules! operator {
                     backend.csr_residual(csr.parts(), scale, b, x, r)
                 };
                 // Without memory for CSR or a kernel for it, working precision must do.
-                accurate().or_else(|_| {
-                    self.apply(backend, x, r)?;
-                    backend.axpby(scale, b, -scale, r)
-                })
+                accurate().or_else(|_| plain_residual(backend, self, scale, b, x, r))
             }
 
             fn bytes(&self) -> usize {

@@ -89,8 +89,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     where
         B: VectorOps,
     {
-        self.apply(backend, x, r)?;
-        backend.axpby(scale, b, -scale, r)
+        plain_residual(backend, self, scale, b, x, r)
     }
 
     /// Many iterations of a method in one call, where the operator has a way that is faster than one after
@@ -134,6 +133,19 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     {
         None
     }
+}
+
+/// r = scale (b - A x) in working precision.
+pub(crate) fn plain_residual<T: Scalar, B: VectorOps>(
+    backend: &B,
+    a: &(impl LinearOperator<T, B> + ?Sized),
+    scale: T,
+    b: &B::Slice<T>,
+    x: &B::Slice<T>,
+    r: &mut B::Slice<T>,
+) -> Result<()> {
+    a.apply(backend, x, r)?;
+    backend.axpby(scale, b, -scale, r)
 }
 
 /// An operator with which a backend can do many iterations of conjugate gradients or MINRES in one call.

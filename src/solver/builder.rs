@@ -362,6 +362,16 @@ impl Builder {
     pub(super) fn expected_products(&self, n: usize) -> usize {
         expected_products(n, self.right_hand_sides, self.max_iterations)
     }
+
+    /// Whether new values can be taken over without anything being made anew.
+    pub(super) fn can_stay_open(&self) -> bool {
+        (self.format == AUTO || self.format == Csr::<f64>::NAME)
+            && self.precision == Precision::Double
+            && !matches!(
+                self.preconditioner,
+                PreconditionerChoice::Chebyshev(_) | PreconditionerChoice::ChebyshevSingle(_)
+            )
+    }
 }
 
 /// A matrix on the host that a solver can be built from: `Csr` or `&Csr`.

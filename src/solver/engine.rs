@@ -5,7 +5,7 @@ use super::builder::Builder;
 use super::columns::{Columns, Here, OnHost};
 use super::core::{Core, Norm};
 use super::nullspace::{self, Beside, NullSpace};
-use super::plan::{Notes, Planner, timed};
+use super::plan::{Notes, Planner, System, timed};
 use super::report::{Decision, SolveReport, Trail};
 use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
@@ -196,7 +196,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         planner.notes.seconds.reorder = spent;
         planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });
         planner.check(rows, columns)?;
-        let open = wishes.updates && planner.can_stay_open();
+        let open = wishes.updates && wishes.can_stay_open();
         let mut system = if open { planner.open(a)? } else { planner.system(a)? };
         let device = backend.description();
         let choice = system.choice.take();
@@ -311,9 +311,17 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// named what can only be made anew.
     fn reopen(&mut self) -> Result<()> {
         let a = self.core.stored().to_csr(&self.backend)?;
-        let options = self.wishes.options();
-        let mut notes = Notes::default();
-        let mut planner = Planner {
+        if self.wishes.can_stay_open() {
+            return self.replace(|planner| planner.open(a));
+        }
+        self.beside = Some(a);
+        Ok(())
+    }
+
+    /// Takes another system in the place of the one that there is.
+    fn replace(&mut self, plan: impl FnOnce(&mut Planner<'_, B>) -> Result<System<T, B>>) -> Result<()> {
+        let (options, mut notes) = (self.wishes.options(), Notes::default());
+        let system = plan(&mut Planner {
             hermitian: self.about.hermitian,
             shape: self.about.shape(),
             backend: &self.backend,
@@ -321,32 +329,14 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             options: &options,
             notes: &mut notes,
             mesh: None,
-        };
-        if planner.can_stay_open() {
-            let system = planner.open(a)?;
-            self.core.replace(system, notes);
-        } else {
-            self.beside = Some(a);
-        }
+        })?;
+        self.core.replace(system, notes);
         Ok(())
     }
 
     /// Chooses anew for a matrix with other values.
     fn rebuild(&mut self, a: Csr<T, B>) -> Result<()> {
-        let options = self.wishes.options();
-        let mut notes = Notes::default();
-        let mut planner = Planner {
-            hermitian: self.about.hermitian,
-            shape: self.about.shape(),
-            backend: &self.backend,
-            wishes: &self.wishes,
-            options: &options,
-            notes: &mut notes,
-            mesh: None,
-        };
-        let system = planner.system(a)?;
-        self.core.replace(system, notes);
-        Ok(())
+        self.replace(|planner| planner.system(a))
     }
 
     /// How many right-hand sides there are in so many entries.

@@ -98,14 +98,6 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
     }
 
-    /// Whether new values can be taken over without anything being made anew.
-    pub(super) fn can_stay_open(&self) -> bool {
-        let Builder { format, precision, preconditioner, .. } = self.wishes;
-        (format == AUTO || format == Csr::<f64>::NAME)
-            && *precision == Precision::Double
-            && !matches!(preconditioner, Name::Chebyshev(_) | Name::ChebyshevSingle(_))
-    }
-
     /// Chooses for a matrix whose values are replaced: CSR, so that they can be.
     pub(super) fn open<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
         let (backend, method, name) = (self.backend, self.first(), self.named_or(Name::Jacobi));
@@ -225,7 +217,7 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// Products with a matrix of `n` rows that are to be expected.
     fn products(&self, n: usize) -> usize {
-        expected_products(n, self.wishes.right_hand_sides, self.wishes.max_iterations)
+        self.wishes.expected_products(n)
     }
 
     fn note(&mut self, decision: Decision) {

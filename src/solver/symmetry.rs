@@ -52,14 +52,8 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
     if a.rows() != a.columns() {
         return Ok(Found { symmetric: false, hermitian: false, looked: false });
     }
-    match known {
-        Some(Symmetry::Symmetric) if !T::COMPLEX => {
-            return Ok(Found { symmetric: true, hermitian: true, looked: false });
-        }
-        Some(Symmetry::Hermitian) => {
-            return Ok(Found { symmetric: !T::COMPLEX, hermitian: true, looked: false });
-        }
-        _ => {}
+    if let Some(found) = told::<T>(known) {
+        return Ok(found);
     }
     let seen = Transposed::of(backend, a)?;
     let found = Found { symmetric: seen.is_symmetric(), hermitian: seen.is_hermitian(), looked: true };
@@ -68,6 +62,16 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
         return Err(Error::Unsupported(unsymmetric(&a, &Facts::of(&a), method)));
     }
     Ok(found)
+}
+
+/// What the caller knows, where that says all.
+fn told<T: Scalar>(known: Option<Symmetry>) -> Option<Found> {
+    let symmetric = match known? {
+        Symmetry::Symmetric if !T::COMPLEX => true,
+        Symmetry::Hermitian => !T::COMPLEX,
+        _ => return None,
+    };
+    Some(Found { symmetric, hermitian: true, looked: false })
 }
 
 /// As [`of`], of a matrix of which each part has its own rows: an entry in a column of another part's is compared
@@ -81,14 +85,8 @@ pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     known: Option<Symmetry>,
     method: Method,
 ) -> Result<Found> {
-    match known {
-        Some(Symmetry::Symmetric) if !T::COMPLEX => {
-            return Ok(Found { symmetric: true, hermitian: true, looked: false });
-        }
-        Some(Symmetry::Hermitian) => {
-            return Ok(Found { symmetric: !T::COMPLEX, hermitian: true, looked: false });
-        }
-        _ => {}
+    if let Some(found) = told::<T>(known) {
+        return Ok(found);
     }
     let communicator = space.communicator();
     let own = rows[communicator.part()].clone();
