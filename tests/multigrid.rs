@@ -1,6 +1,6 @@
 //! Sparse products of matrices on the host, and algebraic multigrid on the host and on a device where there is one.
 
-#[path = "common/multigrid.rs"]
+#[path = "common/multigrid/mod.rs"]
 mod cases;
 #[path = "common/collection.rs"]
 mod collection;

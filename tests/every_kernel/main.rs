@@ -22,7 +22,7 @@ mod graph;
 #[path = "../common/grid.rs"]
 mod grid;
 #[allow(dead_code)]
-#[path = "../common/multigrid.rs"]
+#[path = "../common/multigrid/mod.rs"]
 mod multigrid;
 #[allow(dead_code)]
 #[path = "../common/precondition.rs"]

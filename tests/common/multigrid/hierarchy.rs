@@ -1,6 +1,7 @@
 //! The levels of algebraic multigrid: on every backend those of the host.
 
-use super::{Able, options, shuffled, sorted, triangles};
+use super::matrices::{shuffled, sorted, triangles};
+use super::{Able, options};
 use crate::random::Random;
 use residua::generate;
 use residua::multigrid::{Multigrid, Smoothing};

@@ -1,0 +1,49 @@
+//! Matrices that several cases have.
+
+use crate::random::Random;
+use residua::Csr;
+use residua::graph::{self, Permutation};
+
+/// The same matrix with its rows and columns in random order.
+pub fn shuffled(a: &Csr<f64>) -> Csr<f64> {
+    graph::permute_symmetric(a, &Permutation::random(a.rows(), 5).unwrap()).unwrap()
+}
+
+pub fn sorted(n: usize, mut triplets: Vec<(usize, usize, f64)>) -> Csr<f64> {
+    triplets.sort_by_key(|&(i, j, _)| (i, j));
+    let offsets = (0..=n).map(|row| triplets.partition_point(|&(i, _, _)| i < row)).collect();
+    let columns = triplets.iter().map(|&(_, j, _)| j as u32).collect();
+    Csr::from_parts(n, n, offsets, columns, triplets.into_iter().map(|(_, _, value)| value).collect())
+        .unwrap()
+}
+
+/// Linear elements on triangles, some of them flat: the corners of a grid's cells, each moved by up to 0.49 of their
+/// distance, each cell cut along either diagonal, with coefficients over two decades, fixed along one side.
+pub fn triangles(n: usize) -> Csr<f64> {
+    let mut random = Random(11);
+    let points: Vec<[f64; 2]> = (0..n * n)
+        .map(|i| [(i % n) as f64, (i / n) as f64].map(|place| place + 0.49 * random.signed()))
+        .collect();
+    let mut sums = std::collections::BTreeMap::new();
+    for cell in (0..(n - 1) * (n - 1)).map(|cell| cell % (n - 1) + cell / (n - 1) * n) {
+        let [a, b, c, d] = [cell, cell + 1, cell + n + 1, cell + n];
+        let cut = if random.below(2) == 0 { [[a, b, c], [a, c, d]] } else { [[a, b, d], [b, c, d]] };
+        for corners in cut {
+            let k = 10.0_f64.powf(random.signed());
+            let edge = |from: usize, to: usize| {
+                let (from, to) = (points[corners[from % 3]], points[corners[to % 3]]);
+                [to[0] - from[0], to[1] - from[1]]
+            };
+            let (u, v) = (edge(0, 1), edge(0, 2));
+            let twice_the_area = (u[0] * v[1] - u[1] * v[0]).abs().max(1e-3);
+            for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
+                // Of each corner, the edge that is opposite.
+                let (of_i, of_j) = (edge(i + 1, i + 2), edge(j + 1, j + 2));
+                let value = k * (of_i[0] * of_j[0] + of_i[1] * of_j[1]) / (2.0 * twice_the_area);
+                *sums.entry((corners[i], corners[j])).or_insert(0.0) += value;
+            }
+        }
+    }
+    (0..n).for_each(|i| *sums.entry((i, i)).or_insert(0.0) += 1.0);
+    sorted(n * n, sums.into_iter().map(|((i, j), value)| (i, j, value)).collect())
+}
