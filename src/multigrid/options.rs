@@ -70,8 +70,8 @@ pub struct MultigridOptions {
     /// smoothing is in blocks too and each unknown is a node, else three: plain steps damp less, and upwind differences
     /// at a cell Peclet number of 100 on 64^3 points took 52 iterations with two and 37 with three.
     pub steps: Option<usize>,
-    /// A matrix of so many rows is not made smaller any more; up to half of that may come to them where unknowns of very
-    /// flat elements are kept on all levels.
+    /// A matrix of so many rows is not made smaller any more; up to half of that may come to them where unknowns of
+    /// very flat elements are kept on all levels.
     pub coarsest_rows: usize,
     /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
     /// that is not smoothed, or where coarsening is classical from fewer weights of each unknown, and so does one whose
@@ -214,7 +214,8 @@ impl MultigridOptions {
     }
 
     /// Steps of smoothing before and after the correction. In blocks a second one takes four fifths as many iterations
-    /// at best, and more time than these (docs/multigrid.md); elasticity would need half as many again with one.
+    /// at best, and more time than these (docs/multigrid/decisions.md); elasticity would need half as many again with
+    /// one.
     pub(super) fn smoothing_steps(&self, in_blocks: bool) -> usize {
         let of_kind = match self.real_eigenvalues {
             false => 3,
