@@ -130,39 +130,62 @@ pub(super) fn extended<T: Scalar>(
         count += 1;
     }
     let level = Level { a, dependences, coarse, diagonal };
-    let rows = of_stretches(&(0..n), task_of(n), |rows| {
-        let mut places = Places::new(n);
-        let (mut ends, mut columns, mut values) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
-        let (mut around, mut weights, mut mean, mut row) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for i in rows {
-            row.clear();
-            if coarse[i] {
-                row.push((number[i], T::one()));
-            } else {
-                level.coarse_around(i, &mut places, &mut around);
-                weights.resize(around.len(), T::zero());
-                level.weights(i, &places, &mut weights, &mut mean);
-                let entries = both(&around, &weights).filter(|entry| *entry.1 != T::zero());
-                row.extend(entries.map(|(&l, &weight)| (number[l as usize], weight)));
-                truncate(&mut row, most);
-            }
-            columns.extend(row.iter().map(|entry| entry.0));
-            values.extend(row.iter().map(|entry| entry.1));
-            ends.push(columns.len() as u64);
+    let room = || (Places::new(n), Vec::new(), Vec::new(), Vec::new());
+    by_rows((n, count as usize), room, |i, (places, around, weights, mean), row| {
+        if coarse[i] {
+            row.push((number[i], T::one()));
+            return;
         }
-        (ends, columns, values)
+        level.coarse_around(i, places, around);
+        weights.resize(around.len(), T::zero());
+        level.weights(i, places, weights, mean);
+        let entries = both(around, weights).filter(|entry| *entry.1 != T::zero());
+        row.extend(entries.map(|(&l, &weight)| (number[l as usize], weight)));
+        truncate(row, most);
+    })
+}
+
+/// The same prolongation with fewer weights a row.
+pub(super) fn with_fewer_weights<T: Scalar>(p: &Csr<T>, most: usize) -> Csr<T> {
+    by_rows(
+        (p.rows(), p.columns()),
+        || (),
+        |i, (), row| {
+            let (columns, values) = p.row(i);
+            row.extend(both(columns, values).map(|(&column, &value)| (column, value)));
+            truncate(row, most);
+        },
+    )
+}
+
+/// A matrix from what `row` puts into each row, several at a time; each task has a `room` of its own.
+fn by_rows<T: Scalar, R>(
+    (n, columns): (usize, usize),
+    room: impl Fn() -> R + Sync,
+    row: impl Fn(usize, &mut R, &mut Vec<(u32, T)>) + Sync,
+) -> Csr<T> {
+    let stretches = of_stretches(&(0..n), task_of(n), |rows| {
+        let (mut ends, mut entries, mut room) = (Vec::with_capacity(rows.len()), Vec::new(), room());
+        let mut of_row = Vec::new();
+        for number in rows {
+            of_row.clear();
+            row(number, &mut room, &mut of_row);
+            entries.extend_from_slice(&of_row);
+            ends.push(entries.len() as u64);
+        }
+        (ends, entries)
     });
-    let entries = rows.iter().map(|(_, columns, _)| columns.len()).sum();
+    let entries = stretches.iter().map(|(_, entries)| entries.len()).sum();
     let mut offsets = Vec::with_capacity(n + 1);
     offsets.push(0_u64);
-    let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
-    for (ends, of_stretch, values_of_stretch) in rows {
-        let before = columns.len() as u64;
+    let (mut indices, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+    for (ends, entries) in stretches {
+        let before = indices.len() as u64;
         offsets.extend(ends.into_iter().map(|end| before + end));
-        columns.extend(of_stretch);
-        values.extend(values_of_stretch);
+        indices.extend(entries.iter().map(|entry| entry.0));
+        values.extend(entries.iter().map(|entry| entry.1));
     }
-    Csr::from_parts_unchecked(n, count as usize, packed(offsets), columns, values)
+    Csr::from_parts_unchecked(n, columns, packed(offsets), indices, values)
 }
 
 /// Leaves the `most` largest entries, in the order of columns, scaled so that the sum of the row stays.
@@ -270,6 +293,21 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn fewer_weights_are_those_that_would_have_been_left() {
+        let a = generate::jumping([9, 8, 7], 1e6, 2, 1).unwrap();
+        let (strong, coarse, diagonal) = parts(&a);
+        let of = |most| extended(&a, &strong, &coarse, &diagonal, most);
+        let (all, two) = (of(usize::MAX), of(2));
+        assert!(all.nonzeros() > 2 * a.rows() && two.nonzeros() < 2 * a.rows());
+        let fewer = with_fewer_weights(&with_fewer_weights(&all, 4), 2);
+        assert_eq!((fewer.columns(), fewer.nonzeros()), (two.columns(), two.nonzeros()));
+        for (one, other) in fewer.iter().zip(two.iter()) {
+            assert_eq!((one.0, one.1), (other.0, other.1));
+            assert!((one.2 - other.2).abs() < 1e-12);
         }
     }
 

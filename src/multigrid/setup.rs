@@ -4,7 +4,7 @@ use super::aggregate::Aggregates;
 use super::blocks::Scales;
 use super::classical::{Diagonal, coarse_unknowns, strong_dependences};
 use super::energy::of_least_energy;
-use super::extended::extended;
+use super::extended::{extended, with_fewer_weights};
 use super::stiff::stiff_unknowns;
 use super::strength::{Nodes, damping, strong_couplings};
 use super::tentative::{Groups, NearNull, Parts, tentative};
@@ -209,8 +209,9 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             }
             let most = options.most_entries * finest as f64;
             let mut weights = options.weights;
+            let mut on_host = extended(&host, &dependences, &coarse, &diagonal, weights);
             let built = loop {
-                let p = extended(&host, &dependences, &coarse, &diagonal, weights).into_backend(backend)?;
+                let p = on_host.to_backend(backend)?;
                 if weights == 1 || takes_few(backend, a, &p, finest)? {
                     let built = galerkin(backend, a, p)?;
                     if weights == 1 || (entries + built.1.nonzeros()) as f64 <= most {
@@ -218,6 +219,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                     }
                 }
                 weights = (weights / 2).min(FEWER_WEIGHTS);
+                on_host = with_fewer_weights(&on_host, weights);
             };
             entries += built.1.nonzeros();
             this.push(built);
