@@ -350,15 +350,15 @@ pub fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(b: &B, 
                 (0..n).map(|_| complex(Complex::new(random.signed(), random.signed()))).collect()
             };
             let (x, old) = (vector(columns), vector(rows));
+            let mut sums: Vec<(Complex<f64>, f64, f64)> = vec![Default::default(); rows];
+            for (i, j, v) in a.iter() {
+                let (i, j) = if op.transposes() { (j, i) } else { (i, j) };
+                let v: T = v.widen();
+                let term = wide(if op.conjugates() { v.conj() } else { v }) * wide(x[j]);
+                sums[i] = (sums[i].0 + term, sums[i].1 + term.norm(), sums[i].2 + 1.0);
+            }
             for (alpha, beta) in [(1.0, 0.0), (-1.5, 0.25)] {
                 let case = format!("{name}, {options}, {op:?}, {alpha} {beta}: {}", compressed.describe());
-                let mut sums: Vec<(Complex<f64>, f64, f64)> = vec![Default::default(); rows];
-                for (i, j, v) in a.iter() {
-                    let (i, j) = if op.transposes() { (j, i) } else { (i, j) };
-                    let v: T = v.widen();
-                    let term = wide(if op.conjugates() { v.conj() } else { v }) * wide(x[j]);
-                    sums[i] = (sums[i].0 + term, sums[i].1 + term.norm(), sums[i].2 + 1.0);
-                }
                 let y = if beta == 0.0 { vec![T::from_f64(f64::NAN); rows] } else { old.clone() };
                 let (x, mut y) = (b.upload(x.clone()).unwrap(), b.upload(y).unwrap());
                 compressed.product_op(b, op, T::from_f64(alpha), &x, T::from_f64(beta), &mut y).unwrap();

@@ -44,17 +44,20 @@ fn ragged<T: Scalar>(random: &mut Random, rows: usize, columns: usize, longest: 
 /// Products of an entry are rounded and added in the order of A's row: the bits are determined.
 fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Csr<T> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut terms: Vec<(u32, T)> = Vec::new();
     for i in 0..a.rows() {
-        let mut row: BTreeMap<u32, T> = BTreeMap::new();
+        terms.clear();
         let (columns, factors) = a.row(i);
         for (&k, &factor) in columns.iter().zip(factors) {
             let (columns, others) = b.row(k as usize);
-            for (&j, &other) in columns.iter().zip(others) {
-                *row.entry(j).or_insert(T::zero()) += factor * other;
-            }
+            terms.extend(columns.iter().zip(others).map(|(&j, &other)| (j, factor * other)));
         }
-        indices.extend(row.keys());
-        values.extend(row.values());
+        // The sort is stable: terms of an entry are added in their order.
+        terms.sort_by_key(|&(j, _)| j);
+        for entry in terms.chunk_by(|one, next| one.0 == next.0) {
+            indices.push(entry[0].0);
+            values.push(entry.iter().fold(T::zero(), |sum, &(_, term)| sum + term));
+        }
         offsets.push(indices.len());
     }
     Csr::from_parts(a.rows(), b.columns(), offsets, indices, values).unwrap()
