@@ -13,29 +13,14 @@
 //
 // Constants: OFFSET (of A and B), GROUP (lanes a row).
 #pragma once
-#include "complex.cuh"
+#include "entry_of.cuh"
 #include "lanes_of_row.cuh"
 
 typedef OFFSET I;
 
 constexpr u32 AHEAD = 4;
 
-// What stands for values where columns alone are asked for.
-struct Nothing {};
-
 DEVICE Nothing from_lane(Nothing value, u32) { return value; }
-
-template <typename V> struct EntryOf {
-    u32 column;
-    V value;
-};
-
-DEVICE EntryOf<Nothing> entry_of(const u32* columns, const Nothing*, I at) { return {columns[at], Nothing()}; }
-template <typename V> DEVICE EntryOf<V> entry_of(const u32* columns, const V* values, I at) {
-    return {columns[at], values[at]};
-}
-DEVICE Nothing value_of(const Nothing*, u64) { return Nothing(); }
-template <typename V> DEVICE V value_of(const V* values, u64 at) { return values[at]; }
 
 // For the entries begin .. end of A, `use` is told the factor from A and an entry of B, and whether this lane has one:
 // all lanes of a warp are there. `goes_on` is asked of every lane after each GROUP entries, and ends a row where one of

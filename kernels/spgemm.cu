@@ -5,7 +5,8 @@
 //        | . 4 3 . |
 //        | 2 . . 1 |
 //
-// Rows are dealt by the number of their products. Where these are few, they are sorted (sorted_products.cuh). Some
+// Where all rows of A have few entries, a thread merges rows of B (merged_products.cuh). Else rows are dealt by the
+// number of their products. Where these are few, they are sorted (sorted_products.cuh). Some
 // lanes of a warp take a row with more (spgemm_lengths.cu), and a block takes what has too many columns for that:
 // columns of B's rows go into a hash table in shared memory, and those that were not there are counted. Rows that are
 // too long for this have bits of their own (spgemm_long.cu).

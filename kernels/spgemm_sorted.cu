@@ -13,12 +13,12 @@
 typedef SCALAR T;
 typedef TARGET J;
 
-// Columns of C are written where they are asked for: where they are known, values alone. Where rows are not listed
-// because most have few enough products, the others are left out, and get a class if it `deals` (classes_of_rows.cuh).
+// Where rows are not listed because most have few enough products, the others are left out, and get a class if it `deals`
+// (classes_of_rows.cuh).
 extern "C" __global__ void __launch_bounds__(THREADS)
     sorted_rows(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns, const T* a_values,
-                const I* b_offsets, const u32* b_columns, const T* b_values, const J* offsets, u32 with_columns,
-                u32 deals, u32 next, u32* classes, u32* counts, u32* columns, T* values) {
+                const I* b_offsets, const u32* b_columns, const T* b_values, const J* offsets, u32 deals,
+                u32 next, u32* classes, u32* counts, u32* columns, T* values) {
     union Listed {
         I from[ROOM];
         u32 keys[ROOM];
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         // A pattern that is not the product's is not written beyond.
         length = u32(min(u64(length), offsets[row + 1] - place));
         for (u32 j = lane; j < length; j += GROUP) {
-            if (with_columns) columns[place + j] = list.keys[j];
+            columns[place + j] = list.keys[j];
             values[place + j] = product[j];
         }
         __syncwarp(mask);

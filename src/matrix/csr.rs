@@ -200,6 +200,13 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         &mut self.values
     }
 
+    /// Other values in the place of its own, as many.
+    pub(crate) fn replace_values(&mut self, values: B::Vec<V>) {
+        assert_eq!(B::len(&self.values), B::len(&values), "values of another pattern");
+        self.transposed.forget();
+        self.values = values;
+    }
+
     /// y = alpha A x + beta y. Where `beta` is zero, y is not read.
     ///
     /// # Errors

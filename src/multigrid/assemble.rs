@@ -6,6 +6,7 @@ use super::cycle::{Coarsest, Cycle, Level, Stored, Transfer};
 use super::setup::{Matrices, Plan};
 use super::smoother::{Scaling, Smoother};
 use super::{LevelFacts, MultigridBackend, MultigridOptions, Smoothing, dense};
+use crate::backend::Backend;
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::beside;
@@ -49,16 +50,6 @@ pub(super) fn of_new<T: Scalar, B: MultigridBackend>(
         levels.push([std::mem::replace(&mut matrix, coarse), prolongation, restriction]);
     }
     (levels, matrix)
-}
-
-/// The inverse of the coarsest matrix, where it is small enough for one.
-fn inverse_of<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    coarsest: &Csr<T, B>,
-    options: &MultigridOptions,
-) -> Result<Option<Csr<T, B>>> {
-    let Some(coarsest) = small_to_host(backend, coarsest)? else { return Ok(None) };
-    inverse_on_host(&coarsest, options)?.into_backend(backend).map(Some)
 }
 
 /// The coarsest matrix, where it is small enough for its inverse.
@@ -115,31 +106,83 @@ pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBacken
     })
 }
 
-/// New numbers in the matrices of a cycle, whose patterns are those of the levels that were kept.
-fn renew<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
+/// New numbers for a level of a cycle, or for a coarsest matrix that is smoothed.
+struct Numbers<S: Scalar, B: Backend> {
+    a: Option<B::Vec<S>>,
+    /// Of prolongation and restriction.
+    transfer: Option<[B::Vec<S::Narrow>; 2]>,
+    sums: Option<B::Vec<S::Real>>,
+}
+
+/// New numbers for the matrices of a cycle, whose patterns are those of the levels that were kept. The cycle is as it
+/// was.
+fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
-    cycle: &mut Cycle<S, B>,
+    cycle: &Cycle<S, B>,
     (a, new): (&Csr<T, B>, &[NewLevel<T, B>]),
-    inverse: Option<Csr<T, B>>,
     write: impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
-    narrowed: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
-) -> Result<()> {
-    let mut matrix = a;
-    for (level, from) in cycle.levels.iter_mut().zip(new) {
-        if let Stored::Rows(a) = &mut level.a {
-            write(matrix.parts().values, a.values_mut())?;
-        }
-        if let Transfer::Matrices { prolongation, restriction } = &mut level.transfer {
-            let one = num_traits::One::one();
-            backend.narrow::<T>(one, from.prolongation.parts().values, prolongation.values_mut())?;
-            backend.narrow::<T>(one, from.restriction.parts().values, restriction.values_mut())?;
-        }
+) -> Result<Vec<Numbers<S, B>>> {
+    let of_matrix = |stored: &Stored<S, B>, smoother: &Smoother<S, B>, from: &Csr<T, B>| -> Result<_> {
+        let Stored::Rows(stored) = stored else { return Ok((None, None)) };
+        let mut values = backend.buffer(from.nonzeros())?;
+        write(from.parts().values, &mut values)?;
+        let sums = smoother.sums(backend, stored.parts().with_values(&*values))?;
+        Ok((Some(values), sums))
+    };
+    let narrowed = |from: &Csr<T, B>| -> Result<_> {
+        let mut values = backend.buffer(from.nonzeros())?;
+        backend.narrow::<T>(num_traits::One::one(), from.parts().values, &mut values)?;
+        Ok(values)
+    };
+    let (mut matrix, mut all) = (a, Vec::with_capacity(new.len() + 1));
+    for (level, from) in cycle.levels.iter().zip(new) {
+        let (a, sums) = of_matrix(&level.a, &level.smoother, matrix)?;
+        let transfer = match &level.transfer {
+            Transfer::Matrices { .. } => Some([narrowed(&from.prolongation)?, narrowed(&from.restriction)?]),
+            _ => None,
+        };
+        all.push(Numbers { a, transfer, sums });
         matrix = &from.coarse;
     }
+    if let Coarsest::Smoothed(a, smoother) = &cycle.coarsest {
+        let (a, sums) = of_matrix(a, smoother, matrix)?;
+        all.push(Numbers { a, transfer: None, sums });
+    }
+    Ok(all)
+}
+
+/// Puts such numbers into a cycle, and the inverse of its coarsest matrix where it has one.
+fn renew<S: Scalar, B: MultigridBackend>(
+    backend: &B,
+    cycle: &mut Cycle<S, B>,
+    numbers: Vec<Numbers<S, B>>,
+    inverse: Option<Csr<S, B>>,
+) -> Result<()> {
     if let Some(inverse) = inverse {
-        cycle.coarsest = Coarsest::Inverse(narrowed(inverse)?);
-    } else if let Coarsest::Smoothed(Stored::Rows(a), _) = &mut cycle.coarsest {
-        write(matrix.parts().values, a.values_mut())?;
+        cycle.coarsest = Coarsest::Inverse(inverse);
+    }
+    let take = |stored: &mut Stored<S, B>, smoother: &mut Smoother<S, B>, a, sums: Option<_>| {
+        if let (Stored::Rows(stored), Some(values)) = (stored, a) {
+            stored.replace_values(values);
+        }
+        if let Some(sums) = sums {
+            smoother.take_sums(sums);
+        }
+    };
+    let mut numbers = numbers.into_iter();
+    for (level, Numbers { a, transfer, sums }) in cycle.levels.iter_mut().zip(numbers.by_ref()) {
+        take(&mut level.a, &mut level.smoother, a, sums);
+        if let (Transfer::Matrices { prolongation, restriction }, Some([p, r])) =
+            (&mut level.transfer, transfer)
+        {
+            prolongation.replace_values(p);
+            restriction.replace_values(r);
+        }
+    }
+    if let (Coarsest::Smoothed(matrix, smoother), Some(Numbers { a, sums, .. })) =
+        (&mut cycle.coarsest, numbers.next())
+    {
+        take(matrix, smoother, a, sums);
     }
     let levels = cycle.levels.iter_mut().map(|level| (&level.a, &mut level.smoother));
     let coarsest = match &mut cycle.coarsest {
@@ -177,8 +220,13 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
         return Ok(());
     };
     let new = kept.again(backend, a, plans, cycle)?;
-    let inverse = inverse_of(backend, new.last().map_or(a, |level| &level.coarse), options)?;
-    renew(backend, cycle, (a, &new), inverse, write, narrowed)
+    // The host inverts the coarsest matrix meanwhile. Nothing of the cycle changes before that is done: a matrix may be
+    // refused for having no inverse.
+    let small = small_to_host(backend, new.last().map_or(a, |level| &level.coarse))?;
+    let inverted = || small.map(|coarsest| inverse_on_host(&coarsest, options)).transpose();
+    let (inverse, numbers) = beside(inverted, || numbers(backend, cycle, (a, &new), write));
+    let inverse = inverse?.map(|inverse| narrowed(inverse.into_backend(backend)?)).transpose()?;
+    renew(backend, cycle, numbers?, inverse)
 }
 
 /// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds

@@ -3,7 +3,8 @@
 use super::MultigridBackend;
 use super::matching::{Matched, matched, membership};
 use crate::backend::{
-    Backend, CoarseningSteps, Conversions, Gemv, Host, Offsets, Op, ScatteredBlocks, offsets_of, with_offsets,
+    Backend, CoarseningSteps, Conversions, CsrParts, Gemv, Host, Offsets, Op, ScatteredBlocks, offsets_of,
+    with_offsets,
 };
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -58,12 +59,13 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(f64::from(backend.value(&self.strong)?) > MANY * B::len(&self.of_sums) as f64)
     }
 
-    /// New sums for new values of A.
-    pub(super) fn sums_again(backend: &B, a: &Csr<T, B>, sums: &mut B::Slice<T::Real>) -> Result<()> {
-        let mut of_diagonal = backend.buffer(a.rows())?;
-        backend.diagonal_scales(a.parts(), &mut of_diagonal)?;
+    /// The reciprocals of sums alone.
+    pub(super) fn sums(backend: &B, a: CsrParts<'_, T, B>) -> Result<B::Vec<T::Real>> {
+        let (mut of_diagonal, mut of_sums) = (backend.buffer(a.rows)?, backend.buffer(a.rows)?);
+        backend.diagonal_scales(a, &mut of_diagonal)?;
         let mut strong = backend.zeros::<u32>(1)?;
-        backend.scaled_sums(a.parts(), &of_diagonal, STRONG, sums, &mut strong)
+        backend.scaled_sums(a, &of_diagonal, STRONG, &mut of_sums, &mut strong)?;
+        Ok(of_sums)
     }
 
     /// Blocks of about 8 strongly coupled unknowns of each of some matrices, whose inverses are still to come.

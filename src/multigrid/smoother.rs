@@ -3,7 +3,7 @@
 use super::MultigridBackend;
 use super::blocks::{Blocks, Scales};
 use super::cycle::LevelMatrix;
-use crate::backend::{Backend, ChebyshevStep, Op};
+use crate::backend::{Backend, ChebyshevStep, CsrParts, Op};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
@@ -169,7 +169,19 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// The same smoothers for new values of their matrices on their patterns: blocks are kept.
+    /// What residuals are divided by for these values of the matrix; none where they are multiplied by blocks.
+    pub(super) fn sums(&self, backend: &B, a: CsrParts<'_, T, B>) -> Result<Option<B::Vec<T::Real>>> {
+        matches!(self.scaling, Scaling::Diagonal(_)).then(|| Scales::sums(backend, a)).transpose()
+    }
+
+    /// Takes sums over that [`Smoother::sums`] has told.
+    pub(super) fn take_sums(&mut self, sums: B::Vec<T::Real>) {
+        if let Scaling::Diagonal(before) = &mut self.scaling {
+            *before = sums;
+        }
+    }
+
+    /// New inverses for new values of matrices, of the smoothers that have blocks, which are kept.
     pub(super) fn renew<'a>(
         backend: &B,
         all: impl Iterator<Item = (&'a Csr<T, B>, &'a mut Self)>,
@@ -177,7 +189,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         let (mut steps, mut in_blocks) = (Vec::new(), Vec::new());
         for (a, smoother) in all {
             match &mut smoother.scaling {
-                Scaling::Diagonal(sums) => Scales::sums_again(backend, a, sums)?,
+                Scaling::Diagonal(_) => {}
                 Scaling::Blocks(blocks) if smoother.plain => blocks.renew_bounded(backend, a)?,
                 Scaling::Blocks(blocks) => {
                     steps.push(&mut smoother.steps);

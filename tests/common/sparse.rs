@@ -17,6 +17,8 @@ macro_rules! each_case {
             sum_cases,
             triple_product_cases,
             mostly_short_rows,
+            few_entries_of_a,
+            columns_that_meet,
             differing,
             giant_rows,
             refused_sizes
@@ -180,6 +182,8 @@ pub fn small_cases<B: SparseProducts>(backend: &B) {
         multiplied(backend, &a, &b);
     }
     mostly_short_rows(backend);
+    few_entries_of_a(backend);
+    columns_that_meet(backend);
     differing(backend);
     let (a, b) = (ragged::<Complex<f32>>(&mut random, 30, 40, 5), ragged(&mut random, 30, 40, 9));
     let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
@@ -194,6 +198,40 @@ pub fn mostly_short_rows<B: SparseProducts>(backend: &B) {
     multiplied(backend, &arrow, &arrow);
     let graph = generate::rmat(1 << 9, 2, generate::RmatKind::Directed, 5).unwrap();
     multiplied(backend, &graph, &graph);
+}
+
+/// Rows of A with few entries, which a device merges, and rows of B from none to long.
+pub fn few_entries_of_a<B: SparseProducts>(backend: &B) {
+    let mut random = Random(8);
+    for (longest, columns, of_b) in [(8, 5000, 120), (8, 40, 30), (1, 9000, 128), (3, 7, 2)] {
+        let a = ragged::<f64>(&mut random, 150, 90, longest);
+        multiplied(backend, &a, &ragged(&mut random, 90, columns, of_b));
+    }
+    let a = ragged::<Complex<f64>>(&mut random, 70, 90, 8);
+    multiplied(backend, &a, &ragged(&mut random, 90, 3000, 60));
+}
+
+/// Columns of which two are alike for each hash that a device tries for a table without collisions.
+pub fn columns_that_meet<B: SparseProducts>(backend: &B) {
+    let mut random = Random(9);
+    let mut columns = Vec::new();
+    for trial in 0..32_u32 {
+        let place = |column: u32| column.wrapping_mul(0x9e37_79b1_u32.wrapping_mul(2 * trial + 1)) >> 20;
+        let first = random.below(4_000_000) as u32;
+        let other =
+            (first + 1..9_000_000).find(|&other| place(other) == place(first) && !columns.contains(&other));
+        columns.extend([first, other.expect("one of 4096 columns")]);
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    assert!(columns.len() > 60, "{} columns", columns.len());
+    let len = columns.len();
+    let twice = [columns.clone(), columns].concat();
+    let values = (0..2 * len).map(|_| random.scalar()).collect();
+    let b = Csr::from_parts(2, 9_000_000, vec![0, len, 2 * len], twice, values).unwrap();
+    let a =
+        Csr::from_parts(3, 2, vec![0, 2, 3, 5], vec![0, 1, 1, 0, 1], vec![2.0, -3.0, 5.0, 0.5, 7.0]).unwrap();
+    multiplied(backend, &a, &b);
 }
 
 /// Elements of two lists that differ are counted, and added to what was counted before.

@@ -221,6 +221,9 @@ fn sparse_products(units: &mut Vec<Unit>) {
     for offset in OFFSETS {
         let unit = Unit::new("spgemm_lengths.cu").with("OFFSET", offset);
         units.extend(tuning::LENGTH_UNITS.map(|class| unit.class(class)));
+        units.push(
+            Unit::new("spgemm_merged_lengths.cu").with("OFFSET", offset).class(tuning::MERGED_UNITS[0]),
+        );
         let unit = Unit::new("spgemm_sorted_lengths.cu").with("OFFSET", offset);
         units.extend(tuning::SORTED_CLASSES.map(|class| unit.class(class)));
     }
@@ -238,6 +241,8 @@ fn sparse_products(units: &mut Vec<Unit>) {
         }
         for (from, to) in [("u32", "u32"), ("u64", "u64")] {
             let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", from).with("TARGET", to);
+            units.extend(tuning::KNOWN_UNITS.map(|class| unit("spgemm_known.cu").class(class)));
+            units.extend(tuning::MERGED_UNITS.map(|class| unit("spgemm_merged.cu").class(class)));
             units.extend(tuning::SORTED_CLASSES.map(|class| unit("spgemm_sorted.cu").class(class)));
             units.extend(tuning::ROW_UNITS.map(|class| unit("spgemm_rows.cu").class(class)));
             units.extend(tuning::SMOOTHED_UNITS.map(|class| unit("smoothed_rows.cu").class(class)));

@@ -162,7 +162,10 @@ pub(in crate::backend::cuda) fn extent<V: Element>(
 }
 
 /// Whether x is read all over the vector, where that counts: as [`extent`], by windows of the columns.
-fn scattered<V: Element>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> Result<Option<bool>> {
+pub(in crate::backend::cuda) fn scattered<V: Element>(
+    cuda: Cuda,
+    a: &CsrParts<'_, V, Cuda>,
+) -> Result<Option<bool>> {
     let count = a.values.len();
     if !tuning::asks_spread(a.rows, count) {
         return Ok(None);

@@ -22,7 +22,7 @@ mod csr;
 mod dia;
 
 pub use csr::CsrAlgorithm;
-pub(super) use csr::extent;
+pub(super) use csr::{extent, scattered};
 
 use super::shape::Shape;
 use super::slice::Slice;

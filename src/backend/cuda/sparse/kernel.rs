@@ -38,6 +38,33 @@ kernels! {
     );
 }
 kernels! {
+    "spgemm_merged_lengths.cu", types(I: Offset as OFFSET);
+    fn merged_lengths(
+        rows: u64,
+        a_offsets: &Slice<I>,
+        a_columns: &Slice<u32>,
+        b_offsets: &Slice<I>,
+        b_columns: &Slice<u32>,
+        lengths: &mut Slice<u32>,
+    );
+}
+kernels! {
+    "spgemm_merged.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+    fn merged_rows(
+        rows: u64,
+        a_offsets: &Slice<I>,
+        a_columns: &Slice<u32>,
+        a_values: &Slice<T>,
+        b_offsets: &Slice<I>,
+        b_columns: &Slice<u32>,
+        b_values: &Slice<T>,
+        offsets: &Slice<J>,
+        with_columns: u32,
+        columns: &mut Slice<u32>,
+        values: &mut Slice<T>,
+    );
+}
+kernels! {
     "spgemm_sorted_lengths.cu", types(I: Offset as OFFSET);
     fn sorted_lengths(
         count: u64,
@@ -67,7 +94,6 @@ kernels! {
         b_columns: &Slice<u32>,
         b_values: &Slice<T>,
         offsets: &Slice<J>,
-        with_columns: u32,
         deals: u32,
         next: u32,
         classes: &mut Slice<u32>,
@@ -105,6 +131,23 @@ kernels! {
         known: u32,
         pattern: &Slice<u32>,
         columns: &mut Slice<u32>,
+        values: &mut Slice<T>,
+    );
+}
+kernels! {
+    "spgemm_known.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+    fn known_values(
+        count: u64,
+        listed: u32,
+        rows: &Slice<u32>,
+        a_offsets: &Slice<I>,
+        a_columns: &Slice<u32>,
+        a_values: &Slice<T>,
+        b_offsets: &Slice<I>,
+        b_columns: &Slice<u32>,
+        b_values: &Slice<T>,
+        offsets: &Slice<J>,
+        pattern: &Slice<u32>,
         values: &mut Slice<T>,
     );
 }

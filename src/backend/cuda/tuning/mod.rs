@@ -60,9 +60,10 @@ pub(super) use sources::{
     rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
 };
 pub(super) use sparse::{
-    LENGTH_UNITS, LENGTHS_OF_CLASSES, ONE_CLASS, ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW,
-    block_lengths, block_of_rows, group_blocks, group_rows, long_values, most_sorted, node_lanes,
-    product_lengths, product_rows, row_entries, row_threads, smoothed_rows, sorted_rows,
+    KNOWN_UNITS, LENGTH_UNITS, LENGTHS_OF_CLASSES, MERGED_LENGTH, MERGED_RUNS, MERGED_UNITS, ONE_CLASS,
+    ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths, block_of_rows, group_blocks,
+    group_rows, known_values, long_values, merged_rows, most_sorted, node_lanes, product_lengths,
+    product_rows, row_entries, row_threads, smoothed_rows, sorted_rows,
 };
 pub(super) use triangular::{TRIANGULAR, rows_in_turn, triangular};
 
@@ -122,6 +123,9 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         | "spgemm.cu"
         | "spgemm_lengths.cu"
         | "spgemm_long.cu"
+        | "spgemm_known.cu"
+        | "spgemm_merged.cu"
+        | "spgemm_merged_lengths.cu"
         | "spgemm_rows.cu"
         | "spgemm_sorted.cu"
         | "spgemm_sorted_lengths.cu"
@@ -207,6 +211,8 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
             | "smoothed_rows.cu"
             | "grid_linear.cu"
             | "spadd.cu"
+            | "spgemm_known.cu"
+            | "spgemm_merged.cu"
             | "spgemm_rows.cu"
             | "spgemm_sorted.cu"
             | "spgemm_values.cu"

@@ -16,6 +16,16 @@ pub(in crate::backend::cuda) const SORTED_CLASSES: [u32; 2] = [1, 2];
 /// 2026-11-26: R (A P) of 7 points 160^3, 480 products a row, 5.8 ms sorted and 2.1 so; A P, 25 products, 2.3 and 2.5).
 const SORTED: [(u32, u32, u32); 2] = [(4, 8, 128), (8, 8, 128)];
 
+/// The most entries of a row of A, and of a row of B, for which a thread merges rows of B.
+pub(in crate::backend::cuda) const MERGED_RUNS: u64 = 8;
+pub(in crate::backend::cuda) const MERGED_LENGTH: u64 = 128;
+/// Entries of rows of C that a warp keeps, and the classes of these units. H200, 2026-11-26, merged and sorted, lengths +
+/// rows in ms: A P of 7 points 256^3, single precision, with room for 512, 0.96 + 2.2 and 2.4 + 4.8 (2.9 with room for
+/// 1024); A A of 160^3, double precision, with room for 1024, 0.25 + 1.5 and 1.4 + 2.5 (2.0 with room for 512).
+const MERGED_ROOM: [u32; 2] = [512, 1024];
+pub(in crate::backend::cuda) const MERGED_UNITS: [u32; 2] = [1, 2];
+const MERGED_THREADS: u32 = 64;
+
 /// The same where each entry of a row of A is a product, and the classes of these units.
 const SMOOTHED: [(u32, u32, u32); 2] = [(8, 8, 128), (32, 8, 128)];
 pub(in crate::backend::cuda) const SMOOTHED_UNITS: [u32; 2] = [1, 2];
@@ -29,13 +39,14 @@ type Table = (u32, u32, u32);
 /// Tables for the lengths of rows, each for rows of B that are longer.
 const FOR_LENGTHS: [Table; 3] = [(8, 256, 128), (16, 512, 128), (32, 512, 128)];
 /// Tables for rows of a product. A row has half as many entries as its table has slots at most; where there are several
-/// with as many slots, each is for rows of B that are longer.
+/// with as many slots, each is for rows of B that are longer. Blocks of 64 threads take four fifths of the time of those
+/// of 128 (H200, 2026-11-26, R (A P) of 7 points 256^3: 5.1 and 6.3 ms).
 const FOR_ROWS: [Table; 11] = [
-    (8, 64, 128),
+    (8, 64, 64),
     (4, 128, 64),
-    (8, 128, 128),
-    (16, 128, 128),
-    (32, 128, 128),
+    (8, 128, 64),
+    (16, 128, 64),
+    (32, 128, 64),
     (8, 256, 64),
     (16, 256, 64),
     (32, 256, 128),
@@ -43,6 +54,13 @@ const FOR_ROWS: [Table; 11] = [
     (32, 512, 128),
     (32, 2048, 32),
 ];
+/// Tables for values of rows whose columns are known: lanes a row, entries of a row at most, threads of a block. With as
+/// many entries, each is for rows of B that are longer.
+const FOR_KNOWN: [Table; 7] =
+    [(8, 32, 64), (16, 32, 64), (8, 64, 64), (16, 64, 64), (16, 128, 64), (32, 128, 64), (32, 256, 64)];
+/// Places of such a table for each entry.
+const PLACES_AN_ENTRY: u32 = 32;
+pub(in crate::backend::cuda) const KNOWN_UNITS: [u32; 7] = [1, 2, 3, 4, 5, 6, 7];
 /// The classes of units with these tables.
 pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
 pub(in crate::backend::cuda) const ROW_UNITS: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
@@ -87,11 +105,20 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ],
         "spgemm_long.cu" => vec![("THREADS", THREADS), ("WORDS", WORDS)],
         "spgemm_values.cu" => vec![("THREADS", VALUE_THREADS), ("ROOM", PIECE), ("PARTS", PARTS)],
+        "spgemm_merged.cu" | "spgemm_merged_lengths.cu" => vec![
+            ("RUNS", MERGED_RUNS as u32),
+            ("ROOM", MERGED_ROOM[unit.size_class().saturating_sub(1) as usize]),
+            ("THREADS", MERGED_THREADS),
+        ],
         "spgemm_sorted.cu" | "spgemm_sorted_lengths.cu" => {
             of_sorted(SORTED[unit.size_class().saturating_sub(1) as usize])
         }
         "smoothed_rows.cu" => of_sorted(SMOOTHED[unit.size_class().saturating_sub(1) as usize]),
         "spgemm_lengths.cu" => of_table(FOR_LENGTHS[unit.size_class().saturating_sub(1) as usize]),
+        "spgemm_known.cu" => {
+            let (group, most, threads) = FOR_KNOWN[unit.size_class().saturating_sub(1) as usize];
+            vec![("GROUP", group), ("MOST", most), ("PLACES", PLACES_AN_ENTRY * most), ("THREADS", threads)]
+        }
         "spgemm_rows.cu" => of_table(FOR_ROWS[unit.size_class().saturating_sub(1) as usize]),
         _ => vec![
             ("THREADS", THREADS),
@@ -145,6 +172,14 @@ pub(in crate::backend::cuda) fn most_sorted(columns: usize) -> [u32; 2] {
     })
 }
 
+/// A thread for each of so many rows of C that is merged, where rows of C have `mean` entries (0 where that is not known,
+/// and does not matter).
+pub(in crate::backend::cuda) fn merged_rows(chip: Chip, rows: usize, mean: usize) -> Shape {
+    // A tenth more than the mean, so that most warps have room.
+    let place = usize::from(mean * 32 * 11 / 10 > MERGED_ROOM[0] as usize);
+    striding(chip, rows, 1, MERGED_THREADS).class(MERGED_UNITS[place])
+}
+
 /// The lanes of a class whose products are sorted for each of so many rows.
 pub(in crate::backend::cuda) fn sorted_rows(chip: Chip, class: u32, rows: usize) -> Shape {
     let (group, _, threads) = SORTED[class as usize - 1];
@@ -180,6 +215,23 @@ pub(in crate::backend::cuda) fn product_rows(chip: Chip, most: u32, mean: usize,
     let place = first + with_lanes(&FOR_ROWS[first..first + count], lanes(chip, mean, rows));
     let (group, _, threads) = FOR_ROWS[place];
     striding(chip, rows, group, threads).class(ROW_UNITS[place])
+}
+
+/// The same for values alone, of rows of C whose columns are known; none where rows may be longer than the tables are
+/// made for. Half of the lanes may be idle, since each step is short (H200, 2026-11-26: R (A P) of 7 points 256^3, 9
+/// entries a row of B, 3.5 ms by 16 lanes and 4.4 by 8; 4.6 in tables with collisions).
+pub(in crate::backend::cuda) fn known_values(
+    chip: Chip,
+    most: u32,
+    mean: usize,
+    rows: usize,
+) -> Option<Shape> {
+    let fits = |table: &Table| table.1 == most;
+    let first = FOR_KNOWN.iter().position(fits)?;
+    let count = FOR_KNOWN.iter().filter(|&table| fits(table)).count();
+    let place = first + with_lanes(&FOR_KNOWN[first..first + count], lanes(chip, 2 * mean, rows));
+    let (group, _, threads) = FOR_KNOWN[place];
+    Some(striding(chip, rows, group, threads).class(KNOWN_UNITS[place]))
 }
 
 /// Blocks that look for rows whose length is unknown among so many.
