@@ -24,8 +24,8 @@ typedef TARGET J;
 
 // Columns that a lane has, and words of bits.
 constexpr u32 EACH = MOST / GROUP, WORDS = PLACES / 32 / GROUP;
-// Of PLACES = 32 MOST, a number serves 64 full rows of 100 and most others.
-constexpr u32 TRIALS = 32;
+// A number serves a row of n columns with a probability of exp(-n^2 / (2 PLACES)).
+constexpr u32 TRIALS = 64;
 
 struct Word {
     u32 bits, before;

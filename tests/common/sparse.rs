@@ -215,16 +215,16 @@ pub fn few_entries_of_a<B: SparseProducts>(backend: &B) {
 pub fn columns_that_meet<B: SparseProducts>(backend: &B) {
     let mut random = Random(9);
     let mut columns = Vec::new();
-    for trial in 0..32_u32 {
-        let place = |column: u32| column.wrapping_mul(0x9e37_79b1_u32.wrapping_mul(2 * trial + 1)) >> 20;
+    for trial in 0..64_u32 {
+        let place = |column: u32| column.wrapping_mul(0x9e37_79b1_u32.wrapping_mul(2 * trial + 1)) >> 19;
         let first = random.below(4_000_000) as u32;
         let other =
             (first + 1..9_000_000).find(|&other| place(other) == place(first) && !columns.contains(&other));
-        columns.extend([first, other.expect("one of 4096 columns")]);
+        columns.extend([first, other.expect("one of 8192 columns")]);
     }
     columns.sort_unstable();
     columns.dedup();
-    assert!(columns.len() > 60, "{} columns", columns.len());
+    assert!((65..=128).contains(&columns.len()), "{} columns", columns.len());
     let len = columns.len();
     let twice = [columns.clone(), columns].concat();
     let values = (0..2 * len).map(|_| random.scalar()).collect();

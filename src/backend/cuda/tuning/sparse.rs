@@ -58,8 +58,9 @@ const FOR_ROWS: [Table; 11] = [
 /// many entries, each is for rows of B that are longer.
 const FOR_KNOWN: [Table; 7] =
     [(8, 32, 64), (16, 32, 64), (8, 64, 64), (16, 64, 64), (16, 128, 64), (32, 128, 64), (32, 256, 64)];
-/// Places of such a table for each entry.
-const PLACES_AN_ENTRY: u32 = 32;
+/// Places of such a table for each entry, where rows have few and where they have more: one number of three serves a full
+/// row of 64 or 128 columns, one of seven a row of 256.
+const PLACES_AN_ENTRY: [u32; 2] = [32, 64];
 pub(in crate::backend::cuda) const KNOWN_UNITS: [u32; 7] = [1, 2, 3, 4, 5, 6, 7];
 /// The classes of units with these tables.
 pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
@@ -117,7 +118,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "spgemm_lengths.cu" => of_table(FOR_LENGTHS[unit.size_class().saturating_sub(1) as usize]),
         "spgemm_known.cu" => {
             let (group, most, threads) = FOR_KNOWN[unit.size_class().saturating_sub(1) as usize];
-            vec![("GROUP", group), ("MOST", most), ("PLACES", PLACES_AN_ENTRY * most), ("THREADS", threads)]
+            vec![
+                ("GROUP", group),
+                ("MOST", most),
+                ("PLACES", PLACES_AN_ENTRY[usize::from(most > 64)] * most),
+                ("THREADS", threads),
+            ]
         }
         "spgemm_rows.cu" => of_table(FOR_ROWS[unit.size_class().saturating_sub(1) as usize]),
         _ => vec![
