@@ -36,6 +36,15 @@ impl Report {
     ) -> Self {
         Self { told: Told::Krylov(report, method), history, tolerance }
     }
+
+    /// Rows and entries of the levels of multigrid in the method that came last.
+    fn levels(&self) -> Vec<(usize, usize)> {
+        let Told::Solver(report) = &self.told else { return Vec::new() };
+        let last = report.trail.stages.iter().rfind(|stage| stage.outcome.is_some());
+        last.map_or(Vec::new(), |stage| {
+            stage.levels.iter().map(|level| (level.rows, level.entries)).collect()
+        })
+    }
 }
 
 /// A value of one of the two kinds of reports.
@@ -227,7 +236,7 @@ impl Report {
         self.history.to_pyarray(py)
     }
 
-    /// Residual against iteration as a picture: the text of an SVG file.
+    /// Residual against iteration, and the levels of multigrid, as a picture: the text of an SVG file.
     fn convergence_svg(&self) -> String {
         let first = of!(self, report => report.residual_norm / report.relative_residual);
         let unit = if first.is_finite() && first > 0.0 { first } else { 1.0 };
@@ -236,7 +245,7 @@ impl Report {
         let curve = Curve { name: self.method().into(), history: &relative, confirmed };
         let facts = format!("{} iterations, {}", self.iterations(), self.device());
         let title = format!("{} with {}: {}", self.method(), self.preconditioner(), self.message());
-        convergence_svg(&title, &facts, &[curve], self.tolerance)
+        convergence_svg(&title, &facts, &[curve], self.tolerance, &self.levels())
     }
 
     /// The report for a notebook: a table, the methods that were tried, and the convergence.

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
+use serde::Serialize;
 use std::fmt;
 
 /// What smoothing scales residuals by.
@@ -245,7 +246,7 @@ impl MultigridOptions {
 }
 
 /// Size of a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LevelFacts {
     /// Rows of its matrix.

@@ -1,8 +1,8 @@
 //! Residual against iteration, as a picture.
 
 use super::axis::ticks;
-use super::count;
 use super::svg::{Anchor, GRID, INK, PALE, Svg};
+use super::{count, levels};
 
 /// The history of one right-hand side.
 #[derive(Debug, Clone)]
@@ -32,8 +32,15 @@ const MOST_POINTS: usize = 1500;
 const MOST_NAMES: usize = 12;
 
 /// Draws log10 of the relative residual against the iteration, one curve a right-hand side, and the tolerance as a
-/// dashed line. Points at zero or not finite are left out.
-pub fn convergence_svg(title: &str, facts: &str, curves: &[Curve<'_>], tolerance: f64) -> String {
+/// dashed line. Points at zero or not finite are left out. Below it are the `levels` of multigrid, each with its rows and
+/// entries, finest first, where there are any.
+pub fn convergence_svg(
+    title: &str,
+    facts: &str,
+    curves: &[Curve<'_>],
+    tolerance: f64,
+    levels: &[(usize, usize)],
+) -> String {
     let drawable = |value: &f64| value.is_finite() && *value > 0.0;
     let values = || curves.iter().flat_map(|c| c.history.iter().copied().chain(c.confirmed)).filter(drawable);
     let with_tolerance = || values().chain(Some(tolerance).filter(drawable));
@@ -46,7 +53,7 @@ pub fn convergence_svg(title: &str, facts: &str, curves: &[Curve<'_>], tolerance
     let x = |iteration: f64| LEFT + iteration / last as f64 * wide;
     let y = |value: f64| TOP + (high - value.log10()) / (high - low) * tall;
 
-    let mut svg = Svg::new(WIDTH, HEIGHT);
+    let mut svg = Svg::new(WIDTH, HEIGHT + levels::height(levels.len()));
     svg.title((24.0, 32.0), title);
     svg.text((24.0, 53.0), Anchor::Start, 13.0, PALE, facts);
     let decades = (high - low) as i32;
@@ -84,6 +91,7 @@ pub fn convergence_svg(title: &str, facts: &str, curves: &[Curve<'_>], tolerance
     if curves.len() > 1 {
         draw_legend(&mut svg, curves, (LEFT + wide - 14.0, TOP + 22.0));
     }
+    levels::draw(&mut svg, levels, HEIGHT);
     svg.finish()
 }
 
@@ -134,7 +142,7 @@ mod tests {
         for history in [&[][..], &[0.0], &[f64::NAN, f64::INFINITY], &[1.0], &[1e-300, 1e300]] {
             for tolerance in [0.0, 1e-8, f64::NAN] {
                 let curve = Curve { name: "b".into(), history, confirmed: Some(0.0) };
-                let svg = convergence_svg("t", "f", &[curve.clone(), curve], tolerance);
+                let svg = convergence_svg("t", "f", &[curve.clone(), curve], tolerance, &[]);
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{history:?} {tolerance}: {svg}");
             }
         }

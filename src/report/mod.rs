@@ -5,6 +5,7 @@
 //! | `table`, `units` | aligned columns; numbers with the unit that a person would choose |
 //! | `spy` | the places of a matrix's nonzeros, as a picture |
 //! | `convergence` | residual against iteration, as a picture |
+//! | `levels` | the levels of multigrid, as a picture |
 //! | `facts` | symmetry, diagonal and dominance of a matrix |
 //! | `bandwidth` | how fast this machine copies |
 //! | `html` | a page for a colleague |
@@ -16,6 +17,7 @@ mod convergence;
 mod facts;
 #[cfg(feature = "cli")]
 mod html;
+mod levels;
 mod png;
 mod spy;
 mod svg;

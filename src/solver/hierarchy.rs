@@ -6,7 +6,7 @@ use super::near_null::NearNull;
 use crate::backend::{Communicator, Diagonals, OrderingPrice, Space};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::multigrid::{Coarsening, Multigrid, MultigridOptions};
+use crate::multigrid::{Coarsening, LevelFacts, Multigrid, MultigridOptions};
 use crate::operator::LinearOperator;
 use crate::precondition::{BlockJacobi, Narrowed, Preconditioner};
 use crate::scalar::{Scalar, Widen};
@@ -20,6 +20,8 @@ pub(super) struct Levels<T: Scalar, B: SolverBackend> {
     /// What the caller knew, for who makes it anew.
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) told: String,
+    /// Its levels, finest first; none where each part has some of its own.
+    pub(super) facts: Vec<LevelFacts>,
 }
 
 /// It as it was made.
@@ -75,16 +77,16 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         let a: &dyn Any = a;
         if let Some(a) = a.downcast_ref::<Csr<T, B>>() {
             let Some(m) = made(a, wanted)? else { return Ok(None) };
-            let told = told(&m, wanted.options.unknowns_a_node);
-            return Ok(Some(Self { m: Made::Full(Box::new(m)), near_null: None, told }));
+            let (told, facts) = (told(&m, wanted.options.unknowns_a_node), m.facts().levels.clone());
+            return Ok(Some(Self { m: Made::Full(Box::new(m)), near_null: None, told, facts }));
         }
         let Some(a) = a.downcast_ref::<Csr<T::Narrow, B>>() else {
             return Err(Error::Unsupported("multigrid from values of another type".into()));
         };
         let Some(m) = made(a, wanted)? else { return Ok(None) };
-        let told = told(&m, wanted.options.unknowns_a_node);
+        let (told, facts) = (told(&m, wanted.options.unknowns_a_node), m.facts().levels.clone());
         let m = Made::Narrowed(Box::new(Narrowed::new::<T, B>(m)?));
-        Ok(Some(Self { m, near_null: None, told }))
+        Ok(Some(Self { m, near_null: None, told, facts }))
     }
 
     /// Of the rows `here` of a matrix, which this part has, with columns numbered as in the whole: one hierarchy of all
@@ -104,13 +106,13 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         };
         if space.count(unknowns > 1)? > 0 {
             let alone = Self::new(space.backend(), own, (choice, method), None)?;
-            return Ok(Some(Self { told: String::new(), ..alone }));
+            return Ok(Some(Self { told: String::new(), facts: Vec::new(), ..alone }));
         }
         let options = options_of(choice, method);
         let made = Multigrid::spread_with(space, (a, here, own), parts, &options, grids_only)?;
         Ok(made.map(|m| {
-            let told = format!("{}, of all parts together", told(&m, 1));
-            Self { m: Made::Full(Box::new(m)), near_null: None, told }
+            let (told, facts) = (format!("{}, of all parts together", told(&m, 1)), m.facts().levels.clone());
+            Self { m: Made::Full(Box::new(m)), near_null: None, told, facts }
         }))
     }
 

@@ -8,6 +8,7 @@ use super::stage::{Ready, Task};
 use crate::error::Result;
 use crate::krylov::{self, Cg, Krylov, Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
+use crate::multigrid::LevelFacts;
 use crate::operator::LinearOperator;
 use crate::precondition::Identity;
 use crate::scalar::Scalar;
@@ -113,6 +114,13 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
             Setup::Levels(levels) => Some(levels.told.clone()),
             Setup::Incomplete(factors) => Some(factors.told.clone()),
             _ => None,
+        }
+    }
+
+    fn levels(&self) -> &[LevelFacts] {
+        match &self.setup {
+            Setup::Levels(levels) => &levels.facts,
+            _ => &[],
         }
     }
 

@@ -3,6 +3,7 @@
 use super::names::{Method, Precision, PreconditionerChoice};
 use crate::direct::Unmatched;
 use crate::krylov::Outcome;
+use crate::multigrid::LevelFacts;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
@@ -159,6 +160,9 @@ pub struct StageReport {
     pub refused: Option<String>,
     /// What a factorisation told beyond the outcome: its kind, its size, and why others failed.
     pub remark: Option<String>,
+    /// The levels of multigrid, finest first; empty with other preconditioners.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelFacts>,
     /// Iterations that it took.
     pub iterations: usize,
     /// Bytes that these moved at least; of a factorisation, those of the factor.
@@ -187,6 +191,7 @@ impl StageReport {
             outcome: None,
             refused: None,
             remark: None,
+            levels: Vec::new(),
             iterations: 0,
             bytes: 0.0,
             seconds: 0.0,
@@ -198,6 +203,7 @@ impl StageReport {
     pub(super) fn clear(&mut self) {
         self.outcome = None;
         (self.refused, self.remark) = (None, None);
+        self.levels.clear();
         (self.iterations, self.bytes, self.seconds) = (0, 0.0, 0.0);
         self.relative_residual = None;
     }

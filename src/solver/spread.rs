@@ -454,6 +454,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             told.relative_residual = Some(report.relative_residual);
             if let Some(Setup::Levels(levels)) = &self.stages[number].setup {
                 told.remark = Some(levels.told.clone()).filter(|told| !told.is_empty());
+                told.levels = levels.facts.clone();
             }
             report.iterations += before;
             report.restarts += total.map_or(0, |report| report.restarts);

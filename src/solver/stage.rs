@@ -15,6 +15,7 @@ use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, Report, SolveOptions};
 use crate::matrix::Csr;
+use crate::multigrid::LevelFacts;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
 use std::ops::ControlFlow;
@@ -66,6 +67,11 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// What the trail says of the last solve beyond its outcome.
     fn remark(&self) -> Option<String> {
         None
+    }
+
+    /// The levels of multigrid, where it is the preconditioner.
+    fn levels(&self) -> &[LevelFacts] {
+        &[]
     }
 
     /// Kinds of factorisation that have failed, and would with more memory and time.

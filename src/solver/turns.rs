@@ -294,6 +294,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];
         told.outcome = Some(report.outcome);
         told.remark = remark;
+        told.levels = ready.levels().to_vec();
         told.iterations = report.iterations;
         told.bytes = ready.moved(&report);
         told.seconds = begun.elapsed().as_secs_f64();

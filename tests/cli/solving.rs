@@ -42,6 +42,29 @@ const KEYS: [&str; 23] = [
 ];
 
 #[test]
+fn levels_of_multigrid_are_told_and_drawn() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 90x80 -o a.mtx");
+    let line = "solve a.mtx --device cpu --method cg --plot p.svg --json r.json --preconditioner ";
+    let run = f.ok(&format!("{line}amg"));
+    let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    let levels = json["trail"]["stages"][0]["levels"].as_array().unwrap();
+    let size = |level: &Value| (level["rows"].as_u64().unwrap(), level["entries"].as_u64().unwrap());
+    let sizes: Vec<_> = levels.iter().map(size).collect();
+    assert!(sizes.len() > 2 && sizes[0] == (7200, 5 * 7200 - 2 * (90 + 80)), "{sizes:?}");
+    assert!(sizes.windows(2).all(|pair| pair[1].0 < pair[0].0), "{sizes:?}");
+    let words = format!("{}, of 7200 to {} rows, ", sizes.len(), sizes[sizes.len() - 1].0);
+    assert!(run.stdout.contains(&words), "{words} in {}", run.stdout);
+    let picture = f.read("p.svg");
+    assert!(picture.contains("levels of multigrid") && picture.matches(" entries<").count() == sizes.len());
+
+    let run = f.ok(&format!("{line}jacobi"));
+    let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
+    assert!(json["trail"]["stages"][0].get("levels").is_none());
+    assert!(!run.stdout.contains("levels") && !f.read("p.svg").contains("levels"));
+}
+
+#[test]
 fn defaults_solve_and_tell() {
     let f = Folder::new();
     f.ok("generate poisson2d --size 30x20 -o a.mtx");
