@@ -457,7 +457,7 @@ fn rows_of_product<V: Scalar, I: Offset>(
             let Some(rows) = dealt.rows(class, a.rows) else { continue };
             let (count, listed, list) = rows.parts(a.indices);
             if let Columns::Known(pattern) = columns
-                && let Some(shape) = tuning::known_values(chip, most, mean_length(b), rows.count)
+                && let Some(shape) = tuning::known_values(chip, most, rows.count)
             {
                 kernel::known_values(
                     cuda, shape, count, listed, list, of_a, a.indices, a.values, of_b, b.indices, b.values, to, pattern,

@@ -238,9 +238,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
             units.push(unit("peers_rows.cu"));
             units.push(unit("incomplete.cu").class(tuning::ONE_CLASS));
             units.extend(tuning::TRIANGULAR.map(|class| unit("triangular.cu").class(class)));
-        }
-        for (from, to) in [("u32", "u32"), ("u64", "u64")] {
-            let unit = |file| Unit::new(file).with("SCALAR", scalar).with("OFFSET", from).with("TARGET", to);
+            let unit = |file| unit(file).with("TARGET", offset);
             units.extend(tuning::KNOWN_UNITS.map(|class| unit("spgemm_known.cu").class(class)));
             units.extend(tuning::MERGED_UNITS.map(|class| unit("spgemm_merged.cu").class(class)));
             units.extend(tuning::SORTED_CLASSES.map(|class| unit("spgemm_sorted.cu").class(class)));
@@ -250,7 +248,7 @@ fn sparse_products(units: &mut Vec<Unit>) {
             units.extend(files.map(|file| unit(file).class(tuning::ONE_CLASS)));
             let narrow = if matches!(scalar, "c32" | "c64") { "c32" } else { "f32" };
             let inverses = Unit::new("group_inverses.cu").with("SCALAR", scalar).with("NARROW", narrow);
-            units.push(inverses.with("OFFSET", from).with("TARGET", to).class(tuning::ONE_CLASS));
+            units.push(inverses.with("OFFSET", offset).with("TARGET", offset).class(tuning::ONE_CLASS));
         }
     }
 }

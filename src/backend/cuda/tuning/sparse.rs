@@ -54,14 +54,14 @@ const FOR_ROWS: [Table; 11] = [
     (32, 512, 128),
     (32, 2048, 32),
 ];
-/// Tables for values of rows whose columns are known: lanes a row, entries of a row at most, threads of a block. With as
-/// many entries, each is for rows of B that are longer.
-const FOR_KNOWN: [Table; 7] =
-    [(8, 32, 64), (16, 32, 64), (8, 64, 64), (16, 64, 64), (16, 128, 64), (32, 128, 64), (32, 256, 64)];
+/// Tables for values of rows whose columns are known: lanes a row, entries of a row at most, threads of a block. Half of
+/// the lanes may be idle, since each step is short (H200, 2026-11-26: R (A P) of 7 points 256^3, 9 entries a row of B,
+/// 3.5 ms by 16 lanes and 4.4 by 8; 4.6 in tables with collisions).
+const FOR_KNOWN: [Table; 4] = [(16, 32, 64), (16, 64, 64), (32, 128, 64), (32, 256, 64)];
 /// Places of such a table for each entry, where rows have few and where they have more: one number of three serves a full
 /// row of 64 or 128 columns, one of seven a row of 256.
 const PLACES_AN_ENTRY: [u32; 2] = [32, 64];
-pub(in crate::backend::cuda) const KNOWN_UNITS: [u32; 7] = [1, 2, 3, 4, 5, 6, 7];
+pub(in crate::backend::cuda) const KNOWN_UNITS: [u32; 4] = [1, 2, 3, 4];
 /// The classes of units with these tables.
 pub(in crate::backend::cuda) const LENGTH_UNITS: [u32; 3] = [1, 2, 3];
 pub(in crate::backend::cuda) const ROW_UNITS: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
@@ -224,18 +224,9 @@ pub(in crate::backend::cuda) fn product_rows(chip: Chip, most: u32, mean: usize,
 }
 
 /// The same for values alone, of rows of C whose columns are known; none where rows may be longer than the tables are
-/// made for. Half of the lanes may be idle, since each step is short (H200, 2026-11-26: R (A P) of 7 points 256^3, 9
-/// entries a row of B, 3.5 ms by 16 lanes and 4.4 by 8; 4.6 in tables with collisions).
-pub(in crate::backend::cuda) fn known_values(
-    chip: Chip,
-    most: u32,
-    mean: usize,
-    rows: usize,
-) -> Option<Shape> {
-    let fits = |table: &Table| table.1 == most;
-    let first = FOR_KNOWN.iter().position(fits)?;
-    let count = FOR_KNOWN.iter().filter(|&table| fits(table)).count();
-    let place = first + with_lanes(&FOR_KNOWN[first..first + count], lanes(chip, 2 * mean, rows));
+/// made for.
+pub(in crate::backend::cuda) fn known_values(chip: Chip, most: u32, rows: usize) -> Option<Shape> {
+    let place = FOR_KNOWN.iter().position(|table| table.1 == most)?;
     let (group, _, threads) = FOR_KNOWN[place];
     Some(striding(chip, rows, group, threads).class(KNOWN_UNITS[place]))
 }
