@@ -4,11 +4,11 @@
 //     columns 3 17 40 of a row of C    bits  . 17 . . | 3 . . 40    h(c) = the leading bits of c times an odd number
 //     sums, in the order of places     before  0      | 1           the sum of 40 is number 1 + one bit before its own
 //
-// Each column of the row has a place of its own among PLACES bits: the first number for which no two columns meet
-// serves. How many bits are set before a place is the number of its sum. So a product finds its sum by one look, where
-// a table that has to resolve collisions is searched by all lanes until the last has found its slot. Where no number
-// serves, the pattern is searched by bisection. Products of an entry of C are added in the order of A's row, one by one,
-// as on the host.
+// A multiplicative hash gives each column of the row a place among PLACES bits. Odd factors are tried until one sends no
+// two columns of the row to the same place. The number of bits that are set before a column's place is the number of its
+// sum, so that a product finds its sum by one read. In a table with collisions all lanes of a warp would search until
+// the last of them has found its slot. Where every factor collides, the pattern is searched by bisection. Products of an
+// entry of C are added one by one in the order of A's row, as on the host.
 //
 // Bytes moved: B's rows once a product (mostly from the caches), A's and C's pattern and values once.
 // Source: Fredman, Komlos and Szemeredi, J. ACM 31 (1984) (tables without collisions); Jacobson, FOCS 1989 (ranks in a
@@ -24,7 +24,7 @@ typedef TARGET J;
 
 // Columns that a lane has, and words of bits.
 constexpr u32 EACH = MOST / GROUP, WORDS = PLACES / 32 / GROUP;
-// A number serves a row of n columns with a probability of exp(-n^2 / (2 PLACES)).
+// Factors that are tried. One has no collision in a row of n columns with a probability of exp(-n^2 / (2 PLACES)).
 constexpr u32 TRIALS = 64;
 
 struct Word {

@@ -40,10 +40,7 @@ impl Report {
     /// Rows and entries of the levels of multigrid in the method that came last.
     fn levels(&self) -> Vec<(usize, usize)> {
         let Told::Solver(report) = &self.told else { return Vec::new() };
-        let last = report.trail.stages.iter().rfind(|stage| stage.outcome.is_some());
-        last.map_or(Vec::new(), |stage| {
-            stage.levels.iter().map(|level| (level.rows, level.entries)).collect()
-        })
+        report.trail.levels().iter().map(|level| (level.rows, level.entries)).collect()
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBacken
     })
 }
 
-/// New numbers for a level of a cycle, or for a coarsest matrix that is smoothed.
+/// New values for a level of a cycle, or for a coarsest matrix that is smoothed.
 struct Numbers<S: Scalar, B: Backend> {
     a: Option<B::Vec<S>>,
     /// Of prolongation and restriction.
@@ -114,8 +114,8 @@ struct Numbers<S: Scalar, B: Backend> {
     sums: Option<B::Vec<S::Real>>,
 }
 
-/// New numbers for the matrices of a cycle, whose patterns are those of the levels that were kept. The cycle is as it
-/// was.
+/// New values for the matrices of a cycle, whose patterns are those of the levels that were kept, in arrays of their own:
+/// the cycle is not changed.
 fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     cycle: &Cycle<S, B>,
@@ -151,7 +151,7 @@ fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     Ok(all)
 }
 
-/// Puts such numbers into a cycle, and the inverse of its coarsest matrix where it has one.
+/// Puts such values into a cycle, and the inverse of its coarsest matrix where it has one.
 fn renew<S: Scalar, B: MultigridBackend>(
     backend: &B,
     cycle: &mut Cycle<S, B>,

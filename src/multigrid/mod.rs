@@ -75,6 +75,8 @@ use blocks::Scales;
 use cycle::{Cycle, Stored};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
+#[cfg(feature = "cli")]
+pub(crate) use options::operator_complexity;
 pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
 use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};

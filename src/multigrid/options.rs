@@ -269,18 +269,23 @@ impl MultigridFacts {
     /// Entries of all levels as a multiple of the finest one's: what a cycle costs beside smoothing on the finest
     /// level.
     pub fn operator_complexity(&self) -> f64 {
-        self.times_the_finest(|level| level.entries)
+        operator_complexity(&self.levels)
     }
 
     /// The same of rows.
     pub fn grid_complexity(&self) -> f64 {
-        self.times_the_finest(|level| level.rows)
+        times_the_finest(&self.levels, |level| level.rows)
     }
+}
 
-    fn times_the_finest(&self, size: impl Fn(&LevelFacts) -> usize) -> f64 {
-        let all = self.levels.iter().map(&size).sum::<usize>();
-        all as f64 / self.levels.first().map_or(1, size).max(1) as f64
-    }
+/// [`MultigridFacts::operator_complexity`] of these levels.
+pub(crate) fn operator_complexity(levels: &[LevelFacts]) -> f64 {
+    times_the_finest(levels, |level| level.entries)
+}
+
+fn times_the_finest(levels: &[LevelFacts], size: impl Fn(&LevelFacts) -> usize) -> f64 {
+    let all = levels.iter().map(&size).sum::<usize>();
+    all as f64 / levels.first().map_or(1, size).max(1) as f64
 }
 
 impl fmt::Display for MultigridFacts {

@@ -107,6 +107,14 @@ pub struct Trail {
     pub stages: Vec<StageReport>,
 }
 
+impl Trail {
+    /// The levels of multigrid in the method that came last, finest first; empty with other preconditioners.
+    pub fn levels(&self) -> &[LevelFacts] {
+        let last = self.stages.iter().rfind(|stage| stage.outcome.is_some());
+        last.map_or(&[], |stage| &stage.levels)
+    }
+}
+
 /// A decision of the setup.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]

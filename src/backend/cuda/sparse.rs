@@ -167,14 +167,15 @@ impl Dealt {
         Self::by_length(cuda, of_rows, sorted, offsets).map(Some)
     }
 
-    /// Of all rows, whatever their products.
+    /// All rows by the number of their entries in C, however many products they have.
     fn of_all_lengths(cuda: Cuda, rows: usize, offsets: OffsetsRef<'_, Cuda>) -> Result<Self> {
         let mut of_rows = cuda.buffer(rows)?;
         cuda.fill(MANY_PRODUCTS as u32, &mut of_rows)?;
         Self::by_length(cuda, of_rows, 0, offsets)
     }
 
-    /// Of rows that are in a class behind `sorted` by their products.
+    /// By the number of entries in C, without the rows that class `sorted` and those below have taken. `of_rows` has the
+    /// class of each row by its products.
     fn by_length(
         cuda: Cuda,
         of_rows: DeviceVec<u32>,

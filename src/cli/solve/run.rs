@@ -239,6 +239,6 @@ fn plot(arguments: &Arguments, answer: &Answer, columns: &[Column]) -> String {
         })
         .collect();
     let title = arguments.matrix.file_name().map_or_else(|| "A".into(), |name| name.to_string_lossy());
-    let levels: Vec<_> = words::levels(answer).iter().map(|level| (level.rows, level.entries)).collect();
+    let levels: Vec<_> = answer.trail.levels().iter().map(|level| (level.rows, level.entries)).collect();
     convergence_svg(&title, &words::subtitle(answer, columns), &curves, arguments.tolerance, &levels)
 }

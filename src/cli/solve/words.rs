@@ -5,7 +5,7 @@ use super::answer::{Answer, Column, Rank, Seconds};
 use crate::cli::device::not_on_gpu;
 use crate::krylov::Outcome;
 use crate::matrix::{Basis, ChoiceReport};
-use crate::multigrid::LevelFacts;
+use crate::multigrid::operator_complexity;
 use crate::report::{Align, Table, bytes, count, ratio, seconds};
 use crate::solver::{Method, Precision, Reorder, StageReport};
 
@@ -40,9 +40,9 @@ pub(super) fn story(story: &Story<'_>) -> String {
     answer.notes.iter().for_each(|note| tell("", note.clone()));
     tell("b", answer.right_hand_side.words());
     tell("method", method(story));
-    if let [finest, .., coarsest] = levels(answer) {
-        let all = levels(answer).iter().map(|level| level.entries).sum::<usize>() as f64;
-        let (number, times) = (levels(answer).len(), all / finest.entries.max(1) as f64);
+    let levels = answer.trail.levels();
+    if let [finest, .., coarsest] = levels {
+        let (number, times) = (levels.len(), operator_complexity(levels));
         let rows = [finest, coarsest].map(|level| count(level.rows as u64));
         tell("levels", format!("{number}, of {} to {} rows, {times:.2} times the entries", rows[0], rows[1]));
     }
@@ -145,12 +145,6 @@ fn each(columns: &[Column]) -> String {
         text += &format!("and {} more\n", columns.len() - MOST_COLUMNS);
     }
     text
-}
-
-/// The levels of multigrid in the method that came last.
-pub(super) fn levels(answer: &Answer) -> &[LevelFacts] {
-    let last = answer.trail.stages.iter().rfind(|stage| stage.outcome.is_some());
-    last.map_or(&[], |stage| &stage.levels)
 }
 
 /// The method that solved, and what it worked with.

@@ -58,8 +58,8 @@ const FOR_ROWS: [Table; 11] = [
 /// the lanes may be idle, since each step is short (H200, 2026-11-26: R (A P) of 7 points 256^3, 9 entries a row of B,
 /// 3.5 ms by 16 lanes and 4.4 by 8; 4.6 in tables with collisions).
 const FOR_KNOWN: [Table; 4] = [(16, 32, 64), (16, 64, 64), (32, 128, 64), (32, 256, 64)];
-/// Places of such a table for each entry, where rows have few and where they have more: one number of three serves a full
-/// row of 64 or 128 columns, one of seven a row of 256.
+/// Places of such a table for each entry of a row, up to 64 entries and beyond: one factor of the hash in three has no
+/// collision in a full row of 64 or 128 columns, one in seven in a row of 256.
 const PLACES_AN_ENTRY: [u32; 2] = [32, 64];
 pub(in crate::backend::cuda) const KNOWN_UNITS: [u32; 4] = [1, 2, 3, 4];
 /// The classes of units with these tables.
