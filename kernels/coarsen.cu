@@ -345,13 +345,27 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 extern "C" __global__ void __launch_bounds__(THREADS) conjugate(u64 n, T* x) { EACH(i, n) x[i] = conj(x[i]); }
 
+// 1 / sqrt(a_ii), 0 where that is not positive.
+DEVICE f64 inverse_root(u64 i, const I* offsets, const u32* columns, const T* values) {
+    const u64 end = offsets[i + 1], at = first_from(columns, u64(offsets[i]), end, i);
+    const f64 diagonal = at < end && columns[at] == i ? f64(real_part(values[at])) : 0;
+    return diagonal > 0 ? 1 / sqrt(diagonal) : 0;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     diagonal_scales(u64 n, const I* offsets, const u32* columns, const T* values, f64* scales) {
-    EACH(i, n) {
-        const u64 end = offsets[i + 1], at = first_from(columns, u64(offsets[i]), end, i);
-        const f64 diagonal = at < end && columns[at] == i ? f64(real_part(values[at])) : 0;
-        scales[i] = diagonal > 0 ? 1 / sqrt(diagonal) : 0;
-    }
+    EACH(i, n) scales[i] = inverse_root(i, offsets, columns, values);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    inverse_roots(u64 n, const I* offsets, const u32* columns, const T* values, T* roots) {
+    EACH(i, n) roots[i] = from_real<T>(R(inverse_root(i, offsets, columns, values)));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    scaled_values(u64 n, const I* offsets, const u32* columns, const T* values, const T* left, const T* right, T* scaled) {
+    EACH(i, n)
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) scaled[at] = values[at] * (left[i] * right[columns[at]]);
 }
 
 // strong is zero before.

@@ -121,6 +121,18 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         scales: &mut Self::Slice<f64>,
     ) -> Result<()>;
 
+    /// The same in A's own type.
+    fn inverse_roots<V: Scalar>(&self, a: CsrParts<'_, V, Self>, roots: &mut Self::Slice<V>) -> Result<()>;
+
+    /// The values of L A R with diagonal matrices: `values[e]` = a_ij (`left[i]` `right[j]`).
+    fn scaled_values<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        left: &Self::Slice<V>,
+        right: &Self::Slice<V>,
+        values: &mut Self::Slice<V>,
+    ) -> Result<()>;
+
     /// `sums[i]` = `scales[i]` / sum of |a_ij| `scales[j]`, 0 where that is no number; `strong[0]` becomes the number
     /// of rows with a coupling |a_ij| / sqrt(a_ii a_jj) above `threshold`.
     fn scaled_sums<V: Scalar>(

@@ -41,6 +41,11 @@ const WINDOW: usize = 256;
 /// Coefficients drawn from a lognormal distribution have 0.4.
 const LOCALLY: f64 = 0.15;
 
+/// One less the standard deviation of relative sums of rows, from which on unknowns are in about the same units. Grids
+/// have more than 0.9; with units that vary by 0.5 to 2 at random it is 0.79, and grids take three times the iterations
+/// of a matrix that is scaled first (`scaling`).
+const IN_LIKE_UNITS: f64 = 0.82;
+
 /// The grid of `points` points on which these distances between coupled points are distances between neighbours, if
 /// there is one of two dimensions or three.
 pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Neighbours)> {
@@ -224,7 +229,7 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     let coarsest = Coarsest::Inverse(inverse.into_backend(backend)?);
     Ok(Some((
         Cycle { levels, coarsest, chebyshev: options.real_eigenvalues },
-        MultigridFacts { levels: facts, grid: true },
+        MultigridFacts { levels: facts, grid: true, scaled: false },
     )))
 }
 
@@ -247,11 +252,14 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
 /// For each pair of axes, then for both diagonals of each plane: the sum over points of the weaker of their couplings
 /// as a part of the stronger, and how many points have any. A coupling that has the sign of the diagonal counts as
 /// none.
-pub(super) type Ratios = [[f64; 6]; 2];
+///
+/// Last come one less the standard deviation of sums of rows, relative to the sums of magnitudes, and points again.
+pub(super) type Ratios = [[f64; 7]; 2];
 
-/// Whether the couplings of points themselves are about as strong in the mean.
+/// Whether the couplings of points themselves are about as strong in the mean, and unknowns in like units.
 pub(super) fn are_comparable([ratios, points]: &Ratios) -> bool {
-    ratios.iter().zip(points).all(|(&ratio, points)| ratio >= LOCALLY * points)
+    let least = [LOCALLY; 6].into_iter().chain([IN_LIKE_UNITS]);
+    ratios.iter().zip(points).zip(least).all(|((&ratio, points), least)| ratio >= least * points)
 }
 
 /// Those of a sample of rows.
@@ -267,13 +275,16 @@ where
 {
     let rows = a.rows();
     let directions: Vec<([i64; 3], i64)> = neighbours.iter().map(|by| (by, grid.distance(by))).collect();
-    let (mut ratios, mut points) = ([0.0; 6], [0.0; 6]);
+    let (mut ratios, mut points) = ([0.0; 7], [0.0; 7]);
     let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
     let windows: Vec<_> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
     for (start, window) in windows.iter().map(|rows| rows.start).zip(a.windows(backend, &windows)?) {
+        let mut sums = Vec::with_capacity(window.rows());
         for i in 0..window.rows() {
             let (columns, values) = window.row(i);
             let row = (start + i) as i64;
+            let sum = |size: fn(T) -> f64| values.iter().map(|&value| size(value)).sum::<f64>();
+            sums.push(sum(|value| value.re().to_f64()) / sum(|value| value.abs().to_f64()));
             let diagonal =
                 columns.iter().position(|&j| i64::from(j) == row).map_or(1.0, |at| values[at].re().to_f64());
             // Along three axes, then along the two diagonals of the planes xy, xz, yz.
@@ -294,6 +305,10 @@ where
                 }
             }
         }
+        let (rows, mean) = (sums.len() as f64, sums.iter().sum::<f64>() / sums.len() as f64);
+        let variance = sums.iter().map(|sum| (sum - mean).powi(2)).sum::<f64>() / rows;
+        ratios[6] += rows * (1.0 - variance.sqrt());
+        points[6] += rows;
     }
     Ok([ratios, points])
 }

@@ -16,6 +16,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `scaling` | diagonal matrices that bring constants near to the null space, and symmetry back |
 //! | `strength` | which couplings are strong, and the matrix without the others |
 //! | `stiff` | unknowns of very flat elements, which the next level has too |
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
@@ -62,6 +63,7 @@ mod modes;
 mod on_grid;
 mod options;
 mod pattern;
+mod scaling;
 mod setup;
 mod smoother;
 mod spread;
@@ -78,6 +80,8 @@ pub use modes::rigid_body_modes;
 #[cfg(feature = "cli")]
 pub(crate) use options::operator_complexity;
 pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
+pub(crate) use scaling::is_symmetrizable;
+use scaling::{Scaled, near_constants, symmetrized};
 use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
 use tentative::{NearNull, Vectors};
@@ -123,6 +127,8 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     plans: Plans<T, B>,
     /// What new values are computed in, from the first on.
     kept: Option<Kept<B>>,
+    /// Where the levels are those of L A R: L and R, and what was asked for.
+    scaled: Option<(Scaled<T, B>, MultigridOptions)>,
     options: MultigridOptions,
     facts: MultigridFacts,
     /// Rows of this part, where the matrix is spread over several.
@@ -194,16 +200,53 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                         prolongation of least energy";
             return Err(Error::Unsupported(what.into()));
         }
+        let asked = options;
+        let symmetrized = match near_null {
+            None if !options.real_eigenvalues => symmetrized(backend, a)?,
+            _ => None,
+        };
+        let (factors, s) = symmetrized.unzip();
+        let options = &options.clone().real_eigenvalues(options.real_eigenvalues || s.is_some());
         let options = &options.with_smoothing_decided();
-        if options.boxes
-            && !classical
-            && options.unknowns_a_node == 1
-            && near_null.is_none()
-            && let Some(this) = Self::on_grid(backend, a, options, None)?
-        {
+        let a = s.as_ref().unwrap_or(a);
+        let on_grid = if options.boxes && !classical && options.unknowns_a_node == 1 && near_null.is_none() {
+            Self::on_grid(backend, a, options, None)?
+        } else {
+            None
+        };
+        let mut right = None;
+        let this = match on_grid {
+            Some(this) => this,
+            None => {
+                check_finite(backend, a)?;
+                let near_constants = match near_null {
+                    None if options.real_eigenvalues => near_constants(backend, a, options.unknowns_a_node)?,
+                    _ => None,
+                };
+                match near_constants {
+                    None => Self::general(backend, a, near_null, options)?,
+                    Some((r, a, near_null)) => {
+                        right = Some(r);
+                        Self::general(backend, &a, near_null, options)?
+                    }
+                }
+            }
+        };
+        if factors.is_none() && right.is_none() {
             return Ok(this);
         }
-        check_finite(backend, a)?;
+        let scaled = Scaled::new(backend, factors, right)?;
+        let facts = MultigridFacts { scaled: true, ..this.facts };
+        Ok(Self { scaled: Some((scaled, asked.clone())), facts, ..this })
+    }
+
+    /// Levels of aggregates of the unknowns, or of some of these.
+    fn general(
+        backend: &B,
+        a: &Csr<T, B>,
+        near_null: Option<NearNull<T, B>>,
+        options: &MultigridOptions,
+    ) -> Result<Self> {
         // Flat elements, which ask for blocks, spoil levels in half of the precision: a Delaunay mesh of 10^6 points
         // takes 81 iterations in full, and ends after 209 in half, where a cycle is no longer positive definite.
         let mut full = options.is_narrow::<T>() && longest_row(backend, a)? > LONGEST_IN_HALF;
@@ -218,6 +261,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             rounded = Some((a, scales));
         }
         let options = &if full { options.clone().narrow(false) } else { options.clone() };
+        let of_energy = options.prolongation == Prolongation::LeastEnergy;
         if of_energy && (options.unknowns_a_node > 1 || near_null.is_some() || !options.real_eigenvalues) {
             let what = "a prolongation of least energy for nodes of several unknowns, given vectors, or a matrix that \
                         is not Hermitian";
@@ -227,7 +271,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             let hierarchy = Hierarchy::new(backend, a, None, in_blocks, options)?;
             let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
             let cycle = AnyCycle::Narrow(cycle_of(backend, levels, coarsest, Some(scales), options)?);
-            return Ok(Self::general(cycle, Plans::Narrow(plans), facts, options));
+            return Ok(Self::made(cycle, Plans::Narrow(plans), facts, options));
         }
         let hierarchy = Hierarchy::new(backend, a.copied(backend)?, near_null, in_blocks, options)?;
         let (facts, (levels, coarsest, plans)) = (hierarchy.facts(), hierarchy.into_parts());
@@ -236,17 +280,17 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         } else {
             AnyCycle::Full(cycle_of(backend, levels, coarsest, None, options)?)
         };
-        Ok(Self::general(cycle, Plans::Full(plans), facts, options))
+        Ok(Self::made(cycle, Plans::Full(plans), facts, options))
     }
 
-    fn general(
+    fn made(
         cycle: AnyCycle<T, B>,
         plans: Plans<T, B>,
         levels: Vec<LevelFacts>,
         options: &MultigridOptions,
     ) -> Self {
-        let facts = MultigridFacts { levels, grid: false };
-        Self { cycle, plans, kept: None, options: options.clone(), facts, own: None }
+        let facts = MultigridFacts { levels, grid: false, scaled: false };
+        Self { cycle, plans, kept: None, scaled: None, options: options.clone(), facts, own: None }
     }
 
     /// A hierarchy of grids, where the matrix is on one; `known`: its diagonals, where somebody has looked for them.
@@ -274,6 +318,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             cycle,
             plans: Plans::Full(Vec::new()),
             kept: None,
+            scaled: None,
             options: options.clone(),
             facts,
             own: None,
@@ -281,7 +326,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     }
 
     /// Takes A in the place of its own copy, from whoever has it in any format: values as they are, rows and columns in
-    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so does one on grids.
+    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so do one on grids and one
+    /// of a scaled matrix.
     ///
     /// The next new values are as the first ones: a copy of A is made, and what depends on their pattern.
     ///
@@ -290,7 +336,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     pub fn share(&mut self, a: Arc<dyn LinearOperator<T, B>>) -> Result<()> {
         Error::check_dimension("rows of the matrix", self.len(), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-        if let AnyCycle::Full(cycle) = &mut self.cycle
+        if self.scaled.is_none()
+            && let AnyCycle::Full(cycle) = &mut self.cycle
             && let Some(level) = cycle.levels.first_mut()
             && let Stored::Rows(_) = level.a
         {
@@ -298,6 +345,27 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             self.kept = None;
         }
         Ok(())
+    }
+
+    /// z = M r with the cycle M.
+    fn apply_cycle(
+        &self,
+        backend: &B,
+        work: Workspace<'_, T, B>,
+        r: &B::Slice<T>,
+        z: &mut B::Slice<T>,
+    ) -> Result<()> {
+        match &self.cycle {
+            AnyCycle::Full(cycle) => cycle.apply(backend, r, z, work.full),
+            AnyCycle::Narrow(cycle) => {
+                let n = self.len();
+                let (low_r, rest) = B::split_mut(work.narrow, n);
+                let (low_z, rest) = B::split_mut(rest, n);
+                backend.narrow::<T>(num_traits::One::one(), r, low_r)?;
+                cycle.apply(backend, low_r, low_z, rest)?;
+                backend.widen::<T>(low_z, z)
+            }
+        }
     }
 
     /// The levels, finest first.
@@ -320,7 +388,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             Plans::Full(plans) => plans.iter().map(|plan| plan.storage_bytes()).sum::<usize>(),
             Plans::Narrow(plans) => plans.iter().map(|plan| plan.storage_bytes()).sum::<usize>(),
         };
-        cycle + plans + self.kept.as_ref().map_or(0, Kept::storage_bytes)
+        let scaled = self.scaled.as_ref().map_or(0, |(scaled, _)| scaled.storage_bytes());
+        cycle + plans + scaled + self.kept.as_ref().map_or(0, Kept::storage_bytes)
     }
 }
 
@@ -346,10 +415,11 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     }
 
     fn work_len(&self) -> usize {
-        match &self.cycle {
+        let of_cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.work_len(),
             AnyCycle::Narrow(_) => 0,
-        }
+        };
+        of_cycle + if self.scaled.is_some() { self.len() } else { 0 }
     }
 
     fn narrow_work_len(&self) -> usize {
@@ -369,22 +439,17 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         let n = self.len();
         Error::check_dimension("length of r", n, B::len(r))?;
         Error::check_dimension("length of z", n, B::len(z))?;
-        match &self.cycle {
-            AnyCycle::Full(cycle) => cycle.apply(backend, r, z, work.full),
-            AnyCycle::Narrow(cycle) => {
-                let (low_r, rest) = B::split_mut(work.narrow, n);
-                let (low_z, rest) = B::split_mut(rest, n);
-                backend.narrow::<T>(num_traits::One::one(), r, low_r)?;
-                cycle.apply(backend, low_r, low_z, rest)?;
-                backend.widen::<T>(low_z, z)
-            }
-        }
+        let Some((scaled, _)) = &self.scaled else { return self.apply_cycle(backend, work, r, z) };
+        let (between, full) = B::split_mut(work.full, n);
+        scaled.around(backend, r, z, between, |r, z| {
+            self.apply_cycle(backend, Workspace { full, ..work }, r, z)
+        })
     }
 
     /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept,
     /// and from the second time on which couplings count as strong and where all products have entries too, so that
-    /// numbers alone are computed. Levels of grids, of prolongations of least energy and classical ones are made anew. After a
-    /// matrix that is refused, the preconditioner is as it was.
+    /// numbers alone are computed. Levels of grids, of prolongations of least energy, classical ones and those of a
+    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values of multigrid on several parts".into()));
@@ -392,6 +457,10 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         let finest = self.facts.levels[0];
         Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        if let Some((_, options)) = &self.scaled {
+            *self = Self::new(backend, a, options)?;
+            return Ok(());
+        }
         if self.facts.grid || self.options.is_made_anew() {
             *self = Self::new(backend, a, &self.options)?;
             return Ok(());
@@ -444,17 +513,19 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     }
 
     fn steps(&self) -> usize {
-        match &self.cycle {
+        let of_cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.steps(),
             AnyCycle::Narrow(cycle) => cycle.steps() + 2,
-        }
+        };
+        of_cycle + if self.scaled.is_some() { 2 } else { 0 }
     }
 
     fn bytes(&self) -> usize {
         let vectors = self.len() * (2 * size_of::<T>() + 2 * size_of::<T::Narrow>());
-        match &self.cycle {
+        let of_cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.bytes(),
             AnyCycle::Narrow(cycle) => cycle.bytes() + vectors,
-        }
+        };
+        of_cycle + if self.scaled.is_some() { 6 * self.len() * size_of::<T>() } else { 0 }
     }
 }

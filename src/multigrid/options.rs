@@ -263,6 +263,8 @@ pub struct MultigridFacts {
     pub levels: Vec<LevelFacts>,
     /// Whether they are grids.
     pub grid: bool,
+    /// Whether they are levels of L A R, with diagonal L and R that bring constants near to the null space.
+    pub scaled: bool,
 }
 
 impl MultigridFacts {
@@ -292,9 +294,10 @@ impl fmt::Display for MultigridFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} levels{}, {:.2} times the entries and {:.2} times the rows of the matrix:",
+            "{} levels{}{}, {:.2} times the entries and {:.2} times the rows of the matrix:",
             self.levels.len(),
             if self.grid { " of grids" } else { "" },
+            if self.scaled { " of a scaled matrix" } else { "" },
             self.operator_complexity(),
             self.grid_complexity()
         )?;

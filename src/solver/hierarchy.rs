@@ -192,7 +192,11 @@ pub(super) fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>
 fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> String {
     let facts = m.facts();
     let rows: Vec<String> = facts.levels.iter().map(|level| level.rows.to_string()).collect();
-    let kind = if facts.grid { " of grids" } else { "" };
+    let kind = match (facts.grid, facts.scaled) {
+        (true, _) => " of grids",
+        (_, true) => " of the scaled matrix",
+        _ => "",
+    };
     let nodes = if unknowns > 1 { format!(", nodes of {unknowns} unknowns") } else { String::new() };
     let complexity = facts.operator_complexity();
     format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))

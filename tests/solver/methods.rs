@@ -236,6 +236,38 @@ fn multigrid_at_once_on_a_long_mesh<B: Device + SolverBackend>(backend: &B) -> R
     Ok(())
 }
 
+/// Equations that were divided by volumes, unknowns in units of their own: multigrid, after few other iterations.
+fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let a = shuffled(&residua::generate::anisotropic2d(150, 130, 0.3)?);
+    let n = a.rows();
+    let units: Vec<f64> = noise(n, 8).into_iter().map(|noise| 10.0_f64.powf(noise)).collect();
+    let times = |left: &dyn Fn(usize) -> f64, right: &dyn Fn(usize) -> f64| {
+        let mut triplets = Triplets::new(n, n)?;
+        for (i, j, value) in a.iter() {
+            triplets.push(i, j, value * (left(i) * right(j)))?;
+        }
+        Csr::from_triplets(triplets)
+    };
+    let (own, one) = (|i: usize| units[i], |_: usize| 1.0);
+    for (what, scaled, method) in [
+        ("rows", times(&own, &one)?, Method::Gmres),
+        ("columns", times(&one, &own)?, Method::Gmres),
+        ("both", times(&own, &own)?, Method::Cg),
+    ] {
+        let b = noise(n, 9);
+        // Factors would be cheaper for so few unknowns.
+        let builder = Solver::builder().memory_limit(1000);
+        let mut solver = builder.build_on(backend, scaled.to_backend(backend)?)?;
+        let solution = solver.solve(&b)?;
+        assert!(solves(&scaled, &b, &solution.x, 1e-8), "{what}");
+        let stages = &solution.report.trail.stages;
+        let last = stages.iter().rfind(|stage| stage.outcome.is_some()).expect("a stage that solved");
+        assert!(last.preconditioner.to_string() == "amg", "{what}: {stages:?}");
+        assert!(last.method == method && last.iterations <= 20, "{what}: {last:?}");
+    }
+    Ok(())
+}
+
 /// More unknowns than equations, rows scaled over `decades` of them: x = A^T y is the solution of least norm, whatever
 /// y.
 fn of_many_solutions_that_of_least_norm<B: Device + SolverBackend>(backend: &B) -> Result<()> {
@@ -301,6 +333,7 @@ on_every_backend!(
     a_preconditioner_that_was_named_keeps_its_turn,
     multigrid_in_its_place,
     multigrid_at_once_on_a_long_mesh,
+    multigrid_where_rows_were_scaled,
     nodes_of_several_unknowns,
     least_squares_are_called_so,
     of_many_solutions_that_of_least_norm,

@@ -100,6 +100,22 @@ mod kernel {
             values: &Slice<T>,
             scales: &mut Slice<f64>,
         );
+        fn inverse_roots(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            roots: &mut Slice<T>,
+        );
+        fn scaled_values(
+            n: u64,
+            offsets: &Slice<I>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            left: &Slice<T>,
+            right: &Slice<T>,
+            scaled: &mut Slice<T>,
+        );
         fn scaled_sums(
             n: u64,
             offsets: &Slice<I>,
@@ -333,6 +349,28 @@ impl CoarseningSteps for Cuda {
         let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
         with_offsets!(a.offsets, offsets => {
             kernel::diagonal_scales::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, scales)
+        })
+    }
+
+    fn inverse_roots<V: Scalar>(&self, a: CsrParts<'_, V, Self>, roots: &mut Slice<V>) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::inverse_roots::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, roots)
+        })
+    }
+
+    fn scaled_values<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        left: &Slice<V>,
+        right: &Slice<V>,
+        values: &mut Slice<V>,
+    ) -> Result<()> {
+        let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
+        with_offsets!(a.offsets, offsets => {
+            kernel::scaled_values::<V, _, u32>(
+                *self, shape, n, offsets, a.indices, a.values, left, right, values,
+            )
         })
     }
 

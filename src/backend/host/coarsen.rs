@@ -80,6 +80,14 @@ fn fill_rows_in<A: Send, B: Send, W>(
     });
 }
 
+/// 1 / sqrt(a_ii), 0 where that is not positive.
+fn inverse_root<V: Scalar>(a: &Entries<'_, V>, i: usize) -> f64 {
+    let range = a.rows.range(i);
+    let place = a.rows.indices[range.clone()].binary_search(&(i as u32));
+    let diagonal = place.map_or(0.0, |place| a.values[range][place].re().to_f64());
+    if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 }
+}
+
 /// Row i of I - omega D^-1 F, which has as many entries as strong neighbours and one.
 fn damped_row<V: Scalar>(
     i: usize,
@@ -413,12 +421,35 @@ impl CoarseningSteps for Host {
 
     fn diagonal_scales<V: Scalar>(&self, a: CsrParts<'_, V, Self>, scales: &mut [f64]) -> Result<()> {
         let a = Entries::of(a);
-        each(scales, |i, scale| {
-            let range = a.rows.range(i);
-            let place = a.rows.indices[range.clone()].binary_search(&(i as u32));
-            let diagonal = place.map_or(0.0, |place| a.values[range][place].re().to_f64());
-            *scale = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
-        });
+        each(scales, |i, scale| *scale = inverse_root(&a, i));
+        Ok(())
+    }
+
+    fn inverse_roots<V: Scalar>(&self, a: CsrParts<'_, V, Self>, roots: &mut [V]) -> Result<()> {
+        let a = Entries::of(a);
+        each(roots, |i, root| *root = V::from_f64(inverse_root(&a, i)));
+        Ok(())
+    }
+
+    fn scaled_values<V: Scalar>(
+        &self,
+        a: CsrParts<'_, V, Self>,
+        left: &[V],
+        right: &[V],
+        values: &mut [V],
+    ) -> Result<()> {
+        let (n, a) = (a.rows, Entries::of(a));
+        let mut nothing = vec![(); values.len()];
+        fill_rows(
+            n,
+            |row| a.rows.start(row),
+            (values, &mut nothing),
+            |i, values, _| {
+                for ((j, entry), value) in a.row(i).zip(values) {
+                    *value = entry * (left[i] * right[j]);
+                }
+            },
+        );
         Ok(())
     }
 

@@ -199,7 +199,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         facts.extend(below.levels);
         let coarsest = Coarsest::Gathered(Box::new(self.gathered(cycle, &slab.planes.parts(), false)?));
         let cycle = Cycle { levels, coarsest, chebyshev: self.options.real_eigenvalues };
-        Ok(Some((cycle, MultigridFacts { levels: facts, grid: true })))
+        Ok(Some((cycle, MultigridFacts { levels: facts, grid: true, scaled: false })))
     }
 
     /// A level with the way to the next, and this part's matrix there.

@@ -100,6 +100,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                 cycle,
                 plans: Plans::Full(Vec::new()),
                 kept: None,
+                scaled: None,
                 options,
                 facts,
                 own: Some(here.len()),
@@ -129,7 +130,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let finest = Rows { a, parts: rows.to_vec() };
         let levels = general::levels(space, finest, options, gathered)?;
         let near_null = whole_vector::<T::Real, B, C>(communicator, &levels.near_null)?;
-        let facts = MultigridFacts { levels: levels.facts.clone(), grid: false };
+        let facts = MultigridFacts { levels: levels.facts.clone(), grid: false, scaled: false };
         if options.is_narrow::<T>() {
             let (cycle, facts) = build.cycle(levels, near_null, facts, |a| a.to_rounded(&Host))?;
             made(AnyCycle::Narrow(cycle), facts)

@@ -238,7 +238,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let twice = levels.last().is_some_and(|level: &Level<S, B>| level.twice);
         let coarsest = Coarsest::Gathered(Box::new(self.gathered(cycle, &slabs.parts, twice)?));
         let cycle = Cycle { levels, coarsest, chebyshev: self.options.real_eigenvalues };
-        Ok(Some((cycle, MultigridFacts { levels: facts, grid: true })))
+        Ok(Some((cycle, MultigridFacts { levels: facts, grid: true, scaled: false })))
     }
 
     /// Reciprocals of sums of rows, with what rows have beside a part's own columns.

@@ -34,6 +34,15 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(pays.then_some(found))
     }
 
+    /// Whether a matrix that is not Hermitian is so but for factors of its rows, and large enough for multigrid.
+    pub(super) fn rows_were_scaled<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
+        if self.hermitian || self.first() != Method::Gmres || !self.may_take_levels(a.rows()) {
+            return Ok(false);
+        }
+        let backend = self.backend;
+        timed(&mut self.notes.seconds.setup, || multigrid::is_symmetrizable(backend, a))
+    }
+
     /// Multigrid of a grid. Where it can't be set up, what is at hand must do.
     pub(super) fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,

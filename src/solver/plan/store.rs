@@ -1,6 +1,6 @@
 //! The format of a matrix, and its preconditioner.
 
-use super::{AUTO, GRIDS, MESH, POLYNOMIAL, Planner, timed};
+use super::{AUTO, GRIDS, MESH, POLYNOMIAL, Planner, SYMMETRIZED, timed};
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
@@ -28,10 +28,12 @@ impl<B: SolverBackend> Planner<'_, B> {
             Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
         })?;
         let free = matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto));
-        let on_grid = if alone && free { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
-        let later = on_grid.is_some() && self.begins_with_factors(a.rows());
+        let symmetrizable = alone && free && self.rows_were_scaled(&a)?;
+        let on_grid =
+            if alone && free && !symmetrizable { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
+        let after_factors = on_grid.is_some() && self.begins_with_factors(a.rows());
         let levels = match (&setup, wish) {
-            _ if later => None,
+            _ if after_factors => None,
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
                 match on_grid.map_or(Ok(None), |found| self.levels_of_a_grid::<V, T>(&a, &found))? {
                     None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
@@ -40,6 +42,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => None,
         };
+        let later = if symmetrizable { Some(SYMMETRIZED) } else { after_factors.then_some(GRIDS) };
         let start = Instant::now();
         let low = match wish {
             Name::ChebyshevSingle(_) => Some(a.to_rounded(backend)?),
@@ -147,8 +150,8 @@ pub(super) struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     pub(super) why: &'static str,
     pub(super) name: Name,
     pub(super) choice: Option<ChoiceReport>,
-    /// Whether multigrid of a grid comes behind a factorisation.
-    pub(super) later: bool,
+    /// Why multigrid comes behind the first stage or a factorisation, where it does.
+    pub(super) later: Option<&'static str>,
 }
 
 /// A matrix in the format that was chosen, and how.

@@ -1,6 +1,7 @@
 //! The levels of algebraic multigrid: on every backend those of the host.
 
 use super::matrices::{shuffled, sorted, triangles};
+use super::scaled::in_units;
 use super::{Able, options};
 use crate::random::Random;
 use residua::generate;
@@ -19,6 +20,7 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     let shifted = generate::helmholtz_absorbing([12, 12, 12], 20.0).unwrap();
     same_hierarchy(backend, &shifted, "complex");
     same_hierarchy(backend, &triangles(40), "flat triangles");
+    same_hierarchy(backend, &in_units(&triangles(40)), "flat triangles, unknowns in other units");
     exponents_and_flags(backend);
     // Two vectors at one unknown a node: the prolongation is smoothed by a product of matrices.
     let a = generate::poisson2d(40, 30).unwrap();

@@ -1,8 +1,8 @@
 //! Matrices that several cases have.
 
 use crate::random::Random;
-use residua::Csr;
 use residua::graph::{self, Permutation};
+use residua::{Csr, Scalar};
 
 /// The same matrix with its rows and columns in random order.
 pub fn shuffled(a: &Csr<f64>) -> Csr<f64> {
@@ -46,4 +46,16 @@ pub fn triangles(n: usize) -> Csr<f64> {
     }
     (0..n).for_each(|i| *sums.entry((i, i)).or_insert(0.0) += 1.0);
     sorted(n * n, sums.into_iter().map(|((i, j), value)| (i, j, value)).collect())
+}
+
+/// L A R with diagonal matrices.
+pub fn times<T: Scalar>(a: &Csr<T>, left: impl Fn(usize) -> T, right: impl Fn(usize) -> T) -> Csr<T> {
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..a.rows() {
+        let (columns, entries) = a.row(i);
+        indices.extend_from_slice(columns);
+        values.extend(columns.iter().zip(entries).map(|(&j, &value)| value * (left(i) * right(j as usize))));
+        offsets.push(indices.len());
+    }
+    Csr::from_parts(a.rows(), a.columns(), offsets, indices, values).unwrap()
 }

@@ -6,12 +6,13 @@ mod hierarchy;
 mod matrices;
 mod meshes;
 mod operator;
+mod scaled;
 mod scattered;
 mod values;
 
 // Not every program of tests has all cases.
 #[allow(unused_imports)]
-pub use {classical::*, grids::*, hierarchy::*, meshes::*, operator::*, scattered::*, values::*};
+pub use {classical::*, grids::*, hierarchy::*, meshes::*, operator::*, scaled::*, scattered::*, values::*};
 
 use crate::random::Random;
 use residua::backend::{KrylovSteps, RowFacts};
@@ -46,6 +47,9 @@ macro_rules! each_case {
             complex_values,
             new_values,
             new_values_on_kept_patterns,
+            unknowns_in_other_units,
+            rows_in_other_units,
+            new_values_in_other_units,
             small_and_strange,
             hermitian,
             convection,

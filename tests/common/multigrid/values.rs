@@ -1,6 +1,6 @@
 //! What values may be: rounded, complex, those of a matrix that is shared, and new ones.
 
-use super::matrices::{shuffled, triangles};
+use super::matrices::{shuffled, times, triangles};
 use super::{Able, applied, iterations, options, solved};
 use num_complex::Complex;
 use residua::multigrid::{Multigrid, Smoothing};
@@ -18,16 +18,11 @@ pub fn half_the_precision<B: Able>(backend: &B) {
 /// D^H A D with a diagonal D of modulus 1 is Hermitian, and as hard as A.
 pub fn complex_values<B: Able>(backend: &B) {
     let a = generate::poisson2d(60, 60).unwrap();
+    let a = a.map(|value| Complex::new(value, 0.0));
     let turned = |i: usize| Complex::from_polar(1.0, 0.3 * (i % 60) as f64);
-    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for i in 0..a.rows() {
-        let (columns, entries) = a.row(i);
-        indices.extend_from_slice(columns);
-        values.extend(columns.iter().zip(entries).map(|(&j, &v)| turned(i).conj() * v * turned(j as usize)));
-        offsets.push(indices.len());
-    }
-    let null: Vec<Complex<f64>> = (0..a.rows()).map(|i| turned(i).conj()).collect();
-    let a = Csr::from_parts(3600, 3600, offsets, indices, values).unwrap().to_backend(backend).unwrap();
+    let turned_back = |i: usize| turned(i).conj();
+    let null: Vec<Complex<f64>> = (0..a.rows()).map(turned_back).collect();
+    let a = times(&a, turned_back, turned).to_backend(backend).unwrap();
     let m = Multigrid::with_near_null(backend, &a, 1, null, &options()).unwrap();
     let took = solved(backend, &a, &m);
     assert!(took <= 12, "{took} iterations");
@@ -88,7 +83,10 @@ pub fn new_values_on_kept_patterns<B: Able>(backend: &B) {
     );
     kept_patterns(backend, &generate::anisotropic2d(60, 50, 1e-2).unwrap(), 1, "anisotropic");
     kept_patterns(backend, &triangles(40), 1, "flat triangles");
-    kept_patterns(backend, &generate::helmholtz_absorbing([10, 10, 10], 20.0).unwrap(), 1, "complex");
+    let turned = |i: usize| Complex::from_polar(1.0, 0.02 * (i % 50) as f64);
+    let complex = generate::poisson2d(50, 40).unwrap().map(|value| Complex::new(value, 0.0));
+    let complex = times(&complex, |i| turned(i).conj(), turned);
+    kept_patterns(backend, &complex, 1, "complex");
     kept_patterns(backend, &generate::elasticity3d(6, 6, 6, 0.3).unwrap(), 3, "nodes of three unknowns");
     let mut m =
         Multigrid::new(backend, &generate::poisson2d(9, 9).unwrap().to_backend(backend).unwrap(), &options())
