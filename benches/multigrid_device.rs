@@ -6,7 +6,8 @@
 //! K^3, coefficients of each cell log-uniform, with the variance of a lognormal distribution of sigma 1), `shuffled:K`
 //! (7 points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid), `bits:K` (7 points, K^3, in
 //! random order: whether 20 setups and solves give the same bits of x), `convection:K:P` (upwind differences, K^3, at a
-//! cell Peclet number of P), the name of a file, or for products alone (`peers/spgemm.py`) `square:FILE` (A A) and
+//! cell Peclet number of P), `units:K` (7 points, K^3, D A D with a random D over four decades), `rows:K` (the same, D A,
+//! whatever method `auto` takes), the name of a file, or for products alone (`peers/spgemm.py`) `square:FILE` (A A) and
 //! `triple:FILE,FILE` (R A P of A and P, R = P^T).
 
 #[path = "shared/solves.rs"]
@@ -105,15 +106,30 @@ fn built_and_solved(
 /// Iterations and time of GMRES with grids for upwind differences.
 fn convection(cuda: &Cuda, name: &str, k: usize, peclet: f64) -> residua::Result<()> {
     let a = generate::convection_diffusion([k; 3], 1.0 / (peclet * (k as f64 + 1.0)))?;
-    let b = cuda.upload(of_random_x(&a)?)?;
-    let (device, mut x) = (a.to_backend(cuda)?, cuda.zeros(a.rows())?);
     let builder = Solver::<f64>::builder().method(Method::Gmres).preconditioner("amg".parse()?);
-    let ([build, first, again], report) = built_and_solved(cuda, &builder, &device, (&b, &mut x))?;
+    not_hermitian(cuda, name, &a, &builder)
+}
+
+/// The same of a matrix that is not Hermitian, with whatever a builder asks for.
+fn not_hermitian(cuda: &Cuda, name: &str, a: &Csr<f64>, builder: &Builder) -> residua::Result<()> {
+    let b = cuda.upload(of_random_x(a)?)?;
+    let (device, mut x) = (a.to_backend(cuda)?, cuda.zeros(a.rows())?);
+    let ([build, first, again], report) = built_and_solved(cuda, builder, &device, (&b, &mut x))?;
     println!(
-        "{name:12} gmres with amg: build {build:.2} first solve {first:.2} next {again:.2} ms, {} iterations, {:.1e}",
-        report.iterations, report.relative_residual
+        "{name:12} {} with {}: build {build:.2} first solve {first:.2} next {again:.2} ms, {} iterations, {:.1e}",
+        report.method, report.preconditioner, report.iterations, report.relative_residual
     );
     Ok(())
+}
+
+/// Row i times d_i, and column j times d_j where `both` are to be, with d over four decades.
+fn in_units(a: &Csr<f64>, both: bool) -> residua::Result<Csr<f64>> {
+    // Places in a golden-ratio sequence: they fill the decades evenly.
+    let unit = |i: usize| 10.0_f64.powf(4.0 * (i as f64 * 0.618_033_988_749_895).fract() - 2.0);
+    let mut scaled = a.copied(&residua::Host)?;
+    let factors = a.iter().map(|(i, j, _)| unit(i) * if both { unit(j) } else { 1.0 });
+    scaled.values_mut().iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor);
+    Ok(scaled)
 }
 
 /// The time of A A, or of R A P where there is a P.
@@ -175,6 +191,12 @@ fn main() -> residua::Result<()> {
             ("shuffled", &[k]) => shuffled(&generate::poisson3d(k, k, k)?)?,
             ("jumps", &[k]) => generate::jumping([k, k, k], 1e6, 8, 1)?,
             ("rough", &[k]) => generate::jumping([k, k, k], 32.0, 1, 1)?,
+            ("units", &[k]) => in_units(&generate::poisson3d(k, k, k)?, true)?,
+            ("rows", &[k]) => {
+                let a = in_units(&generate::poisson3d(k, k, k)?, false)?;
+                not_hermitian(&cuda, &name, &a, &Solver::<f64>::builder())?;
+                continue;
+            }
             ("convection", _) => {
                 let (k, peclet) =
                     name.split_once(':').and_then(|(_, rest)| rest.split_once(':')).unwrap_or(("64", "1"));

@@ -80,7 +80,6 @@ pub use modes::rigid_body_modes;
 #[cfg(feature = "cli")]
 pub(crate) use options::operator_complexity;
 pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
-pub(crate) use scaling::is_symmetrizable;
 use scaling::{Scaled, near_constants, symmetrized};
 use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
@@ -200,44 +199,56 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                         prolongation of least energy";
             return Err(Error::Unsupported(what.into()));
         }
-        let asked = options;
-        let symmetrized = match near_null {
-            None if !options.real_eigenvalues => symmetrized(backend, a)?,
-            _ => None,
-        };
-        let (factors, s) = symmetrized.unzip();
-        let options = &options.clone().real_eigenvalues(options.real_eigenvalues || s.is_some());
-        let options = &options.with_smoothing_decided();
-        let a = s.as_ref().unwrap_or(a);
-        let on_grid = if options.boxes && !classical && options.unknowns_a_node == 1 && near_null.is_none() {
-            Self::on_grid(backend, a, options, None)?
-        } else {
-            None
-        };
-        let mut right = None;
-        let this = match on_grid {
-            Some(this) => this,
-            None => {
-                check_finite(backend, a)?;
-                let near_constants = match near_null {
-                    None if options.real_eigenvalues => near_constants(backend, a, options.unknowns_a_node)?,
-                    _ => None,
-                };
-                match near_constants {
-                    None => Self::general(backend, a, near_null, options)?,
-                    Some((r, a, near_null)) => {
-                        right = Some(r);
-                        Self::general(backend, &a, near_null, options)?
-                    }
-                }
-            }
-        };
-        if factors.is_none() && right.is_none() {
+        if near_null.is_none()
+            && let Some(this) = Self::symmetrized(backend, a, options)?
+        {
             return Ok(this);
         }
-        let scaled = Scaled::new(backend, factors, right)?;
+        Self::in_units(backend, a, near_null, options)
+    }
+
+    /// The same of a matrix that is not Hermitian, where positive factors of rows make it so; none where none do.
+    pub(crate) fn symmetrized(
+        backend: &B,
+        a: &Csr<T, B>,
+        options: &MultigridOptions,
+    ) -> Result<Option<Self>> {
+        let found = if options.real_eigenvalues { None } else { symmetrized(backend, a)? };
+        let Some((factors, a)) = found else { return Ok(None) };
+        let this = Self::in_units(backend, &a, None, &options.clone().real_eigenvalues(true))?;
+        let right = this.scaled.and_then(|(scaled, _)| scaled.right);
+        let scaled = Scaled::new(backend, Some(factors), right)?;
         let facts = MultigridFacts { scaled: true, ..this.facts };
-        Ok(Self { scaled: Some((scaled, asked.clone())), facts, ..this })
+        Ok(Some(Self { scaled: Some((scaled, options.clone())), facts, ..this }))
+    }
+
+    /// Levels of a grid, or of R^H A R where A does not take constants near to zero.
+    fn in_units(
+        backend: &B,
+        a: &Csr<T, B>,
+        near_null: Option<NearNull<T, B>>,
+        options: &MultigridOptions,
+    ) -> Result<Self> {
+        let classical = options.coarsening == Coarsening::Classical;
+        let options = &options.with_smoothing_decided();
+        if options.boxes
+            && !classical
+            && options.unknowns_a_node == 1
+            && near_null.is_none()
+            && let Some(this) = Self::on_grid(backend, a, options, None)?
+        {
+            return Ok(this);
+        }
+        check_finite(backend, a)?;
+        let found = match near_null {
+            None if options.real_eigenvalues => near_constants(backend, a, options.unknowns_a_node)?,
+            _ => None,
+        };
+        let Some((right, a, near_null)) = found else { return Self::general(backend, a, near_null, options) };
+        let this = Self::general(backend, &a, near_null, options)?;
+        let scaled = Scaled::new(backend, None, Some(right))?;
+        let facts = MultigridFacts { scaled: true, ..this.facts };
+        Ok(Self { scaled: Some((scaled, options.clone())), facts, ..this })
     }
 
     /// Levels of aggregates of the unknowns, or of some of these.

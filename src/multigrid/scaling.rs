@@ -18,21 +18,22 @@
 use super::MultigridBackend;
 use super::blocks::Scales;
 use super::smoother::{Scaling, Smoother};
+use super::strength::packed;
 use super::tentative::{NearNull, Vectors};
-use crate::backend::{Backend, copied};
+use crate::backend::{Backend, Host, copied};
 use crate::error::Result;
 use crate::matrix::Csr;
-use crate::operator::LinearOperator;
+use crate::mixing::mixed;
 use crate::parallel::both;
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, One, Zero};
 
-/// Where the sums of rows are on average (root mean square) this part of the sums of their magnitudes or less, constants
-/// are near the null space. Meshes and networks with boundary conditions have 0.006 to 0.06. Unknowns in units that vary
-/// at random by 0.8 to 1.25 make that 0.08, and a Delaunay mesh take 42 iterations instead of 13; by 0.5 to 2, 0.22.
-const SMALL: f64 = 0.07;
+/// Where half of the sums of rows are this part of the sums of their magnitudes or less, constants are near the null
+/// space. Meshes and networks have zero, unknowns in units that vary at random by 0.8 to 1.25 have 0.05, with which a
+/// Delaunay mesh takes 42 iterations instead of 13, and those in units over decades 0.5 to 0.9.
+const SMALL: f64 = 0.03;
 
-/// Scaling is taken where it divides that average by this at least. A mass matrix has large sums however it is scaled.
+/// Scaling is taken where it divides that median by this at least. A mass matrix has large sums however it is scaled.
 const GAIN: f64 = 2.0;
 
 /// Steps of smoothing for R. Six to twelve gave meshes and lognormal coefficients about the iterations that they have
@@ -42,6 +43,10 @@ const STEPS: usize = 10;
 /// Factors of rows may span so many orders of magnitude. Constant convection is symmetric up to factors that grow
 /// exponentially along it: where they are larger, symmetry is of no use.
 const SPAN: f64 = 1e10;
+
+/// Windows of rows of which sums are looked at, and rows of each.
+const WINDOWS: usize = 16;
+const WINDOW: usize = 64;
 
 /// Rows that are looked at for L before all are.
 const FIRST_ROWS: usize = 1000;
@@ -54,7 +59,7 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Debug)]
 pub(super) struct Scaled<T: Scalar, B: Backend> {
     left: Option<B::Vec<T>>,
-    right: Option<B::Vec<T>>,
+    pub(super) right: Option<B::Vec<T>>,
 }
 
 /// R, R^H A R, and vectors that it takes near to zero where these are not constants.
@@ -100,11 +105,14 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
     }
 }
 
+/// Factors of rows, and A times these.
+pub(super) type Symmetrized<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>);
+
 /// Positive factors of rows that make A Hermitian, where it is not, and what it becomes.
 pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
-) -> Result<Option<(B::Vec<T>, Csr<T, B>)>> {
+) -> Result<Option<Symmetrized<T, B>>> {
     let factors = factors_of_rows(backend, a)?;
     let Some(factors) = factors.filter(|factors| factors.iter().any(|&factor| factor != T::Real::one()))
     else {
@@ -124,7 +132,6 @@ pub(super) fn near_constants<T: Scalar, B: MultigridBackend>(
     unknowns: usize,
 ) -> Result<Option<NearConstants<T, B>>> {
     let sums = relative_sums(backend, a)?;
-    // Not a number where an entry is none.
     if sums.is_nan() || sums <= SMALL {
         return Ok(None);
     }
@@ -168,19 +175,26 @@ fn times<T: Scalar, B: MultigridBackend>(
     Ok(Csr::from_parts_unchecked(a.rows(), a.columns(), offsets, indices, values))
 }
 
-/// The root mean square of |sum of row i| / (sum of magnitudes of row i), not a number where A has an entry that is none.
+/// The median of |sum of row i| / (sum of magnitudes of row i) over a sample of rows: those beside a boundary do not
+/// decide. A row that is empty or has an entry that is no number counts as a large one.
 fn relative_sums<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
-    let n = a.rows();
-    let (mut sums, mut magnitudes) = (backend.buffer::<T>(n)?, backend.buffer::<T::Real>(n)?);
-    let mut strong = backend.zeros::<u32>(1)?;
-    let of_columns = ones::<f64, B>(backend, n)?;
-    backend.scaled_sums(a.parts(), &of_columns, f64::INFINITY, &mut magnitudes, &mut strong)?;
-    LinearOperator::apply(a, backend, &*ones(backend, n)?, &mut sums)?;
-    let mut relative = backend.buffer::<T>(n)?;
-    backend.scale(&magnitudes, &sums, &mut relative)?;
-    let mut squares = backend.zeros::<T::Real>(1)?;
-    backend.norm2_squared(&relative, &mut squares)?;
-    Ok((backend.value(&squares)?.to_f64() / n.max(1) as f64).sqrt())
+    // One window in each part of the rows, at a fixed place that is as good as random: lines of a grid would be met at
+    // their ends by steps of a like number of rows.
+    let (rows, step) = (a.rows(), a.rows().div_ceil(WINDOWS).max(WINDOW));
+    let within = |start: usize| start + mixed(start as u64) as usize % (step - WINDOW + 1);
+    let starts = (0..rows).step_by(step).map(within);
+    let windows: Vec<_> = starts.map(|start| start.min(rows)..(start + WINDOW).min(rows)).collect();
+    let mut sums = Vec::with_capacity(WINDOWS * WINDOW);
+    for window in a.windows(backend, &windows)? {
+        sums.extend((0..window.rows()).map(|i| {
+            let values = window.row(i).1;
+            let sum = values.iter().fold(T::zero(), |sum, &value| sum + value);
+            let magnitudes: f64 = values.iter().map(|value| value.abs().to_f64()).sum();
+            sum.abs().to_f64() / magnitudes
+        }));
+    }
+    sums.sort_by(f64::total_cmp);
+    Ok(sums.get(sums.len() / 2).map_or(0.0, |sum| sum.abs()))
 }
 
 /// 1 / sqrt(a_ii), 0 where that is not positive.
@@ -225,28 +239,41 @@ fn of_each_unknown<T: Scalar, B: MultigridBackend>(
     Ok(NearNull::Several(Vectors { count: unknowns, rows }))
 }
 
-/// Whether positive factors of rows make A Hermitian.
-pub(crate) fn is_symmetrizable<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
-    Ok(factors_of_rows(backend, a)?.is_some())
-}
-
-/// These factors. Of a matrix that has none, the first rows tell that nearly always.
+/// Positive factors of rows with which A becomes Hermitian, where there are such. Of a matrix that has none, the first
+/// rows tell that nearly always.
 fn factors_of_rows<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
 ) -> Result<Option<Vec<T::Real>>> {
-    let first = a.window(backend, 0..a.rows().min(FIRST_ROWS))?;
-    Ok(if symmetrizing(&first).is_none() { None } else { symmetrizing(&a.to_host(backend)?) })
+    let first = leading(&a.window(backend, 0..a.rows().min(FIRST_ROWS))?);
+    if symmetrizing(&first)?.is_none() {
+        return Ok(None);
+    }
+    symmetrizing(&a.to_host(backend)?)
 }
 
-/// Positive factors of rows with which A becomes Hermitian, where there are such. Of a matrix with more columns than
-/// rows the first ones are looked at.
-fn symmetrizing<T: Scalar>(a: &Csr<T>) -> Option<Vec<T::Real>> {
+/// As many columns as rows.
+fn leading<T: Scalar>(a: &Csr<T>) -> Csr<T> {
     let n = a.rows();
-    let entry = |i: usize, j: usize| {
-        let (columns, values) = a.row(i);
-        columns.binary_search(&(j as u32)).map_or(T::zero(), |place| values[place])
-    };
+    let (mut offsets, mut indices, mut values) = (vec![0_u64], Vec::new(), Vec::new());
+    for i in 0..n {
+        let (columns, entries) = a.row(i);
+        let within = columns.partition_point(|&j| (j as usize) < n);
+        indices.extend_from_slice(&columns[..within]);
+        values.extend_from_slice(&entries[..within]);
+        offsets.push(indices.len() as u64);
+    }
+    Csr::from_parts_unchecked(n, n, packed(offsets), indices, values)
+}
+
+/// These factors of a square matrix, by a walk through each component of its graph.
+fn symmetrizing<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<T::Real>>> {
+    let n = a.rows();
+    // Where the pattern is symmetric, entries of A^T stand where those of A do.
+    let mirrored = a.transpose(&Host)?;
+    if mirrored.parts().indices != a.parts().indices {
+        return Ok(None);
+    }
     let rounding = T::Real::from_f64(ROUNDING).max(T::Real::epsilon() * T::Real::from_f64(1e3));
     let mut factors = vec![T::Real::zero(); n];
     let mut queue = Vec::new();
@@ -255,48 +282,43 @@ fn symmetrizing<T: Scalar>(a: &Csr<T>) -> Option<Vec<T::Real>> {
             continue;
         }
         factors[first] = T::Real::one();
-        queue.push(first);
+        queue.push(first as u32);
         let (mut smallest, mut largest) = (T::Real::one(), T::Real::one());
         let mut next = 0;
         while next < queue.len() {
-            let i = queue[next];
+            let i = queue[next] as usize;
             next += 1;
-            let (columns, values) = a.row(i);
-            for (&j, &there) in both(columns, values) {
-                let j = j as usize;
-                if j >= n || there == T::zero() {
+            let ((columns, values), (others, mirrored)) = (a.row(i), mirrored.row(i));
+            if columns != others {
+                return Ok(None);
+            }
+            for ((&j, &there), &back) in both(columns, values).zip(mirrored) {
+                // l_i a_ij = conj(l_j a_ji); of the diagonal, that it is real.
+                let (wanted, back) = (T::from_real(factors[i]) * there, back.conj());
+                if there == T::zero() && back == T::zero() {
                     continue;
                 }
-                if i == j {
-                    if (there - there.conj()).abs() > rounding * there.abs() {
-                        return None;
+                let factor = &mut factors[j as usize];
+                if *factor == T::Real::zero() {
+                    *factor = (wanted / back).re();
+                    if !Float::is_finite(*factor) || *factor <= T::Real::zero() {
+                        return Ok(None);
                     }
-                    continue;
-                }
-                // l_i a_ij = conj(l_j a_ji)
-                let back = entry(j, i).conj();
-                let wanted = T::from_real(factors[i]) * there;
-                if factors[j] == T::Real::zero() {
-                    let factor = (wanted / back).re();
-                    if !(factor > T::Real::zero() && Float::is_finite(factor)) {
-                        return None;
-                    }
-                    (smallest, largest) = (smallest.min(factor), largest.max(factor));
+                    (smallest, largest) = (smallest.min(*factor), largest.max(*factor));
                     if largest > smallest * T::Real::from_f64(SPAN) {
-                        return None;
+                        return Ok(None);
                     }
-                    factors[j] = factor;
                     queue.push(j);
                 }
-                let difference = (wanted - T::from_real(factors[j]) * back).abs();
-                if !(difference <= rounding * wanted.abs()) {
-                    return None;
+                let difference = (wanted - T::from_real(*factor) * back).abs();
+                if difference.is_nan() || difference > rounding * wanted.abs() {
+                    return Ok(None);
                 }
             }
         }
         queue.clear();
     }
-    Some(factors)
+    Ok(Some(factors))
 }
 
 #[cfg(test)]
@@ -319,30 +341,36 @@ mod tests {
             [(0, 0, 2.0), (0, 2, -1.0), (2, 0, -2.0), (2, 2, 6.0), (2, 1, -2.0), (1, 2, -4.0), (1, 1, 8.0)];
         let others = [(3, 3, 1.0), (3, 4, 0.5), (4, 3, 1.5), (4, 4, 3.0)];
         let a = of(&[&entries[..], &others[..]].concat(), 5);
-        assert_eq!(symmetrizing(&a).unwrap(), [1.0, 0.25, 0.5, 1.0, 1.0 / 3.0]);
-        assert!(is_symmetrizable(&crate::Host, &a).unwrap());
+        assert_eq!(symmetrizing(&a).unwrap().unwrap(), [1.0, 0.25, 0.5, 1.0, 1.0 / 3.0]);
+        assert!(symmetrized(&crate::Host, &a).unwrap().is_some());
+        // Of a matrix that is symmetric as it is, there is nothing to find.
+        let plain = generate::poisson2d(40, 40).unwrap();
+        assert!(symmetrized(&crate::Host, &plain).unwrap().is_none());
     }
 
     #[test]
     fn what_no_factors_make_symmetric_is_told() {
         let chain = |back: f64| vec![(0, 0, 1.0), (1, 1, 1.0), (0, 1, -1.0), (1, 0, back)];
-        assert!(symmetrizing(&of(&chain(-0.5), 2)).is_some());
-        assert!(symmetrizing(&of(&chain(0.5), 2)).is_none(), "another sign");
-        assert!(symmetrizing(&of(&chain(0.0), 2)).is_none(), "a coupling one way");
-        assert!(symmetrizing(&of(&chain(-1e-20), 2)).is_none(), "factors beyond use");
+        assert!(symmetrizing(&of(&chain(-0.5), 2)).unwrap().is_some());
+        assert!(symmetrizing(&of(&chain(0.5), 2)).unwrap().is_none(), "another sign");
+        assert!(symmetrizing(&of(&chain(0.0), 2)).unwrap().is_none(), "a coupling one way");
+        assert!(symmetrizing(&of(&chain(-1e-20), 2)).unwrap().is_none(), "factors beyond use");
         // Around a circle the factors have to come back to where they began.
         let circle = |last: f64| {
             let pairs = [(0, 1, 2.0), (1, 2, 3.0), (2, 0, last)];
             let both = pairs.into_iter().flat_map(|(i, j, ratio)| [(i, j, -ratio), (j, i, -1.0)]);
             of(&both.collect::<Vec<_>>(), 3)
         };
-        assert!(symmetrizing(&circle(1.0 / 6.0)).is_some() && symmetrizing(&circle(0.2)).is_none());
+        assert!(
+            symmetrizing(&circle(1.0 / 6.0)).unwrap().is_some()
+                && symmetrizing(&circle(0.2)).unwrap().is_none()
+        );
         // A diagonal that is not real is not that of a Hermitian matrix, whatever the factor.
         let complex = of(&chain(-0.5), 2).map(|value| Complex::new(value, 0.0));
-        assert!(symmetrizing(&complex).is_some());
-        assert!(symmetrizing(&complex.map(|value| value * Complex::new(0.0, 1.0))).is_none());
+        assert!(symmetrizing(&complex).unwrap().is_some());
+        assert!(symmetrizing(&complex.map(|value| value * Complex::new(0.0, 1.0))).unwrap().is_none());
         let wind = generate::convection_diffusion([12, 12, 12], 1e-2).unwrap();
-        assert!(!is_symmetrizable(&crate::Host, &wind).unwrap());
+        assert!(symmetrized(&crate::Host, &wind).unwrap().is_none());
     }
 
     #[test]

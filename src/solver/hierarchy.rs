@@ -54,7 +54,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
             &Wanted {
                 backend,
                 options: options_of(choice, method).unknowns_a_node(unknowns),
-                of_grid: None,
+                kind: Kind::Any,
                 near_null: near_null.map(|near_null| &**near_null),
             },
         )?;
@@ -70,7 +70,17 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         diagonals: &Diagonals,
     ) -> Result<Option<Self>> {
         let options = options_of(choice, method).unknowns_a_node(1);
-        Self::of_width(a, &Wanted { backend, options, of_grid: Some(diagonals), near_null: None })
+        Self::of_width(a, &Wanted { backend, options, kind: Kind::Grid(diagonals), near_null: None })
+    }
+
+    /// The same of a matrix that is not Hermitian, where factors of its rows make it so; none where none do.
+    pub(super) fn symmetrized<V: Scalar + Widen<T>>(
+        backend: &B,
+        a: &Csr<V, B>,
+        (choice, method): (MultigridChoice, Method),
+    ) -> Result<Option<Self>> {
+        let options = options_of(choice, method).unknowns_a_node(unknowns_a_node::<T, V, B>(backend, a)?);
+        Self::of_width(a, &Wanted { backend, options, kind: Kind::Symmetrized, near_null: None })
     }
 
     fn of_width<V: Scalar + Widen<T>>(a: &Csr<V, B>, wanted: &Wanted<'_, B>) -> Result<Option<Self>> {
@@ -144,21 +154,31 @@ fn options_of(choice: MultigridChoice, method: Method) -> MultigridOptions {
     choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres))
 }
 
+/// Of which kind a hierarchy has to be.
+enum Kind<'a> {
+    Any,
+    /// Levels of grids, for a matrix with these diagonals.
+    Grid(&'a Diagonals),
+    /// Of a matrix that factors of its rows make Hermitian.
+    Symmetrized,
+}
+
 /// What a hierarchy is made with.
 struct Wanted<'a, B> {
     backend: &'a B,
     options: MultigridOptions,
-    /// The diagonals of a matrix of which only levels of grids are wanted.
-    of_grid: Option<&'a Diagonals>,
+    kind: Kind<'a>,
     near_null: Option<&'a NearNull>,
 }
 
 fn made<T: Scalar, B: SolverBackend>(
     a: &Csr<T, B>,
-    &Wanted { backend, ref options, of_grid, near_null }: &Wanted<'_, B>,
+    &Wanted { backend, ref options, ref kind, near_null }: &Wanted<'_, B>,
 ) -> Result<Option<Multigrid<T, B>>> {
-    if of_grid.is_some() {
-        return Multigrid::on_grid(backend, a, options, of_grid);
+    match kind {
+        Kind::Grid(diagonals) => return Multigrid::on_grid(backend, a, options, Some(diagonals)),
+        Kind::Symmetrized => return Multigrid::symmetrized(backend, a, options),
+        Kind::Any => {}
     }
     match near_null.map_or(Ok(None), |near_null| near_null.vectors(a.rows()))? {
         Some((count, vectors)) => Multigrid::with_near_null(backend, a, count, vectors, options),
@@ -193,9 +213,10 @@ fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> St
     let facts = m.facts();
     let rows: Vec<String> = facts.levels.iter().map(|level| level.rows.to_string()).collect();
     let kind = match (facts.grid, facts.scaled) {
-        (true, _) => " of grids",
-        (_, true) => " of the scaled matrix",
-        _ => "",
+        (true, false) => " of grids",
+        (true, true) => " of grids, of the scaled matrix",
+        (false, true) => " of the scaled matrix",
+        (false, false) => "",
     };
     let nodes = if unknowns > 1 { format!(", nodes of {unknowns} unknowns") } else { String::new() };
     let complexity = facts.operator_complexity();

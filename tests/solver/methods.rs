@@ -249,11 +249,9 @@ fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> R
         Csr::from_triplets(triplets)
     };
     let (own, one) = (|i: usize| units[i], |_: usize| 1.0);
-    for (what, scaled, method) in [
-        ("rows", times(&own, &one)?, Method::Gmres),
-        ("columns", times(&one, &own)?, Method::Gmres),
-        ("both", times(&own, &own)?, Method::Cg),
-    ] {
+    for (what, scaled, method) in
+        [("rows", times(&own, &one)?, Method::Gmres), ("columns", times(&one, &own)?, Method::Gmres)]
+    {
         let b = noise(n, 9);
         // Factors would be cheaper for so few unknowns.
         let builder = Solver::builder().memory_limit(1000);

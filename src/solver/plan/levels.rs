@@ -34,13 +34,18 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(pays.then_some(found))
     }
 
-    /// Whether a matrix that is not Hermitian is so but for factors of its rows, and large enough for multigrid.
-    pub(super) fn rows_were_scaled<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
-        if self.hermitian || self.first() != Method::Gmres || !self.may_take_levels(a.rows()) {
-            return Ok(false);
+    /// Multigrid of a large matrix that is not Hermitian but for factors of its rows.
+    pub(super) fn levels_of_scaled_rows<V: Scalar + Widen<T>, T: Scalar>(
+        &mut self,
+        a: &Csr<V, B>,
+    ) -> Result<Option<Levels<T, B>>> {
+        let (backend, method) = (self.backend, self.first());
+        if self.hermitian || method != Method::Gmres || !self.may_take_levels(a.rows()) {
+            return Ok(None);
         }
-        let backend = self.backend;
-        timed(&mut self.notes.seconds.setup, || multigrid::is_symmetrizable(backend, a))
+        timed(&mut self.notes.seconds.setup, || {
+            Ok(Levels::symmetrized(backend, a, (Default::default(), method)).unwrap_or(None))
+        })
     }
 
     /// Multigrid of a grid. Where it can't be set up, what is at hand must do.

@@ -1,13 +1,13 @@
 //! Stages of a system, in full precision, in half of it with refinement, or in the one and then the other.
 
 use super::store::Kept;
-use super::{AS_ASKED, HALF, INSTEAD, MESH, PLAIN, POLYNOMIAL, Planner, RESCUE, SYMMETRIZED, System};
+use super::{AS_ASKED, GRIDS, HALF, INSTEAD, MESH, PLAIN, POLYNOMIAL, Planner, RESCUE, System};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
-use crate::solver::budgets::{BEFORE_FACTORS, BEFORE_SYMMETRIZED, levels_iterations};
+use crate::solver::budgets::{BEFORE_FACTORS, levels_iterations};
 use crate::solver::iterated::Parts;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
 use crate::solver::preconditioner::Setup;
@@ -59,25 +59,15 @@ impl<B: SolverBackend> Planner<'_, B> {
             let levels = |stage: &Stage<T, B>| matches!(stage.plan.preconditioner, Name::Multigrid(_));
             stages.retain(|stage| !levels(stage) || stage.plan.why == MESH);
         }
-        if let Some(why) = later {
+        if later {
             // Nothing is set up for a stage that may not have its turn.
-            let levels = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, why);
+            let levels = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, GRIDS);
             let levels = Plan { share: Some(self.patience(n, levels_iterations(n))), ..levels };
-            let behind = |direct: bool| {
-                let place = stages.iter().position(|stage| (stage.plan.method == Method::Direct) == direct);
-                place.map_or(0, |place| place + 1)
-            };
-            if why == SYMMETRIZED {
-                let place = behind(false);
-                let first = &mut stages[place - 1].plan;
-                (first.race, first.share) = (false, Some(self.patience(n, BEFORE_SYMMETRIZED)));
-                stages.insert(place, Stage::later(levels));
-            } else {
-                stages.insert(behind(true), Stage::later(levels));
-                let first = &mut stages[0].plan;
-                if first.race {
-                    first.share = Some(self.patience(n, BEFORE_FACTORS));
-                }
+            let place = stages.iter().position(|stage| stage.plan.method == Method::Direct);
+            stages.insert(place.map_or(0, |place| place + 1), Stage::later(levels));
+            let first = &mut stages[0].plan;
+            if first.race {
+                first.share = Some(self.patience(n, BEFORE_FACTORS));
             }
         }
         if let Some(setup) = rescue {

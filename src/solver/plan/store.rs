@@ -28,12 +28,13 @@ impl<B: SolverBackend> Planner<'_, B> {
             Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
         })?;
         let free = matches!((&setup, wish), (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto));
-        let symmetrizable = alone && free && self.rows_were_scaled(&a)?;
-        let on_grid =
-            if alone && free && !symmetrizable { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
-        let after_factors = on_grid.is_some() && self.begins_with_factors(a.rows());
+        let symmetrized = if alone && free { self.levels_of_scaled_rows::<V, T>(&a)? } else { None };
+        let looked_for = alone && free && symmetrized.is_none();
+        let on_grid = if looked_for { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
+        let later = on_grid.is_some() && self.begins_with_factors(a.rows());
         let levels = match (&setup, wish) {
-            _ if after_factors => None,
+            _ if symmetrized.is_some() => symmetrized.map(|levels| (levels, SYMMETRIZED)),
+            _ if later => None,
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
                 match on_grid.map_or(Ok(None), |found| self.levels_of_a_grid::<V, T>(&a, &found))? {
                     None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
@@ -42,7 +43,6 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => None,
         };
-        let later = if symmetrizable { Some(SYMMETRIZED) } else { after_factors.then_some(GRIDS) };
         let start = Instant::now();
         let low = match wish {
             Name::ChebyshevSingle(_) => Some(a.to_rounded(backend)?),
@@ -150,8 +150,8 @@ pub(super) struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     pub(super) why: &'static str,
     pub(super) name: Name,
     pub(super) choice: Option<ChoiceReport>,
-    /// Why multigrid comes behind the first stage or a factorisation, where it does.
-    pub(super) later: Option<&'static str>,
+    /// Whether multigrid of a grid comes behind a factorisation.
+    pub(super) later: bool,
 }
 
 /// A matrix in the format that was chosen, and how.
