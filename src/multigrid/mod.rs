@@ -16,6 +16,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `sample` | what most rows are like |
 //! | `scaling` | diagonal matrices that bring constants near to the null space, and symmetry back |
 //! | `strength` | which couplings are strong, and the matrix without the others |
 //! | `stiff` | unknowns of very flat elements, which the next level has too |
@@ -63,6 +64,7 @@ mod modes;
 mod on_grid;
 mod options;
 mod pattern;
+mod sample;
 mod scaling;
 mod setup;
 mod smoother;
@@ -80,6 +82,7 @@ pub use modes::rigid_body_modes;
 #[cfg(feature = "cli")]
 pub(crate) use options::operator_complexity;
 pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
+pub(crate) use sample::is_like_an_m_matrix;
 use scaling::{Scaled, near_constants, symmetrized};
 use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
@@ -229,10 +232,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         near_null: Option<NearNull<T, B>>,
         options: &MultigridOptions,
     ) -> Result<Self> {
-        let classical = options.coarsening == Coarsening::Classical;
-        let options = &options.with_smoothing_decided();
         if options.boxes
-            && !classical
             && options.unknowns_a_node == 1
             && near_null.is_none()
             && let Some(this) = Self::on_grid(backend, a, options, None)?
@@ -240,6 +240,15 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             return Ok(this);
         }
         check_finite(backend, a)?;
+        let alone = options.unknowns_a_node == 1 && near_null.is_none();
+        let other = options.real_eigenvalues || options.prolongation != Prolongation::Smoothed;
+        let options = &match options.coarsening {
+            Coarsening::Auto if alone && !other && is_like_an_m_matrix(backend, a)? => {
+                options.clone().coarsening(Coarsening::Classical)
+            }
+            _ => options.clone(),
+        };
+        let options = &options.with_smoothing_decided();
         let found = match near_null {
             None if options.real_eigenvalues => near_constants(backend, a, options.unknowns_a_node)?,
             _ => None,

@@ -24,8 +24,11 @@ pub enum Smoothing {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coarsening {
-    /// Aggregates of strongly coupled unknowns.
+    /// Classical for matrices that are not Hermitian and whose couplings have, nearly all, the sign that is not the
+    /// diagonal's, where nodes have one unknown and no vectors are given; else aggregates.
     #[default]
+    Auto,
+    /// Aggregates of strongly coupled unknowns.
     Aggregation,
     /// Some of the unknowns, from which the others interpolate, and no grids: for M-matrices, whose couplings have the
     /// sign that is not the diagonal's. It takes fewer iterations than aggregates where couplings have a direction or
@@ -96,7 +99,7 @@ impl Default for MultigridOptions {
             strength: 0.25,
             unknowns_a_node: 1,
             smoothing: Smoothing::Auto,
-            coarsening: Coarsening::Aggregation,
+            coarsening: Coarsening::Auto,
             prolongation: Prolongation::Smoothed,
             weights: 4,
             steps: None,

@@ -17,15 +17,15 @@
 
 use super::MultigridBackend;
 use super::blocks::Scales;
+use super::sample::relative_sums;
 use super::smoother::{Scaling, Smoother};
 use super::strength::packed;
 use super::tentative::{NearNull, Vectors};
 use crate::backend::{Backend, Host, copied};
 use crate::error::Result;
 use crate::matrix::Csr;
-use crate::mixing::mixed;
 use crate::parallel::both;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Scalar;
 use num_traits::{Float, One, Zero};
 
 /// Where half of the sums of rows are this part of the sums of their magnitudes or less, constants are near the null
@@ -43,10 +43,6 @@ const STEPS: usize = 10;
 /// Factors of rows may span so many orders of magnitude. Constant convection is symmetric up to factors that grow
 /// exponentially along it: where they are larger, symmetry is of no use.
 const SPAN: f64 = 1e10;
-
-/// Windows of rows of which sums are looked at, and rows of each.
-const WINDOWS: usize = 16;
-const WINDOW: usize = 64;
 
 /// Rows that are looked at for L before all are.
 const FIRST_ROWS: usize = 1000;
@@ -173,28 +169,6 @@ fn times<T: Scalar, B: MultigridBackend>(
     let parts = a.parts();
     let (offsets, indices) = (parts.offsets.copied(backend)?, copied(backend, parts.indices)?);
     Ok(Csr::from_parts_unchecked(a.rows(), a.columns(), offsets, indices, values))
-}
-
-/// The median of |sum of row i| / (sum of magnitudes of row i) over a sample of rows: those beside a boundary do not
-/// decide. A row that is empty or has an entry that is no number counts as a large one.
-fn relative_sums<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
-    // One window in each part of the rows, at a fixed place that is as good as random: lines of a grid would be met at
-    // their ends by steps of a like number of rows.
-    let (rows, step) = (a.rows(), a.rows().div_ceil(WINDOWS).max(WINDOW));
-    let within = |start: usize| start + mixed(start as u64) as usize % (step - WINDOW + 1);
-    let starts = (0..rows).step_by(step).map(within);
-    let windows: Vec<_> = starts.map(|start| start.min(rows)..(start + WINDOW).min(rows)).collect();
-    let mut sums = Vec::with_capacity(WINDOWS * WINDOW);
-    for window in a.windows(backend, &windows)? {
-        sums.extend((0..window.rows()).map(|i| {
-            let values = window.row(i).1;
-            let sum = values.iter().fold(T::zero(), |sum, &value| sum + value);
-            let magnitudes: f64 = values.iter().map(|value| value.abs().to_f64()).sum();
-            sum.abs().to_f64() / magnitudes
-        }));
-    }
-    sums.sort_by(f64::total_cmp);
-    Ok(sums.get(sums.len() / 2).map_or(0.0, |sum| sum.abs()))
 }
 
 /// 1 / sqrt(a_ii), 0 where that is not positive.

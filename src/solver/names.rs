@@ -199,7 +199,7 @@ pub struct MultigridChoice {
     pub unknowns: usize,
     /// `smoothing`: `auto`, `diagonal` or `blocks`.
     pub smoothing: Smoothing,
-    /// `coarsening`: `aggregation` or `classical`.
+    /// `coarsening`: `auto`, `aggregation` or `classical`.
     pub coarsening: Coarsening,
     /// `weights`: unknowns of the next level that one interpolates from at most, where coarsening is classical.
     pub weights: usize,
@@ -217,7 +217,7 @@ impl Default for MultigridChoice {
             steps: None,
             unknowns: 0,
             smoothing: Smoothing::Auto,
-            coarsening: Coarsening::Aggregation,
+            coarsening: Coarsening::Auto,
             weights: MultigridOptions::default().weights,
             prolongation: Prolongation::Smoothed,
             narrow: true,
@@ -255,6 +255,7 @@ impl FromStr for MultigridChoice {
                 ("smoothing", _, "auto") => choice.smoothing = Smoothing::Auto,
                 ("smoothing", _, "diagonal") => choice.smoothing = Smoothing::Diagonal,
                 ("smoothing", _, "blocks") => choice.smoothing = Smoothing::Blocks,
+                ("coarsening", _, "auto") => choice.coarsening = Coarsening::Auto,
                 ("coarsening", _, "aggregation") => choice.coarsening = Coarsening::Aggregation,
                 ("coarsening", _, "classical") => choice.coarsening = Coarsening::Classical,
                 ("weights", Some(weights), _) => choice.weights = weights,
@@ -267,7 +268,8 @@ impl FromStr for MultigridChoice {
                 _ => {
                     return refused(
                         "choose of steps=1..64, unknowns=auto|1..64, smoothing=auto|diagonal|blocks, \
-                         coarsening=aggregation|classical, weights=1..64, prolongation=smoothed|least-energy, precision=single|double, boxes=yes|no",
+                         coarsening=auto|aggregation|classical, weights=1..64, prolongation=smoothed|least-energy, \
+                         precision=single|double, boxes=yes|no",
                     );
                 }
             }
@@ -291,7 +293,8 @@ impl fmt::Display for MultigridChoice {
             all.push(format!("smoothing={}", if blocks { "blocks" } else { "diagonal" }));
         }
         if self.coarsening != default.coarsening {
-            all.push("coarsening=classical".into());
+            let classical = self.coarsening == Coarsening::Classical;
+            all.push(format!("coarsening={}", if classical { "classical" } else { "aggregation" }));
         }
         if self.weights != default.weights {
             all.push(format!("weights={}", self.weights));

@@ -67,11 +67,11 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
 }
 
 /// GMRES with the diagonal gives way to a factorisation soon, but not where the diagonal was named: a large matrix
-/// whose diagonal takes more iterations than the first turn has. On a device an incomplete factorisation would be next,
-/// which has as many levels as rows here.
+/// whose diagonal takes more iterations than the first turn has, with couplings of the sign that multigrid is not taken
+/// for. On a device an incomplete factorisation would be next, which has as many levels as rows here.
 fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let n = 200_100;
-    let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, -0.9), (i, 1.0)] });
+    let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, 0.9), (i, 1.0)] });
     let b = noise(n, 7);
     let solved = |name: &str| {
         let builder = Solver::builder().preconditioner(name.parse()?);
@@ -236,6 +236,33 @@ fn multigrid_at_once_on_a_long_mesh<B: Device + SolverBackend>(backend: &B) -> R
     Ok(())
 }
 
+/// A large matrix that is not Hermitian and on no grid, whose couplings have one sign: classical multigrid comes soon.
+fn classical_multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    // A small world: neighbours on a circle, and one far away.
+    let n = 200_100;
+    let far = |i: usize| (i * 7919 + 13) % n;
+    let with = |sign: f64| {
+        csr(n, |i| {
+            let others = [((i + 1) % n, 1.0 + (i % 3) as f64), ((i + n - 1) % n, 1.0), (far(i), 0.5)];
+            let mut row: Vec<_> = others.into_iter().filter(|&(j, _)| j != i).collect();
+            row.sort_by_key(|&(j, _)| j);
+            row.dedup_by_key(|&mut (j, _)| j);
+            let sum: f64 = row.iter().map(|&(_, size)| size).sum();
+            row.iter_mut().for_each(|(_, size)| *size *= sign);
+            row.insert(row.partition_point(|&(j, _)| j < i), (i, sum + 0.01));
+            row
+        })
+    };
+    for (sign, expected) in [(-1.0, true), (1.0, false)] {
+        let solver = Solver::builder().build_on(backend, backend.place(with(sign)))?;
+        let stages = &solver.trail().stages;
+        assert_eq!(stages[0].preconditioner, PreconditionerChoice::Jacobi, "{stages:?}");
+        let is_second = matches!(stages[1].preconditioner, PreconditionerChoice::Multigrid(_));
+        assert_eq!(is_second, expected, "{sign}: {stages:?}");
+    }
+    Ok(())
+}
+
 /// Equations that were divided by volumes, unknowns in units of their own: multigrid, after few other iterations.
 fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = shuffled(&residua::generate::anisotropic2d(150, 130, 0.3)?);
@@ -331,6 +358,7 @@ on_every_backend!(
     a_preconditioner_that_was_named_keeps_its_turn,
     multigrid_in_its_place,
     multigrid_at_once_on_a_long_mesh,
+    classical_multigrid_in_its_place,
     multigrid_where_rows_were_scaled,
     nodes_of_several_unknowns,
     least_squares_are_called_so,

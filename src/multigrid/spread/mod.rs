@@ -90,7 +90,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if options.prolongation != Prolongation::Smoothed {
             return Err(Error::Unsupported("prolongations of least energy on several parts".into()));
         }
-        if options.coarsening != Coarsening::Aggregation {
+        if options.coarsening == Coarsening::Classical {
             return Err(Error::Unsupported("classical coarsening on several parts".into()));
         }
         let build = Build { space, options };

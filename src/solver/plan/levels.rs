@@ -48,6 +48,15 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
+    /// Whether a matrix that is not Hermitian is one for classical multigrid, and so large that factors take long.
+    pub(super) fn suits_classical_levels<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
+        let (backend, rows) = (self.backend, a.rows());
+        if self.hermitian || self.first() != Method::Gmres || rows <= SMALL || !self.may_take_levels(rows) {
+            return Ok(false);
+        }
+        timed(&mut self.notes.seconds.setup, || multigrid::is_like_an_m_matrix(backend, a))
+    }
+
     /// Multigrid of a grid. Where it can't be set up, what is at hand must do.
     pub(super) fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,

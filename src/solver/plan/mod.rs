@@ -37,6 +37,8 @@ const INSTEAD: &str = "where the polynomial does not serve";
 pub(super) const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
 const MESH: &str = "the matrix is that of a large mesh, on which conjugate gradients take many iterations";
 const SYMMETRIZED: &str = "the matrix is symmetric up to factors of its rows: multigrid takes few iterations";
+const CLASSICAL: &str =
+    "couplings have one sign: classical multigrid takes few iterations, whatever the size";
 pub(super) const PLAIN: &str = "where multigrid does not serve";
 
 /// A matrix made ready to be solved with.

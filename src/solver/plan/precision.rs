@@ -7,7 +7,7 @@ use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
-use crate::solver::budgets::{BEFORE_FACTORS, levels_iterations};
+use crate::solver::budgets::{BEFORE_CLASSICAL, BEFORE_FACTORS, levels_iterations};
 use crate::solver::iterated::Parts;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
 use crate::solver::preconditioner::Setup;
@@ -59,15 +59,20 @@ impl<B: SolverBackend> Planner<'_, B> {
             let levels = |stage: &Stage<T, B>| matches!(stage.plan.preconditioner, Name::Multigrid(_));
             stages.retain(|stage| !levels(stage) || stage.plan.why == MESH);
         }
-        if later {
+        if let Some(why) = later {
             // Nothing is set up for a stage that may not have its turn.
-            let levels = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, GRIDS);
-            let levels = Plan { share: Some(self.patience(n, levels_iterations(n))), ..levels };
-            let place = stages.iter().position(|stage| stage.plan.method == Method::Direct);
-            stages.insert(place.map_or(0, |place| place + 1), Stage::later(levels));
-            let first = &mut stages[0].plan;
-            if first.race {
-                first.share = Some(self.patience(n, BEFORE_FACTORS));
+            let levels = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, why);
+            let levels = Stage::later(Plan { share: Some(self.patience(n, levels_iterations(n))), ..levels });
+            let (first, most) = if why == GRIDS {
+                let place = stages.iter().position(|stage| stage.plan.method == Method::Direct);
+                stages.insert(place.map_or(0, |place| place + 1), levels);
+                (&mut stages[0].plan, BEFORE_FACTORS)
+            } else {
+                stages.insert(1, levels);
+                (&mut stages[0].plan, BEFORE_CLASSICAL)
+            };
+            if first.race || why != GRIDS {
+                first.share = Some(self.patience(n, most));
             }
         }
         if let Some(setup) = rescue {

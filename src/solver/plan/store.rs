@@ -1,6 +1,6 @@
 //! The format of a matrix, and its preconditioner.
 
-use super::{AUTO, GRIDS, MESH, POLYNOMIAL, Planner, SYMMETRIZED, timed};
+use super::{AUTO, CLASSICAL, GRIDS, MESH, POLYNOMIAL, Planner, SYMMETRIZED, timed};
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
@@ -31,10 +31,10 @@ impl<B: SolverBackend> Planner<'_, B> {
         let symmetrized = if alone && free { self.levels_of_scaled_rows::<V, T>(&a)? } else { None };
         let looked_for = alone && free && symmetrized.is_none();
         let on_grid = if looked_for { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
-        let later = on_grid.is_some() && self.begins_with_factors(a.rows());
+        let mut later = (on_grid.is_some() && self.begins_with_factors(a.rows())).then_some(GRIDS);
         let levels = match (&setup, wish) {
             _ if symmetrized.is_some() => symmetrized.map(|levels| (levels, SYMMETRIZED)),
-            _ if later => None,
+            _ if later.is_some() => None,
             (Setup::Jacobi(_) | Setup::Diagonal(_), Name::Auto) if alone => {
                 match on_grid.map_or(Ok(None), |found| self.levels_of_a_grid::<V, T>(&a, &found))? {
                     None => self.levels_of_a_mesh::<V, T>(&a)?.map(|levels| (levels, MESH)),
@@ -43,6 +43,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             }
             _ => None,
         };
+        if looked_for && levels.is_none() && later.is_none() && self.suits_classical_levels(&a)? {
+            later = Some(CLASSICAL);
+        }
         let start = Instant::now();
         let low = match wish {
             Name::ChebyshevSingle(_) => Some(a.to_rounded(backend)?),
@@ -150,8 +153,8 @@ pub(super) struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     pub(super) why: &'static str,
     pub(super) name: Name,
     pub(super) choice: Option<ChoiceReport>,
-    /// Whether multigrid of a grid comes behind a factorisation.
-    pub(super) later: bool,
+    /// Why multigrid comes behind other stages, where it does.
+    pub(super) later: Option<&'static str>,
 }
 
 /// A matrix in the format that was chosen, and how.

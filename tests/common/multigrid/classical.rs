@@ -55,6 +55,9 @@ pub fn classical_convection<B: Able>(backend: &B) {
         let a = generate::convection_diffusion([24, 24, 24], diffusion).unwrap().to_backend(backend).unwrap();
         let n = a.rows();
         let m = Multigrid::new(backend, &a, &classical().real_eigenvalues(false)).unwrap();
+        // Nobody needs to name it for such a matrix.
+        let auto = options().boxes(false).real_eigenvalues(false);
+        assert_eq!(Multigrid::new(backend, &a, &auto).unwrap().facts(), m.facts());
         let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
         let mut b = backend.zeros::<f64>(n).unwrap();
         a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();

@@ -1,0 +1,93 @@
+//! A sample of the rows of a matrix, on the host: what most rows are like, for a few waits of a device.
+
+use super::MultigridBackend;
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::mixing::mixed;
+use crate::parallel::both;
+use crate::scalar::{Real, Scalar};
+
+/// Windows of rows, and rows of each.
+const WINDOWS: usize = 16;
+const WINDOW: usize = 64;
+
+/// Couplings of the diagonal's sign, as a part of all magnitudes, with which a matrix is still like an M-matrix: linear
+/// elements on meshes with obtuse corners have few.
+const OTHER_SIGN: f64 = 0.1;
+
+/// Windows of neighbouring rows, each with the number of its first one.
+fn windows<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<Vec<(usize, Csr<T>)>> {
+    // One window in each part of the rows, at a fixed place that is as good as random: lines of a grid would be met at
+    // their ends by steps of a like number of rows.
+    let (rows, step) = (a.rows(), a.rows().div_ceil(WINDOWS).max(WINDOW));
+    let within = |start: usize| start + mixed(start as u64) as usize % (step - WINDOW + 1);
+    let starts: Vec<usize> = (0..rows).step_by(step).map(|start| within(start).min(rows)).collect();
+    let windows: Vec<_> = starts.iter().map(|&start| start..(start + WINDOW).min(rows)).collect();
+    Ok(starts.into_iter().zip(a.windows(backend, &windows)?).collect())
+}
+
+/// The median of |sum of row i| / (sum of magnitudes of row i): rows beside a boundary do not decide. A row that is
+/// empty or has an entry that is no number counts as a large one.
+pub(super) fn relative_sums<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
+    let mut sums = Vec::with_capacity(WINDOWS * WINDOW);
+    for (_, window) in windows(backend, a)? {
+        sums.extend((0..window.rows()).map(|i| {
+            let values = window.row(i).1;
+            let sum = values.iter().fold(T::zero(), |sum, &value| sum + value);
+            let magnitudes: f64 = values.iter().map(|value| value.abs().to_f64()).sum();
+            sum.abs().to_f64() / magnitudes
+        }));
+    }
+    sums.sort_by(f64::total_cmp);
+    Ok(sums.get(sums.len() / 2).map_or(0.0, |sum| sum.abs()))
+}
+
+/// Whether nearly all couplings have the sign that is not the diagonal's, as those of an M-matrix have.
+pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+) -> Result<bool> {
+    let (mut of_it, mut all) = (0.0, 0.0);
+    for (first, window) in windows(backend, a)? {
+        for i in 0..window.rows() {
+            let (columns, values) = window.row(i);
+            let diagonal = columns.iter().position(|&j| j as usize == first + i);
+            let sign = diagonal.map_or(0.0, |place| values[place].re().to_f64().signum());
+            for (_, value) in both(columns, values).filter(|&(&j, _)| j as usize != first + i) {
+                let size = value.abs().to_f64();
+                all += size;
+                // An imaginary part has no sign.
+                of_it += (size + sign * value.re().to_f64()) / 2.0;
+            }
+        }
+    }
+    Ok(all > 0.0 && of_it <= OTHER_SIGN * all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, generate};
+
+    #[test]
+    fn signs_of_couplings_tell_what_is_like_an_m_matrix() {
+        let is_like = |a: &Csr<f64>| is_like_an_m_matrix(&Host, a).unwrap();
+        let wind = generate::convection_diffusion([20, 20, 20], 1e-2).unwrap();
+        assert!(is_like(&wind) && is_like(&wind.map(|value| -value)));
+        // Magnitudes of all entries, and a diagonal of the other sign.
+        assert!(!is_like(&wind.map(f64::abs)));
+        assert!(!is_like(&generate::elasticity3d(6, 6, 6, 0.3).unwrap()));
+        let complex = wind.map(|value| num_complex::Complex::new(value, value));
+        assert!(!is_like_an_m_matrix(&Host, &complex).unwrap());
+    }
+
+    #[test]
+    fn boundaries_do_not_decide_about_sums() {
+        for sides in [[30, 30, 30], [64, 20, 16], [12, 12, 12]] {
+            let a = generate::poisson3d(sides[0], sides[1], sides[2]).unwrap();
+            assert!(relative_sums(&Host, &a).unwrap() < 1e-12, "{sides:?}");
+        }
+        let mass = generate::poisson2d(40, 40).unwrap().map(f64::abs);
+        assert!(relative_sums(&Host, &mass).unwrap() > 0.9);
+    }
+}
