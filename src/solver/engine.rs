@@ -7,6 +7,7 @@ use super::core::{Core, Norm};
 use super::nullspace::{self, Beside, NullSpace};
 use super::plan::{Notes, Planner, System, timed};
 use super::report::{Decision, SolveReport, Trail};
+use super::sign::with_positive_diagonal;
 use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
@@ -132,6 +133,8 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     backend: B,
     wishes: Builder,
     core: Core<T, B>,
+    /// Whether -A is kept, for -x.
+    negated: bool,
     order: Option<Order<T, B>>,
     /// The null space, where it is known, with room for a right-hand side and a solution.
     null: Option<Beside<T, B>>,
@@ -160,10 +163,18 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     }
 
     /// For a matrix whose symmetry is known.
-    fn new(backend: &B, a: Csr<T, B>, wishes: &Builder, found: Found, mut notes: Notes) -> Result<Self> {
+    fn new(backend: &B, mut a: Csr<T, B>, wishes: &Builder, found: Found, mut notes: Notes) -> Result<Self> {
         let options = wishes.options();
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
         let symmetry = found.symmetry();
+        let negated = found.hermitian && with_positive_diagonal(backend, &mut a)?;
+        if negated {
+            notes.decisions.push(Decision::new(
+                "sign",
+                "-A",
+                "the diagonal is negative: -A (-x) = b is solved",
+            ));
+        }
         let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
         let mut spent = 0.0;
         let null = timed(&mut spent, || NullSpace::of(backend, &a, wishes, found.hermitian))?;
@@ -206,6 +217,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             backend: backend.clone(),
             wishes: wishes.clone(),
             core,
+            negated,
             order,
             null,
             vectors: None,
@@ -237,6 +249,19 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,
     ) -> Result<SolveReport> {
+        self.turn(x)?;
+        let report = self.solve_in_order(b, x, watch);
+        self.turn(x)?;
+        report
+    }
+
+    /// The same for the matrix that is kept, A or -A.
+    fn solve_in_order(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<SolveReport> {
         let Some(order) = &mut self.order else { return self.core.solve(b, x, watch) };
         order.permutation.apply_on(&self.backend, b, &mut order.b)?;
         order.permutation.apply_on(&self.backend, x, &mut order.x)?;
@@ -248,6 +273,11 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             numbers.for_each(|number| *number = old[*number as usize]);
         }
         Ok(report)
+    }
+
+    /// x becomes -x where -A is kept.
+    fn turn(&self, x: &mut B::Slice<T>) -> Result<()> {
+        if self.negated { self.backend.scale_in_place(-T::one(), x) } else { Ok(()) }
     }
 
     /// The same beside a null space that is known: b without what no A x comes to, and of all x the shortest.
@@ -293,7 +323,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
 
     /// ||b - A x||, both in the caller's order; b is what was solved for last.
     fn residual(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<f64> {
-        let Self { backend, core, order, .. } = self;
+        let Self { backend, core, order, negated, .. } = self;
         let mut r = backend.zeros(self.about.rows)?;
         let (b, x) = match order {
             None => (b, x),
@@ -303,7 +333,8 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             }
         };
         core.stored().operator().apply(backend, x, &mut r)?;
-        backend.axpby(T::one(), b, -T::one(), &mut r)?;
+        let sign = if *negated { T::one() } else { -T::one() };
+        backend.axpby(T::one(), b, sign, &mut r)?;
         nullspace::norm(backend, &r)
     }
 
@@ -386,9 +417,13 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         watch: &mut Watch<'_>,
         reports: &mut Vec<SolveReport>,
     ) -> Result<()> {
-        let Self { backend, core, order, .. } = self;
+        let minus = -T::one();
+        let Self { backend, core, order, negated, .. } = self;
         for (place, number) in numbers.clone().enumerate() {
             columns.load(backend, number, b, x)?;
+            if *negated {
+                backend.scale_in_place(minus, x)?;
+            }
             let (to_b, to_x) = core.room(place)?;
             match order {
                 None => {
@@ -404,6 +439,9 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         core.solve_group(numbers.len(), watch, reports)?;
         for (place, number) in numbers.enumerate() {
             let (_, from) = core.room(place)?;
+            if *negated {
+                backend.scale_in_place(minus, from)?;
+            }
             match order {
                 None => columns.store(backend, number, from)?,
                 Some(order) => {
@@ -488,7 +526,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         if self.beside.is_none() && !matches!(self.core.stored(), Stored::Open(_)) {
             self.reopen()?;
         }
-        let Self { backend, core, order, beside, .. } = self;
+        let Self { backend, core, order, beside, negated, .. } = self;
         let target = match (&mut *beside, core.open_mut()) {
             (Some(a), _) | (None, Some(a)) => a,
             (None, None) => return Err(Error::Unsupported("new values in a format that takes none".into())),
@@ -496,6 +534,10 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         match order {
             None => backend.copy(values, target.values_mut())?,
             Some(order) => order.write_values(backend, values, target)?,
+        }
+        if *negated {
+            // The new ones may be of the other sign.
+            *negated = with_positive_diagonal(backend, target)?;
         }
         if self.wishes.null_space.is_auto() && self.null.is_some() && !nullspace::rows_add_up_to_zero(target)
         {

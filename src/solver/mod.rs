@@ -18,6 +18,7 @@
 //! | `plan` | what is chosen for a matrix: format, precision, preconditioner |
 //! | `sequence`, `budgets` | the stages that are tried in turn, and how much each may take |
 //! | `forecast` | what a solve is likely to cost |
+//! | `sign` | -A for what is negative definite |
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
 //! | `nullspace` | a null space that is given or found, taken out of b and x |
@@ -63,6 +64,7 @@ mod report;
 #[cfg(all(unix, feature = "ranks"))]
 mod rows;
 mod sequence;
+mod sign;
 mod spread;
 mod stage;
 mod symmetry;

@@ -263,6 +263,51 @@ fn classical_multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> R
     Ok(())
 }
 
+/// A Laplacian with a negative diagonal: one right-hand side from a start, several at once, new values of either sign,
+/// and a grid.
+fn negative_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
+    let negative = |a: &Csr<f64>| a.map(|value| -value);
+    for a in [uneven(20), shuffled(&uneven(20))] {
+        let (n, b) = (a.rows(), noise(400, 3));
+        for builder in
+            [quick(), quick().method(Method::Cg), quick().right_hand_sides(4), quick().updates(true)]
+        {
+            let mut solver = builder.build_on(backend, negative(&a).to_backend(backend)?)?;
+            assert!(format!("{:?}", solver.trail().decisions).contains("the diagonal is negative"));
+            let solution = solver.solve(&b)?;
+            assert!(solves(&negative(&a), &b, &solution.x, 1e-10), "{:?}", solution.report);
+            // From what is the solution already.
+            let mut x = solution.x.clone();
+            let again = solver.solve_into(&b, &mut x)?;
+            assert!(again.outcome.is_converged() && again.iterations <= 2, "{again:?}");
+            let several: Vec<f64> = (0..4).flat_map(|seed| noise(n, seed)).collect();
+            let mut x = vec![0.0; 4 * n];
+            solver.solve_many(&several, &mut x)?;
+            for (b, x) in several.chunks(n).zip(x.chunks(n)) {
+                assert!(solves(&negative(&a), b, x, 1e-10));
+            }
+            for new in [negative(&a).map(|value| 2.0 * value), a.map(|value| 3.0 * value)] {
+                solver.update(new.parts().values)?;
+                let solution = solver.solve(&b)?;
+                assert!(solves(&new, &b, &solution.x, 1e-10), "{:?}", solution.report);
+            }
+        }
+    }
+    let grid = negative(&residua::generate::poisson2d(120, 120)?);
+    let mut solver =
+        Solver::builder().preconditioner("amg".parse()?).build_on(backend, grid.to_backend(backend)?)?;
+    let report = solver.solve(&noise(14_400, 3))?.report;
+    assert!(report.method == Method::Cg && report.iterations < 12, "{report:?}");
+    // One entry of another sign, and it is what it was: indefinite.
+    let mut mixed = negative(&uneven(20));
+    let place = mixed.iter().position(|(i, j, _)| i == 399 && j == 399).expect("a diagonal entry");
+    mixed.values_mut()[place] = 1.0;
+    let mut solver = quick().build_on(backend, mixed.to_backend(backend)?)?;
+    assert!(!format!("{:?}", solver.trail().decisions).contains("the diagonal is negative"));
+    assert!(solves(&mixed, &noise(400, 3), &solver.solve(&noise(400, 3))?.x, 1e-10));
+    Ok(())
+}
+
 /// Equations that were divided by volumes, unknowns in units of their own: multigrid, after few other iterations.
 fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = shuffled(&residua::generate::anisotropic2d(150, 130, 0.3)?);
@@ -360,6 +405,7 @@ on_every_backend!(
     multigrid_at_once_on_a_long_mesh,
     classical_multigrid_in_its_place,
     multigrid_where_rows_were_scaled,
+    negative_definite,
     nodes_of_several_unknowns,
     least_squares_are_called_so,
     of_many_solutions_that_of_least_norm,

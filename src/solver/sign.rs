@@ -1,0 +1,32 @@
+//! The sign of a matrix: Laplacians are as often assembled with a negative diagonal as with a positive one.
+
+use super::SolverBackend;
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+use num_traits::Zero;
+
+/// Makes A -A where the diagonal of a Hermitian A is negative throughout, so that conjugate gradients and multigrid are
+/// for what is negative definite too; whether it has.
+pub(super) fn with_positive_diagonal<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: &mut Csr<T, B>,
+) -> Result<bool> {
+    if a.rows() == 0 || a.rows() != a.columns() {
+        return Ok(false);
+    }
+    // The first row tells nearly always that nothing is to be done.
+    let first = a.window(backend, 0..1)?;
+    if first.get(0, 0).is_none_or(|entry| entry.re() >= T::Real::zero()) {
+        return Ok(false);
+    }
+    backend.scale_in_place(-T::one(), a.values_mut())?;
+    let (mut inverse, mut rounded) = (backend.buffer(a.rows())?, backend.buffer(0)?);
+    let mut found = backend.zeros(3)?;
+    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, &mut found)?;
+    let negated = backend.download(&found)?[0] == u32::MAX;
+    if !negated {
+        backend.scale_in_place(-T::one(), a.values_mut())?;
+    }
+    Ok(negated)
+}
