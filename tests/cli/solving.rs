@@ -349,7 +349,7 @@ fn what_is_not_solved_says_so_and_why() {
     f.ok("generate poisson2d --size 40x40 -o a.mtx");
     let symmetric = "%%MatrixMarket matrix coordinate real symmetric\n";
     f.write("indefinite.mtx", format!("{symmetric}3 3 4\n1 1 1\n2 2 1\n3 3 1\n2 1 5\n"));
-    f.write("negative.mtx", format!("{symmetric}2 2 2\n1 1 -1\n2 2 -2\n"));
+    f.write("negative.mtx", format!("{symmetric}2 2 2\n1 1 1\n2 2 -2\n"));
     f.write("hole.mtx", format!("{symmetric}2 2 2\n1 1 1\n2 1 1\n"));
     f.write("singular.mtx", format!("{symmetric}2 2 3\n1 1 1\n2 2 1\n2 1 -1\n"));
     let tiny = |i: usize| format!("{i} {i} 4e-300\n{} {i} -1e-300\n", i + 1);
@@ -363,7 +363,7 @@ fn what_is_not_solved_says_so_and_why() {
         ("a.mtx --max-iterations 0", "max_iterations", "--max-iterations"),
         ("a.mtx --tolerance 0 --rhs random:1 --method cg", "stagnated", "--tolerance"),
         ("indefinite.mtx --rhs random:1 --method cg", "not_positive_definite", "positive definite"),
-        ("negative.mtx --method cg", "not_positive_definite", "diagonal entry is -1"),
+        ("negative.mtx --method cg", "not_positive_definite", "diagonal entry is -2"),
         ("hole.mtx --method cg", "not_positive_definite", "diagonal"),
         (
             "hole.mtx --preconditioner none --rhs ones --method cg",
