@@ -10,8 +10,8 @@ pub(super) const PATIENCE: f64 = 5000.0;
 /// Iterations of GMRES with the diagonal before an incomplete factorisation is made, where there are many unknowns.
 pub(super) const BEFORE_FACTORS: f64 = 60.0;
 
-/// The same before classical multigrid.
-pub(super) const BEFORE_CLASSICAL: f64 = 20.0;
+/// The same before multigrid that is classical, or of a matrix whose rows were scaled.
+pub(super) const BEFORE_LEVELS_OF_OTHERS: f64 = 20.0;
 
 /// Iterations of GMRES with an incomplete factorisation before the forecast of a complete one.
 pub(super) const BEFORE_FORECAST: f64 = 300.0;

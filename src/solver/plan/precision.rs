@@ -1,13 +1,15 @@
 //! Stages of a system, in full precision, in half of it with refinement, or in the one and then the other.
 
 use super::store::Kept;
-use super::{AS_ASKED, GRIDS, HALF, INSTEAD, MESH, PLAIN, POLYNOMIAL, Planner, RESCUE, System};
+use super::{
+    AS_ASKED, GENERAL, GRIDS, HALF, INSTEAD, MESH, PLAIN, POLYNOMIAL, Planner, RESCUE, SYMMETRIZED, System,
+};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
-use crate::solver::budgets::{BEFORE_CLASSICAL, BEFORE_FACTORS, levels_iterations};
+use crate::solver::budgets::{BEFORE_FACTORS, BEFORE_LEVELS_OF_OTHERS, levels_iterations};
 use crate::solver::iterated::Parts;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
 use crate::solver::preconditioner::Setup;
@@ -69,7 +71,7 @@ impl<B: SolverBackend> Planner<'_, B> {
                 (&mut stages[0].plan, BEFORE_FACTORS)
             } else {
                 stages.insert(1, levels);
-                (&mut stages[0].plan, BEFORE_CLASSICAL)
+                (&mut stages[0].plan, BEFORE_LEVELS_OF_OTHERS)
             };
             if first.race || why != GRIDS {
                 first.share = Some(self.patience(n, most));
@@ -77,11 +79,21 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         if let Some(setup) = rescue {
             let parts = Parts { setup, method: self.first(), name: Name::Jacobi, options: self.options };
-            let behind = if why == POLYNOMIAL { INSTEAD } else { PLAIN };
+            let behind = match why {
+                POLYNOMIAL => INSTEAD,
+                SYMMETRIZED => GENERAL,
+                _ => PLAIN,
+            };
             let plan = self.plan(n, Name::Jacobi, Precision::Double, behind);
-            // Behind the stage that it stands in for, where that is not the first.
-            let place = stages.iter().position(|stage| stage.plan.why == why).map_or(0, |place| place + 1);
-            let share = self.share_of_first(n, Name::Jacobi).filter(|_| plan.method == Method::Gmres);
+            // Behind the stage that it stands in for, where that is not the first. Rows were scaled in easy systems too:
+            // there the diagonal comes before, for a few iterations.
+            let stands_in = stages.iter().position(|stage| stage.plan.why == why);
+            let (place, share) = if why == SYMMETRIZED {
+                (stands_in.unwrap_or(0), Some(self.patience(n, BEFORE_LEVELS_OF_OTHERS)))
+            } else {
+                let share = self.share_of_first(n, Name::Jacobi).filter(|_| plan.method == Method::Gmres);
+                (stands_in.map_or(0, |place| place + 1), share)
+            };
             stages.insert(place, Stage::new(Plan { share, ..plan }, iterated(self.backend, parts)?));
         }
         Ok(System { stored, stages, choice })
