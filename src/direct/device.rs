@@ -340,9 +340,10 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
             FactorOptions { kind: way.kind, order, blocks_of_two: way.blocks_of_two, deterministic };
         let arrays: CsrArrays<T, B> = match self.matched.as_ref().filter(|_| way.matched) {
             Some(matched) => {
-                matched.matrix(&self.a.to_host(&self.backend)?)?.into_backend(&self.backend)?.into_arrays()
+                let matrix = matched.matrix(&self.a.to_host(&self.backend)?)?;
+                matrix.into_backend(&self.backend)?.into_arrays(&self.backend)?
             }
-            None => self.a.copied(&self.backend)?.into_arrays(),
+            None => self.a.copied(&self.backend)?.into_arrays(&self.backend)?,
         };
         self.backend.factors(self.a.rows(), arrays, options)
     }
@@ -356,7 +357,7 @@ impl<T: Scalar, B: DirectBackend> OnDevice<T, B> {
         let start = Instant::now();
         let done = match self.matched.as_ref().filter(|_| way.matched) {
             Some(matched) => self.a.to_host(&self.backend).and_then(|host| {
-                let (_, _, values) = matched.matrix(&host)?.into_arrays();
+                let (_, _, values) = matched.matrix(&host)?.into_arrays(&crate::backend::Host)?;
                 factors.factorise(&*self.backend.upload(values)?)
             }),
             None => factors.factorise(self.a.parts().values),

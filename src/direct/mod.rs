@@ -67,8 +67,6 @@ pub use solver::Direct;
 
 /// The matrix with its entries as doubles, to be factorised.
 pub(crate) fn in_doubles<T: Scalar>(a: Csr<T>) -> Csr<T::Double> {
-    let (rows, columns) = (a.rows(), a.columns());
-    let (offsets, indices, values) = a.into_arrays();
-    let values = values.into_iter().map(T::to_double).collect();
-    Csr::from_parts_unchecked(rows, columns, offsets, indices, values)
+    let values = a.parts().values.iter().map(|&value| value.to_double()).collect();
+    a.with_values(values)
 }

@@ -49,7 +49,5 @@ pub fn helmholtz_absorbing(size: [usize; 3], wavelength: f64) -> Result<Csr<Comp
         };
         values[entries.start + diagonal] -= Complex::new(0.0, 2.0 * k2 * deepest * deepest);
     }
-    let n = real.rows();
-    let (offsets, indices, _) = real.into_arrays();
-    Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
+    Ok(real.with_values(values))
 }

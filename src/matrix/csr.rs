@@ -5,14 +5,22 @@ use super::sparse::check_vectors;
 use super::storage::{Storage, offset_bytes};
 use super::transposed::Kept;
 use super::triplets::check_dimensions;
-use crate::backend::copied;
+
 use crate::backend::{
-    Backend, Conversions, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op, Products,
-    RowShape,
+    Backend, Conversions, CsrArrays, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op,
+    Products, RowShape, copied,
 };
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
+use std::sync::Arc;
+
+/// Where the entries of a matrix in CSR are.
+#[derive(Debug)]
+struct Pattern<B: Backend> {
+    offsets: Offsets<B>,
+    indices: B::Vec<u32>,
+}
 
 /// A matrix in compressed sparse rows ([`CsrParts`] draws it), values of type `V` in the memory of backend `B`.
 ///
@@ -21,8 +29,8 @@ use std::ops::Range;
 pub struct Csr<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
-    offsets: Offsets<B>,
-    indices: B::Vec<u32>,
+    /// Shared by matrices that were made one from the other: rounded ones, those with other values.
+    pattern: Arc<Pattern<B>>,
     values: B::Vec<V>,
     derived: Derived,
     shape: RowShape<B>,
@@ -89,19 +97,47 @@ impl<V: Scalar> Csr<V, Host> {
     /// # Errors
     /// As [`Csr::to_backend`].
     pub fn into_backend<B: Backend>(self, backend: &B) -> Result<Csr<V, B>> {
-        let offsets = match self.offsets {
+        let (rows, columns) = (self.rows, self.columns);
+        let (offsets, indices, values) = self.into_arrays(&Host)?;
+        let offsets = match offsets {
             Offsets::Narrow(offsets) => Offsets::Narrow(backend.upload(offsets)?),
             Offsets::Wide(offsets) => Offsets::Wide(backend.upload(offsets)?),
         };
-        let (indices, values) = (backend.upload(self.indices)?, backend.upload(self.values)?);
-        Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+        let (indices, values) = (backend.upload(indices)?, backend.upload(values)?);
+        Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values))
     }
 }
 
 impl<V: Scalar, B: Backend> Csr<V, B> {
-    /// Row offsets, column indices and values.
-    pub(crate) fn into_arrays(self) -> (Offsets<B>, B::Vec<u32>, B::Vec<V>) {
-        (self.offsets, self.indices, self.values)
+    /// Row offsets, column indices and values; offsets and indices are copied where another matrix shares them.
+    pub(crate) fn into_arrays(self, backend: &B) -> Result<CsrArrays<V, B>> {
+        let Pattern { offsets, indices } = match Arc::try_unwrap(self.pattern) {
+            Ok(own) => own,
+            Err(shared) => Pattern {
+                offsets: shared.offsets.as_ref().copied(backend)?,
+                indices: copied(backend, &shared.indices)?,
+            },
+        };
+        Ok((offsets, indices, self.values))
+    }
+
+    /// Other values on the same pattern, which both matrices share.
+    pub(crate) fn with_values<W: Scalar>(&self, values: B::Vec<W>) -> Csr<W, B> {
+        Csr::on_pattern(self.rows, self.columns, Arc::clone(&self.pattern), values)
+    }
+
+    fn on_pattern(rows: usize, columns: usize, pattern: Arc<Pattern<B>>, values: B::Vec<V>) -> Self {
+        debug_assert_eq!(pattern.offsets.as_ref().len(), rows + 1);
+        debug_assert_eq!(B::len(&*pattern.indices), B::len(&*values));
+        Self {
+            rows,
+            columns,
+            pattern,
+            values,
+            derived: Derived::default(),
+            shape: RowShape::default(),
+            transposed: Kept::default(),
+        }
     }
 
     /// From arrays that are known to keep CSR's promises, already in the backend's memory.
@@ -112,18 +148,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         indices: B::Vec<u32>,
         values: B::Vec<V>,
     ) -> Self {
-        debug_assert_eq!(offsets.as_ref().len(), rows + 1);
-        debug_assert_eq!(B::len(&*indices), B::len(&*values));
-        Self {
-            rows,
-            columns,
-            offsets,
-            indices,
-            values,
-            derived: Derived::default(),
-            shape: RowShape::default(),
-            transposed: Kept::default(),
-        }
+        Self::on_pattern(rows, columns, Arc::new(Pattern { offsets, indices }), values)
     }
 
     /// The format's name.
@@ -166,7 +191,13 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
 
     /// Bytes of the three arrays.
     pub fn storage_bytes(&self) -> usize {
-        self.offsets.as_ref().bytes() + self.nonzeros() * (size_of::<u32>() + size_of::<V>())
+        self.pattern.offsets.as_ref().bytes() + self.nonzeros() * (size_of::<u32>() + size_of::<V>())
+    }
+
+    /// The same without a pattern that another matrix has too.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let values = self.nonzeros() * size_of::<V>();
+        if Arc::strong_count(&self.pattern) > 1 { values } else { self.storage_bytes() }
     }
 
     /// Entries stored beyond the nonzeros: none.
@@ -179,8 +210,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         CsrParts {
             rows: self.rows,
             columns: self.columns,
-            offsets: self.offsets.as_ref(),
-            indices: &self.indices,
+            offsets: self.pattern.offsets.as_ref(),
+            indices: &self.pattern.indices,
             values: &self.values,
             shape: &self.shape,
         }
@@ -189,8 +220,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// The pattern, and the values to be written.
     pub(crate) fn pattern_and_values(&mut self) -> (CsrPattern<'_, B>, &mut B::Slice<V>) {
         self.transposed.forget();
-        let Self { rows, columns, offsets, indices, values, .. } = self;
-        let (offsets, indices) = (offsets.as_ref(), &**indices);
+        let Self { rows, columns, pattern, values, .. } = self;
+        let (offsets, indices) = (pattern.offsets.as_ref(), &*pattern.indices);
         (CsrPattern { rows: *rows, columns: *columns, offsets, indices }, values)
     }
 
@@ -286,9 +317,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// # Errors
     /// On too little memory, or when the device fails.
     pub fn copied(&self, backend: &B) -> Result<Self> {
-        let offsets = self.offsets.as_ref().copied(backend)?;
-        let (indices, values) = (copied(backend, &self.indices)?, copied(backend, &self.values)?);
-        Ok(Self::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
+        Ok(self.with_values(copied(backend, &self.values)?))
     }
 
     /// The same matrix in the memory of another backend.
@@ -296,11 +325,11 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// # Errors
     /// On too little memory, or when either device fails.
     fn moved<C: Backend>(&self, from: &B, to: &C) -> Result<Csr<V, C>> {
-        let offsets = match &self.offsets {
+        let offsets = match &self.pattern.offsets {
             Offsets::Narrow(o) => Offsets::Narrow(to.upload(from.download(&**o)?)?),
             Offsets::Wide(o) => Offsets::Wide(to.upload(from.download(&**o)?)?),
         };
-        let indices = to.upload(from.download(&*self.indices)?)?;
+        let indices = to.upload(from.download(&*self.pattern.indices)?)?;
         let values = to.upload(from.download(&*self.values)?)?;
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }
@@ -313,7 +342,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// Several such windows: a device is waited for three times, however many there are.
     pub(crate) fn windows(&self, backend: &B, windows: &[Range<usize>]) -> Result<Vec<Csr<V, Host>>> {
         let places: Vec<Range<usize>> = windows.iter().map(|rows| rows.start..rows.end + 1).collect();
-        let offsets = self.offsets.as_ref().windows(backend, &places)?;
+        let offsets = self.pattern.offsets.as_ref().windows(backend, &places)?;
         let (mut of_windows, mut rest) = (Vec::with_capacity(windows.len()), &offsets[..]);
         for rows in windows {
             let (here, behind) = rest.split_at(rows.len() + 1);
@@ -324,7 +353,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
             of_windows.iter().map(|offsets| offsets[0]..offsets[offsets.len() - 1]).collect();
         let count = entries.iter().map(Range::len).sum();
         let (mut indices, mut values) = (vec![0; count], vec![V::zero(); count]);
-        backend.read_parts(&self.indices, &entries, &mut indices)?;
+        backend.read_parts(&self.pattern.indices, &entries, &mut indices)?;
         backend.read_parts(&self.values, &entries, &mut values)?;
         let mut made = Vec::with_capacity(windows.len());
         for (rows, offsets) in windows.iter().zip(of_windows).rev() {
@@ -358,14 +387,14 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
             let mut indices = backend.buffer(self.nonzeros())?;
             let mut values = backend.buffer(self.nonzeros())?;
             if backend.csr_mirror(self.parts(), &mut indices, &mut values)? {
-                let offsets = self.offsets.as_ref().copied(backend)?;
+                let offsets = self.pattern.offsets.as_ref().copied(backend)?;
                 return Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values));
             }
         }
         // One count more than there are columns: its place in the scan is the total. Counting takes memory, which is
         // free before there is a target.
         let mut counts = backend.zeros(self.columns + 1)?;
-        backend.column_counts(&self.indices, &mut counts)?;
+        backend.column_counts(&self.pattern.indices, &mut counts)?;
         let mut offsets = Offsets::zeros(backend, self.columns + 1, self.nonzeros())?;
         match &mut offsets {
             Offsets::Narrow(o) => backend.exclusive_scan(&counts, o)?,

@@ -80,16 +80,6 @@ impl<V: Scalar> Csr<V, Host> {
         self.with_values(values)
     }
 
-    /// The same pattern with other values, in the same order.
-    fn with_values<W: Scalar>(&self, values: Vec<W>) -> Csr<W, Host> {
-        let parts = self.parts();
-        let offsets = match parts.offsets {
-            OffsetsRef::Narrow(o) => crate::backend::Offsets::Narrow(o.to_vec()),
-            OffsetsRef::Wide(o) => crate::backend::Offsets::Wide(o.to_vec()),
-        };
-        Csr::from_parts_unchecked(self.rows(), self.columns(), offsets, parts.indices.to_vec(), values)
-    }
-
     /// Whether the matrix is square and (j, i) is stored wherever (i, j) is.
     pub fn is_structurally_symmetric(&self) -> bool {
         self.mirrors(|_, mirror| mirror.is_some())

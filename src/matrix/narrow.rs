@@ -1,7 +1,6 @@
 //! Values stored in half the width, where that loses nothing.
 
 use super::Csr;
-use crate::backend::copied;
 use crate::backend::{Host, PreconditionSteps};
 use crate::error::Result;
 use crate::parallel::prelude::*;
@@ -65,9 +64,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
         let this = this.expect("it is there");
         let mut values = backend.buffer(this.nonzeros())?;
         backend.narrow::<V>(V::Real::one(), this.parts().values, &mut values)?;
-        let (rows, columns) = (this.rows(), this.columns());
-        let (offsets, indices, _) = this.into_arrays();
-        Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values))
+        Ok(this.with_values(values))
     }
 
     /// The same pattern with every value rounded to the narrower type: the matrix of the inner solves of
@@ -77,10 +74,8 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
     /// On too little memory, or when the device fails.
     pub fn to_rounded(&self, backend: &B) -> Result<Csr<V::Narrow, B>> {
         let parts = self.parts();
-        let offsets = parts.offsets.copied(backend)?;
         let mut values = backend.zeros(self.nonzeros())?;
         backend.narrow::<V>(V::Real::one(), parts.values, &mut values)?;
-        let indices = copied(backend, parts.indices)?;
-        Ok(Csr::from_parts_unchecked(self.rows(), self.columns(), offsets, indices, values))
+        Ok(self.with_values(values))
     }
 }

@@ -9,9 +9,7 @@ use super::cycle::{Coarsest, Cycle, Stored, Transfer};
 use super::setup::{OMEGA, Plan, conjugate_transpose};
 use super::strength::{damping, strong_couplings};
 use super::{LevelFacts, MultigridBackend};
-use crate::backend::{
-    Backend, CoarseningSteps, Conversions, CsrParts, CsrPattern, Offsets, RowShape, copied,
-};
+use crate::backend::{Backend, CoarseningSteps, Conversions, CsrParts, CsrPattern, Offsets, RowShape};
 use crate::error::Result;
 use crate::matrix::{Csr, multiply, multiply_again, multiply_at};
 use crate::scalar::Scalar;
@@ -42,10 +40,10 @@ struct Strong<B: Backend> {
 }
 
 impl<B: Backend> Strong<B> {
-    fn of(graph: Csr<f32, B>) -> Self {
+    fn of(backend: &B, graph: Csr<f32, B>) -> Result<Self> {
         let nodes = graph.rows();
-        let (offsets, neighbours, _) = graph.into_arrays();
-        Self { nodes, offsets, neighbours }
+        let (offsets, neighbours, _) = graph.into_arrays(backend)?;
+        Ok(Self { nodes, offsets, neighbours })
     }
 
     fn pattern(&self) -> CsrPattern<'_, B> {
@@ -101,7 +99,7 @@ impl<B: MultigridBackend> Kept<B> {
                         multiply(backend, &damping, &plan.groups.tentative(backend, before)?)?
                     }
                 };
-                (Some(Strong::of(strong)), p)
+                (Some(Strong::of(backend, strong)?), p)
             } else {
                 (None, plan.groups.tentative(backend, before)?)
             };
@@ -110,7 +108,7 @@ impl<B: MultigridBackend> Kept<B> {
             let half = multiply(backend, a, &prolongation)?;
             let coarse = multiply(backend, &restriction, &half)?;
             let entries = half.nonzeros();
-            kept.push(KeptLevel { strong, places, half: (half.into_arrays().0, entries) });
+            kept.push(KeptLevel { strong, places, half: (half.into_arrays(backend)?.0, entries) });
             new.push(NewLevel { prolongation, restriction, coarse });
         }
         Ok((Self { levels: kept }, new))
@@ -132,7 +130,7 @@ impl<B: MultigridBackend> Kept<B> {
             let patterns = patterns(cycle, number).expect("the cycle has matrices in compressed rows");
             let prolongation = match &kept.strong {
                 Some(strong) => {
-                    let known = Some(patterns.prolongation);
+                    let known = Some(patterns.prolongation.parts().pattern());
                     let smoothed = plan.groups.with_parts(backend, before, |parts| {
                         parts.smoothed(backend, a, strong.pattern(), OMEGA, known)
                     })?;
@@ -149,7 +147,7 @@ impl<B: MultigridBackend> Kept<B> {
                 }
                 None => plan.groups.tentative(backend, before)?,
             };
-            let mut restriction = on_pattern::<T, B>(backend, patterns.restriction)?;
+            let mut restriction = on_pattern::<T, _, B>(backend, patterns.restriction)?;
             backend.gather(prolongation.parts().values, &kept.places, restriction.values_mut())?;
             if T::COMPLEX {
                 backend.conjugate(restriction.values_mut())?;
@@ -197,13 +195,16 @@ pub(super) fn same_pattern<B: MultigridBackend>(
 
 /// Patterns of a level of a cycle, and of the matrix of the next; of the coarsest there is none where its inverse is
 /// stored.
-struct Patterns<'a, B: Backend> {
-    prolongation: CsrPattern<'a, B>,
-    restriction: CsrPattern<'a, B>,
-    coarse: Option<CsrPattern<'a, B>>,
+struct Patterns<'a, S: Scalar, B: Backend> {
+    prolongation: &'a Csr<S::Narrow, B>,
+    restriction: &'a Csr<S::Narrow, B>,
+    coarse: Option<&'a Csr<S, B>>,
 }
 
-fn patterns<S: Scalar, B: MultigridBackend>(cycle: &Cycle<S, B>, number: usize) -> Option<Patterns<'_, B>> {
+fn patterns<S: Scalar, B: MultigridBackend>(
+    cycle: &Cycle<S, B>,
+    number: usize,
+) -> Option<Patterns<'_, S, B>> {
     let Transfer::Matrices { prolongation, restriction } = &cycle.levels[number].transfer else {
         return None;
     };
@@ -213,18 +214,15 @@ fn patterns<S: Scalar, B: MultigridBackend>(cycle: &Cycle<S, B>, number: usize) 
         (None, _) => None,
     };
     let coarse = next.and_then(|a| match a {
-        Stored::Rows(a) => Some(a.parts().pattern()),
+        Stored::Rows(a) => Some(a),
         _ => None,
     });
-    let (prolongation, restriction) = (prolongation.parts().pattern(), restriction.parts().pattern());
     Some(Patterns { prolongation, restriction, coarse })
 }
 
-/// A matrix with this pattern, whose values are still to come.
-fn on_pattern<T: Scalar, B: Backend>(backend: &B, pattern: CsrPattern<'_, B>) -> Result<Csr<T, B>> {
-    let (offsets, indices) = (pattern.offsets.copied(backend)?, copied(backend, pattern.indices)?);
-    let values = backend.buffer(B::len(pattern.indices))?;
-    Ok(Csr::from_parts_unchecked(pattern.rows, pattern.columns, offsets, indices, values))
+/// A matrix on the pattern of another, whose values are still to come.
+fn on_pattern<T: Scalar, S: Scalar, B: Backend>(backend: &B, like: &Csr<S, B>) -> Result<Csr<T, B>> {
+    Ok(like.with_values(backend.buffer(like.nonzeros())?))
 }
 
 /// Which entry of `p` each of its transpose is.

@@ -109,7 +109,7 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
     fn of(backend: &B, Matched { block, sizes }: Matched<B>, hermitian: bool) -> Result<Self> {
         let n = B::len(&block);
         let (starts, members, _) =
-            membership(backend, &block, B::len(&sizes))?.transpose(backend)?.into_arrays();
+            membership(backend, &block, B::len(&sizes))?.transpose(backend)?.into_arrays(backend)?;
         // Each member has a column of its block's inverse.
         let mut of_members = backend.buffer::<u32>(n)?;
         backend.gather(&block, &members, &mut of_members)?;

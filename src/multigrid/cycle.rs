@@ -37,7 +37,12 @@ pub(super) enum Stored<T: Scalar, B: MultigridBackend> {
 impl<T: Scalar, B: MultigridBackend> Stored<T, B> {
     /// Bytes that are there for it.
     pub(super) fn storage_bytes(&self) -> usize {
-        if let Self::Shared(_) = self { 0 } else { self.product_bytes() }
+        match self {
+            Self::Shared(_) => 0,
+            // Whoever solves has the pattern too, where the values alone are rounded.
+            Self::Rows(a) => a.own_bytes(),
+            _ => self.product_bytes(),
+        }
     }
 
     /// Bytes that a product reads of it.

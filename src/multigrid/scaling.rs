@@ -166,9 +166,7 @@ fn times<T: Scalar, B: MultigridBackend>(
 ) -> Result<Csr<T, B>> {
     let mut values = backend.buffer(a.nonzeros())?;
     backend.scaled_values(a.parts(), left, right, &mut values)?;
-    let parts = a.parts();
-    let (offsets, indices) = (parts.offsets.copied(backend)?, copied(backend, parts.indices)?);
-    Ok(Csr::from_parts_unchecked(a.rows(), a.columns(), offsets, indices, values))
+    Ok(a.with_values(values))
 }
 
 /// 1 / sqrt(a_ii), 0 where that is not positive.

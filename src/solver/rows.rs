@@ -275,7 +275,7 @@ fn own_rows_of_whole<T: Solvable>(own: Csr<T>, here: &Range<usize>) -> Result<Cs
         offsets.push(offsets[here.start + row] + own.row(row).0.len());
     }
     offsets.resize(n + 1, own.nonzeros());
-    let (_, indices, values) = own.into_arrays();
+    let (_, indices, values) = own.into_arrays(&Host)?;
     Csr::from_parts(n, n, offsets, indices, values)
 }
 

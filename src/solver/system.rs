@@ -96,9 +96,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
 fn widened<T: Scalar, B: PreconditionSteps>(backend: &B, a: Csr<T::Narrow, B>) -> Result<Csr<T, B>> {
     let mut values = backend.buffer(a.nonzeros())?;
     backend.widen::<T>(a.parts().values, &mut values)?;
-    let (rows, columns) = (a.rows(), a.columns());
-    let (offsets, indices, _) = a.into_arrays();
-    Ok(Csr::from_parts_unchecked(rows, columns, offsets, indices, values))
+    Ok(a.with_values(values))
 }
 
 /// An order of the unknowns that is not the caller's.
@@ -250,9 +248,7 @@ fn entries_of<T: Scalar, B: SolverBackend>(
     }
     // The renumbered pattern, its entries numbered, taken back to the order before.
     let here = a.to_host(backend)?;
-    let (offsets, indices, _) = here.into_arrays();
-    let numbers: Vec<f64> = (0..nonzeros).map(|k| k as f64).collect();
-    let numbered = Csr::from_parts_unchecked(a.rows(), a.columns(), offsets, indices, numbers);
+    let numbered = here.with_values((0..nonzeros).map(|k| k as f64).collect());
     let inverse = permutation.to_host(backend)?.into_inverse();
     let before = graph::permute_symmetric(&numbered, &inverse)?;
     let mut entries = vec![0; nonzeros];

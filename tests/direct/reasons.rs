@@ -71,8 +71,8 @@ fn iteration_limit() {
 
 #[test]
 fn not_positive_definite_by_its_diagonal() {
-    let a = (SYMMETRIC, "2 2 2\n1 1 -1\n2 2 -2\n");
-    let advice = ["a diagonal entry is -1", "-A, if it is negative definite"];
+    let a = (SYMMETRIC, "2 2 2\n1 1 1\n2 2 -2\n");
+    let advice = ["a diagonal entry is -2", "-A, if it is negative definite"];
     ends(a, "2 1\n1\n1\n", " --method cg", (4, "not_positive_definite"), &advice);
 }
 

@@ -111,7 +111,7 @@ pub(super) fn leading<V: Scalar>(a: &Csr<V>, n: usize) -> Result<Csr<V>> {
 /// The same entries in columns that begin at `first`, of so many.
 pub(super) fn moved_columns<T: Scalar>(a: Csr<T>, first: usize, columns: usize) -> Csr<T> {
     let rows = a.rows();
-    let (offsets, mut indices, values) = a.into_arrays();
+    let (offsets, mut indices, values) = a.into_arrays(&Host).expect("memory of the host");
     indices.iter_mut().for_each(|column| *column += first as u32);
     Csr::from_parts_unchecked(rows, columns, offsets, indices, values)
 }
@@ -168,7 +168,7 @@ pub(super) fn placed<T: Scalar>(numbers: &[u32], a: Csr<T>, count: usize) -> Res
     }
     offsets.resize(count + 1, last);
     let columns = a.columns();
-    let (_, indices, values) = a.into_arrays();
+    let (_, indices, values) = a.into_arrays(&Host)?;
     Csr::from_parts(count, columns, offsets, indices, values)
 }
 
