@@ -292,6 +292,23 @@ fn on_parts(a: &Csr<f64>, b: &[f64], parts: usize, wishes: &solver::Builder) -> 
     (x, report)
 }
 
+#[test]
+fn negative_definite() {
+    let a = ring(-1.0, -1.0).map(|value| -value);
+    let b = random(4);
+    let wishes = Solver::builder().method(solver::Method::Cg).all_parts(true).tolerance(1e-10);
+    for parts in [1, 2, 3] {
+        let (x, report) = on_parts(&a, &b, parts, &wishes);
+        assert_eq!(report.method, solver::Method::Cg);
+        assert!(format!("{:?}", report.trail.decisions).contains("the diagonal is negative"));
+        let residual: f64 = (&a * &x).iter().zip(&b).map(|(ax, b)| (ax - b).powi(2)).sum::<f64>().sqrt();
+        assert!(
+            residual <= 1e-9 * b.iter().map(|b| b * b).sum::<f64>().sqrt(),
+            "{parts} parts: {residual:e}"
+        );
+    }
+}
+
 /// What is told of the preconditioner on four parts.
 fn multigrid_takes_the_iterations_of_one_part(
     name: &str,

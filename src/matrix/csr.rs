@@ -5,7 +5,6 @@ use super::sparse::check_vectors;
 use super::storage::{Storage, offset_bytes};
 use super::transposed::Kept;
 use super::triplets::check_dimensions;
-
 use crate::backend::{
     Backend, Conversions, CsrArrays, CsrParts, CsrPattern, Derived, Gemv, Host, NARROW_LIMIT, Offsets, Op,
     Products, RowShape, copied,

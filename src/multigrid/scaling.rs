@@ -128,7 +128,7 @@ pub(super) fn near_constants<T: Scalar, B: MultigridBackend>(
     unknowns: usize,
 ) -> Result<Option<NearConstants<T, B>>> {
     let sums = relative_sums(backend, a)?;
-    if sums.is_nan() || sums <= SMALL {
+    if sums.is_nan() || sums <= SMALL || !has_positive_diagonal(backend, a)? {
         return Ok(None);
     }
     let roots = inverse_roots(backend, a)?;
@@ -169,7 +169,15 @@ fn times<T: Scalar, B: MultigridBackend>(
     Ok(a.with_values(values))
 }
 
-/// 1 / sqrt(a_ii), 0 where that is not positive.
+/// Whether all diagonal entries are positive and finite: R is to be regular.
+fn has_positive_diagonal<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
+    let (mut inverse, mut rounded) = (backend.buffer(a.rows())?, backend.buffer(0)?);
+    let mut found = backend.zeros(3)?;
+    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, &mut found)?;
+    Ok(backend.download(&found)?[0] == u32::MAX)
+}
+
+/// 1 / sqrt(a_ii).
 fn inverse_roots<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<B::Vec<T>> {
     let mut roots = backend.buffer(a.rows())?;
     backend.inverse_roots(a.parts(), &mut roots)?;
@@ -343,6 +351,15 @@ mod tests {
         assert!(symmetrizing(&complex.map(|value| value * Complex::new(0.0, 1.0))).unwrap().is_none());
         let wind = generate::convection_diffusion([12, 12, 12], 1e-2).unwrap();
         assert!(symmetrized(&crate::Host, &wind).unwrap().is_none());
+    }
+
+    #[test]
+    fn where_a_diagonal_entry_is_missing_nothing_is_scaled() {
+        let entries = [(0, 0, 4.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 3.0), (1, 2, 1.0), (2, 1, 1.0)];
+        assert!(near_constants(&crate::Host, &of(&entries, 3), 1).unwrap().is_none());
+        assert!(near_constants(&crate::Host, &of(&entries, 3), 3).unwrap().is_none());
+        let whole = [&entries[..], &[(2, 2, 1.0)]].concat();
+        assert!(near_constants(&crate::Host, &of(&whole, 3), 3).unwrap().is_some());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::core::{Core, Norm};
 use super::nullspace::{self, Beside, NullSpace};
 use super::plan::{Notes, Planner, System, timed};
 use super::report::{Decision, SolveReport, Trail};
-use super::sign::with_positive_diagonal;
+use super::sign::{NEGATED, with_positive_diagonal};
 use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
@@ -169,11 +169,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let symmetry = found.symmetry();
         let negated = found.hermitian && with_positive_diagonal(backend, &mut a)?;
         if negated {
-            notes.decisions.push(Decision::new(
-                "sign",
-                "-A",
-                "the diagonal is negative: -A (-x) = b is solved",
-            ));
+            notes.decisions.push(Decision::new("sign", "-A", NEGATED));
         }
         let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
         let mut spent = 0.0;

@@ -5,6 +5,15 @@ use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use num_traits::Zero;
+use std::ops::Range;
+
+/// Why -A is kept.
+pub(super) const NEGATED: &str = "the diagonal is negative: -A (-x) = b is solved";
+
+/// Whether all diagonal entries of some rows of a matrix are negative.
+pub(super) fn has_negative_diagonal<T: Scalar>(a: &Csr<T>, mut rows: Range<usize>) -> bool {
+    rows.all(|i| a.get(i, i).is_some_and(|entry| entry.re() < T::Real::zero()))
+}
 
 /// Makes A -A where the diagonal of a Hermitian A is negative throughout, so that conjugate gradients and multigrid are
 /// for what is negative definite too; whether it has.

@@ -14,6 +14,7 @@ use super::parted::{Block, Stage, Task};
 use super::plan::{AUTO, timed};
 use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, Trail};
+use super::sign::{NEGATED, has_negative_diagonal};
 use super::symmetry;
 use super::trial::Trial;
 use super::watch::{Canceller, Progress, Watch};
@@ -88,6 +89,8 @@ pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
     pub(super) stages: Vec<Stage<T, B>>,
     /// This part's rows, where a stage is yet to be set up from them.
     pub(super) rows: Option<Csr<T>>,
+    /// Whether -A is kept, for -x.
+    negated: bool,
     /// Numbers of this part's unknowns in the caller's order.
     numbers: Vec<u32>,
     pub(super) parts: Vec<Range<usize>>,
@@ -182,6 +185,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 lone: Some(lone),
                 stages: Vec::new(),
                 rows: None,
+                negated: false,
                 numbers: rows[part].clone().map(|row| row as u32).collect(),
                 shares: rows.iter().map(share).collect(),
                 parts: rows,
@@ -195,6 +199,13 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 device: space.backend().description().into(),
                 space,
             });
+        }
+        let looked_at = given.map_or(0..a.rows(), |rows| rows[part].clone());
+        let negated = found.hermitian && space.count(!has_negative_diagonal(a, looked_at))? == 0;
+        let minus = negated.then(|| a.map(|value| -value));
+        let a = minus.as_ref().unwrap_or(a);
+        if negated {
+            trail.decisions.push(Decision::new("sign", "-A", NEGATED));
         }
         let start = Instant::now();
         // Whole planes of a grid, as its boxes ask for, where there is one.
@@ -278,6 +289,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             lone: None,
             stages: Vec::new(),
             rows: None,
+            negated,
             numbers,
             parts: ranges,
             order,
@@ -373,11 +385,27 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         &mut self,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
-        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
+        observer: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<SolveReport> {
         if self.lone.is_some() {
             return self.solve_alone(b, x, observer);
         }
+        if !self.negated {
+            return self.solve_spread(b, x, observer);
+        }
+        self.space.backend().scale_in_place(-T::one(), x)?;
+        let report = self.solve_spread(b, x, observer);
+        self.space.backend().scale_in_place(-T::one(), x)?;
+        report
+    }
+
+    /// The same for the matrix that is kept, A or -A, by all parts.
+    fn solve_spread(
+        &mut self,
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        mut observer: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<SolveReport> {
         let (start, canceller) = (Instant::now(), Canceller::default());
         let limit = self.options.iteration_limit(self.columns());
         self.history.clear();
