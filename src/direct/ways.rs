@@ -6,7 +6,7 @@ use super::{Kind, Prepared, Reason};
 use crate::backend::{FactorKind, OffsetsRef, RowFacts};
 use crate::error::Result;
 use crate::graph::Permutation;
-use crate::look::Transposed;
+use crate::look::{Transposed, has_positive_diagonal};
 use crate::matrix::Csr;
 use crate::prepare::permute;
 use crate::scalar::{Real, Scalar};
@@ -73,13 +73,6 @@ impl Nature {
         ways.push(Way { matched: true, ..way(FactorKind::General) });
         Ok(ways)
     }
-}
-
-fn has_positive_diagonal<T: Scalar, B: RowFacts>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
-    let (mut inverse, mut rounded) = (backend.zeros(a.rows())?, backend.zeros(0)?);
-    let mut found = backend.zeros(3)?;
-    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, &mut found)?;
-    Ok(backend.download(&*found)?[0] == u32::MAX)
 }
 
 /// Whether pivots on the diagonal are likely to do.

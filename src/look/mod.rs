@@ -16,6 +16,7 @@
 //! | `columns` | what is counted by columns, dense rows and columns |
 //! | `blocks` | how many unknowns belong to a point |
 //! | `methods` | which methods are possible, which are not, and why |
+//! | `diagonal` | whether the diagonal is positive, looked at where it lies |
 //! | `transposed` | how near a matrix is to its transpose, looked at where it lies |
 //! | `words` | all of it in sentences |
 //!
@@ -30,6 +31,7 @@ use serde::Serialize;
 
 mod blocks;
 mod columns;
+mod diagonal;
 mod methods;
 mod structure;
 #[cfg(test)]
@@ -38,6 +40,7 @@ mod transposed;
 mod words;
 
 pub use columns::Columns;
+pub(crate) use diagonal::has_positive_diagonal;
 pub use methods::{Fit, MethodFit};
 pub use structure::{Structure, Triangle};
 pub use transposed::Transposed;

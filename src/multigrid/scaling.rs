@@ -23,6 +23,7 @@ use super::strength::packed;
 use super::tentative::{NearNull, Vectors};
 use crate::backend::{Backend, Host, copied};
 use crate::error::Result;
+use crate::look::has_positive_diagonal;
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::scalar::Scalar;
@@ -128,6 +129,7 @@ pub(super) fn near_constants<T: Scalar, B: MultigridBackend>(
     unknowns: usize,
 ) -> Result<Option<NearConstants<T, B>>> {
     let sums = relative_sums(backend, a)?;
+    // R is to be regular.
     if sums.is_nan() || sums <= SMALL || !has_positive_diagonal(backend, a)? {
         return Ok(None);
     }
@@ -167,14 +169,6 @@ fn times<T: Scalar, B: MultigridBackend>(
     let mut values = backend.buffer(a.nonzeros())?;
     backend.scaled_values(a.parts(), left, right, &mut values)?;
     Ok(a.with_values(values))
-}
-
-/// Whether all diagonal entries are positive and finite: R is to be regular.
-fn has_positive_diagonal<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
-    let (mut inverse, mut rounded) = (backend.buffer(a.rows())?, backend.buffer(0)?);
-    let mut found = backend.zeros(3)?;
-    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, &mut found)?;
-    Ok(backend.download(&found)?[0] == u32::MAX)
 }
 
 /// 1 / sqrt(a_ii).

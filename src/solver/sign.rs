@@ -2,6 +2,7 @@
 
 use super::SolverBackend;
 use crate::error::Result;
+use crate::look::has_positive_diagonal;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use num_traits::Zero;
@@ -30,10 +31,7 @@ pub(super) fn with_positive_diagonal<T: Scalar, B: SolverBackend>(
         return Ok(false);
     }
     backend.scale_in_place(-T::one(), a.values_mut())?;
-    let (mut inverse, mut rounded) = (backend.buffer(a.rows())?, backend.buffer(0)?);
-    let mut found = backend.zeros(3)?;
-    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, &mut found)?;
-    let negated = backend.download(&found)?[0] == u32::MAX;
+    let negated = has_positive_diagonal(backend, a)?;
     if !negated {
         backend.scale_in_place(-T::one(), a.values_mut())?;
     }

@@ -1,0 +1,14 @@
+//! The diagonal of a matrix, where it lies.
+
+use crate::backend::RowFacts;
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+
+/// Whether all diagonal entries are there, real, positive and finite, and have finite reciprocals.
+pub(crate) fn has_positive_diagonal<T: Scalar, B: RowFacts>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
+    let (mut inverse, mut rounded) = (backend.buffer(a.rows())?, backend.buffer(0)?);
+    let mut found = backend.zeros(3)?;
+    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, &mut found)?;
+    Ok(backend.download(&*found)?[0] == u32::MAX)
+}
