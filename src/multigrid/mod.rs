@@ -17,7 +17,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `sample` | what most rows are like |
-//! | `scaling` | diagonal matrices that bring constants near to the null space, and symmetry back |
+//! | `scaling` | diagonal matrices that bring constants near to the null space |
+//! | `symmetrize` | factors of rows that make a matrix Hermitian |
 //! | `strength` | which couplings are strong, and the matrix without the others |
 //! | `stiff` | unknowns of very flat elements, which the next level has too |
 //! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
@@ -71,6 +72,7 @@ mod smoother;
 mod spread;
 mod stiff;
 mod strength;
+mod symmetrize;
 mod tentative;
 
 use again::Kept;
@@ -83,9 +85,10 @@ pub use modes::rigid_body_modes;
 pub(crate) use options::operator_complexity;
 pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
 pub(crate) use sample::is_like_an_m_matrix;
-use scaling::{Scaled, near_constants, symmetrized};
+use scaling::{Scaled, near_constants};
 use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};
+use symmetrize::symmetrized;
 use tentative::{NearNull, Vectors};
 
 /// With longer rows a cycle stays in full precision: sums of so many entries in half of it are as coarse as what keeps

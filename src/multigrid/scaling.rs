@@ -9,9 +9,7 @@
 //! Interpolation of constants, and thresholds for couplings, suit S and not A. So the hierarchy is that of L A R, and
 //! the preconditioner is R M L with its cycle M.
 //!
-//! **L** is there for a matrix that is not Hermitian: where it is D S, the ratio a_ij / a_ji of every coupling is
-//! d_i / d_j, so that L = 1 / D follows from a walk through the graph, and the couplings that close circles tell
-//! whether it is so. **R** is what is left of 1 / sqrt(a_ii) after some steps of smoothing for A x = 0, which is how
+//! `symmetrize` finds L for a matrix that is not Hermitian. R is what is left of 1 / sqrt(a_ii) after some steps of smoothing for A x = 0, which is how
 //! adaptive smoothed aggregation finds near-null vectors (Brezina, Falgout, MacLachlan, Manteuffel, McCormick and Ruge,
 //! Adaptive smoothed aggregation, SIAM Review 47, 2005). If E is constant, R stays 1.
 
@@ -19,15 +17,12 @@ use super::MultigridBackend;
 use super::blocks::Scales;
 use super::sample::relative_sums;
 use super::smoother::{Scaling, Smoother};
-use super::strength::packed;
 use super::tentative::{NearNull, Vectors};
-use crate::backend::{Backend, Host, copied};
+use crate::backend::{Backend, copied};
 use crate::error::Result;
 use crate::look::has_positive_diagonal;
 use crate::matrix::Csr;
-use crate::parallel::both;
 use crate::scalar::Scalar;
-use num_traits::{Float, One, Zero};
 
 /// Where half of the sums of rows are this part of the sums of their magnitudes or less, constants are near the null
 /// space. Meshes and networks have zero, unknowns in units that vary at random by 0.8 to 1.25 have 0.05, with which a
@@ -41,21 +36,12 @@ const GAIN: f64 = 2.0;
 /// without scaling; with more, x comes to be small beside boundary conditions, and grids take a third more iterations.
 const STEPS: usize = 10;
 
-/// Factors of rows may span so many orders of magnitude. Constant convection is symmetric up to factors that grow
-/// exponentially along it: where they are larger, symmetry is of no use.
-const SPAN: f64 = 1e10;
-
-/// Rows that are looked at for L before all are.
-const FIRST_ROWS: usize = 1000;
-
-/// How far from each other both ways round a circle of couplings may be, relative to the coupling: rounding errors of
-/// thousands of divisions.
-const ROUNDING: f64 = 1e-9;
-
-/// L and R, of diagonal matrices; none where it is the identity.
+/// L and R, of diagonal matrices.
 #[derive(Debug)]
 pub(super) struct Scaled<T: Scalar, B: Backend> {
+    /// None where L = R.
     left: Option<B::Vec<T>>,
+    /// None where R = 1.
     pub(super) right: Option<B::Vec<T>>,
 }
 
@@ -67,7 +53,8 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
     pub(super) fn new(backend: &B, factors: Option<B::Vec<T>>, right: Option<B::Vec<T>>) -> Result<Self> {
         let left = match (factors, &right) {
             (factors, None) => factors,
-            (None, Some(right)) => Some(conjugate(backend, right)?),
+            (None, Some(right)) if T::COMPLEX => Some(conjugate(backend, right)?),
+            (None, Some(_)) => None,
             (Some(factors), Some(right)) => {
                 let mut both = backend.buffer(B::len(&factors))?;
                 backend.multiply(&factors, &*conjugate(backend, right)?, &mut both)?;
@@ -86,7 +73,7 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         between: &mut B::Slice<T>,
         cycle: impl FnOnce(&B::Slice<T>, &mut B::Slice<T>) -> Result<()>,
     ) -> Result<()> {
-        let Some(left) = &self.left else { return cycle(r, z) };
+        let Some(left) = self.left.as_ref().or(self.right.as_ref()) else { return cycle(r, z) };
         let Some(right) = &self.right else {
             backend.multiply(left, r, between)?;
             return cycle(between, z);
@@ -100,24 +87,6 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
     pub(super) fn storage_bytes(&self) -> usize {
         self.left.iter().chain(&self.right).map(|factors| B::len(factors) * size_of::<T>()).sum()
     }
-}
-
-/// Factors of rows, and A times these.
-pub(super) type Symmetrized<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>);
-
-/// Positive factors of rows that make A Hermitian, where it is not, and what it becomes.
-pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    a: &Csr<T, B>,
-) -> Result<Option<Symmetrized<T, B>>> {
-    let factors = factors_of_rows(backend, a)?;
-    let Some(factors) = factors.filter(|factors| factors.iter().any(|&factor| factor != T::Real::one()))
-    else {
-        return Ok(None);
-    };
-    let factors = backend.upload(factors.into_iter().map(T::from_real).collect())?;
-    let s = times(backend, a, &factors, &*ones(backend, a.rows())?)?;
-    Ok(Some((factors, s)))
 }
 
 /// R for a Hermitian matrix that does not take constants near to zero, where R^H A R does. With nodes of several
@@ -153,14 +122,14 @@ fn conjugate<T: Scalar, B: MultigridBackend>(backend: &B, x: &B::Slice<T>) -> Re
     Ok(conjugate)
 }
 
-fn ones<T: Scalar, B: MultigridBackend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
+pub(super) fn ones<T: Scalar, B: MultigridBackend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
     let mut ones = backend.buffer(n)?;
     backend.fill(T::one(), &mut ones)?;
     Ok(ones)
 }
 
 /// L A R.
-fn times<T: Scalar, B: MultigridBackend>(
+pub(super) fn times<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     left: &B::Slice<T>,
@@ -213,139 +182,11 @@ fn of_each_unknown<T: Scalar, B: MultigridBackend>(
     Ok(NearNull::Several(Vectors { count: unknowns, rows }))
 }
 
-/// Positive factors of rows with which A becomes Hermitian, where there are such. Of a matrix that has none, the first
-/// rows tell that nearly always.
-fn factors_of_rows<T: Scalar, B: MultigridBackend>(
-    backend: &B,
-    a: &Csr<T, B>,
-) -> Result<Option<Vec<T::Real>>> {
-    let first = leading(&a.window(backend, 0..a.rows().min(FIRST_ROWS))?);
-    if symmetrizing(&first)?.is_none() {
-        return Ok(None);
-    }
-    symmetrizing(&a.to_host(backend)?)
-}
-
-/// As many columns as rows.
-fn leading<T: Scalar>(a: &Csr<T>) -> Csr<T> {
-    let n = a.rows();
-    let (mut offsets, mut indices, mut values) = (vec![0_u64], Vec::new(), Vec::new());
-    for i in 0..n {
-        let (columns, entries) = a.row(i);
-        let within = columns.partition_point(|&j| (j as usize) < n);
-        indices.extend_from_slice(&columns[..within]);
-        values.extend_from_slice(&entries[..within]);
-        offsets.push(indices.len() as u64);
-    }
-    Csr::from_parts_unchecked(n, n, packed(offsets), indices, values)
-}
-
-/// These factors of a square matrix, by a walk through each component of its graph.
-fn symmetrizing<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<T::Real>>> {
-    let n = a.rows();
-    // Where the pattern is symmetric, entries of A^T stand where those of A do.
-    let mirrored = a.transpose(&Host)?;
-    if mirrored.parts().indices != a.parts().indices {
-        return Ok(None);
-    }
-    let rounding = T::Real::from_f64(ROUNDING).max(T::Real::epsilon() * T::Real::from_f64(1e3));
-    let mut factors = vec![T::Real::zero(); n];
-    let mut queue = Vec::new();
-    for first in 0..n {
-        if factors[first] > T::Real::zero() {
-            continue;
-        }
-        factors[first] = T::Real::one();
-        queue.push(first as u32);
-        let (mut smallest, mut largest) = (T::Real::one(), T::Real::one());
-        let mut next = 0;
-        while next < queue.len() {
-            let i = queue[next] as usize;
-            next += 1;
-            let ((columns, values), (others, mirrored)) = (a.row(i), mirrored.row(i));
-            if columns != others {
-                return Ok(None);
-            }
-            for ((&j, &there), &back) in both(columns, values).zip(mirrored) {
-                // l_i a_ij = conj(l_j a_ji); of the diagonal, that it is real.
-                let (wanted, back) = (T::from_real(factors[i]) * there, back.conj());
-                if there == T::zero() && back == T::zero() {
-                    continue;
-                }
-                let factor = &mut factors[j as usize];
-                if *factor == T::Real::zero() {
-                    *factor = (wanted / back).re();
-                    if !Float::is_finite(*factor) || *factor <= T::Real::zero() {
-                        return Ok(None);
-                    }
-                    (smallest, largest) = (smallest.min(*factor), largest.max(*factor));
-                    if largest > smallest * T::Real::from_f64(SPAN) {
-                        return Ok(None);
-                    }
-                    queue.push(j);
-                }
-                let difference = (wanted - T::from_real(*factor) * back).abs();
-                if difference.is_nan() || difference > rounding * wanted.abs() {
-                    return Ok(None);
-                }
-            }
-        }
-        queue.clear();
-    }
-    Ok(Some(factors))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::generate;
-    use crate::matrix::Triplets;
-    use num_complex::Complex;
-
-    fn of(entries: &[(usize, usize, f64)], n: usize) -> Csr<f64> {
-        let mut triplets = Triplets::new(n, n).unwrap();
-        entries.iter().for_each(|&(i, j, value)| triplets.push(i, j, value).unwrap());
-        crate::assemble::to_csr(&crate::Host, triplets).unwrap()
-    }
-
-    #[test]
-    fn factors_of_rows_are_found_on_every_component() {
-        // Two components, the rows of the first scaled by 1, 4 and 2, those of the second by 1 and 3.
-        let entries =
-            [(0, 0, 2.0), (0, 2, -1.0), (2, 0, -2.0), (2, 2, 6.0), (2, 1, -2.0), (1, 2, -4.0), (1, 1, 8.0)];
-        let others = [(3, 3, 1.0), (3, 4, 0.5), (4, 3, 1.5), (4, 4, 3.0)];
-        let a = of(&[&entries[..], &others[..]].concat(), 5);
-        assert_eq!(symmetrizing(&a).unwrap().unwrap(), [1.0, 0.25, 0.5, 1.0, 1.0 / 3.0]);
-        assert!(symmetrized(&crate::Host, &a).unwrap().is_some());
-        // Of a matrix that is symmetric as it is, there is nothing to find.
-        let plain = generate::poisson2d(40, 40).unwrap();
-        assert!(symmetrized(&crate::Host, &plain).unwrap().is_none());
-    }
-
-    #[test]
-    fn what_no_factors_make_symmetric_is_told() {
-        let chain = |back: f64| vec![(0, 0, 1.0), (1, 1, 1.0), (0, 1, -1.0), (1, 0, back)];
-        assert!(symmetrizing(&of(&chain(-0.5), 2)).unwrap().is_some());
-        assert!(symmetrizing(&of(&chain(0.5), 2)).unwrap().is_none(), "another sign");
-        assert!(symmetrizing(&of(&chain(0.0), 2)).unwrap().is_none(), "a coupling one way");
-        assert!(symmetrizing(&of(&chain(-1e-20), 2)).unwrap().is_none(), "factors beyond use");
-        // Around a circle the factors have to come back to where they began.
-        let circle = |last: f64| {
-            let pairs = [(0, 1, 2.0), (1, 2, 3.0), (2, 0, last)];
-            let both = pairs.into_iter().flat_map(|(i, j, ratio)| [(i, j, -ratio), (j, i, -1.0)]);
-            of(&both.collect::<Vec<_>>(), 3)
-        };
-        assert!(
-            symmetrizing(&circle(1.0 / 6.0)).unwrap().is_some()
-                && symmetrizing(&circle(0.2)).unwrap().is_none()
-        );
-        // A diagonal that is not real is not that of a Hermitian matrix, whatever the factor.
-        let complex = of(&chain(-0.5), 2).map(|value| Complex::new(value, 0.0));
-        assert!(symmetrizing(&complex).unwrap().is_some());
-        assert!(symmetrizing(&complex.map(|value| value * Complex::new(0.0, 1.0))).unwrap().is_none());
-        let wind = generate::convection_diffusion([12, 12, 12], 1e-2).unwrap();
-        assert!(symmetrized(&crate::Host, &wind).unwrap().is_none());
-    }
+    use crate::multigrid::symmetrize::tests::of;
 
     #[test]
     fn where_a_diagonal_entry_is_missing_nothing_is_scaled() {
