@@ -46,10 +46,24 @@ impl Compiler {
     /// up; [`CudaError::Compilation`](crate::error::CudaError::Compilation) for an error of ours. A cache that cannot
     /// be read or written is no error.
     pub fn image(&self, unit: &Unit, chip: (u32, u32)) -> Result<Image> {
+        self.image_with(unit, chip, None)
+    }
+
+    /// Code that is optimised little, where the compiler can leave that out (NVRTC 13): it tells that the unit compiles
+    /// for a chip in less than half of the time that [`image`](Self::image) takes, and is not meant to be run.
+    ///
+    /// # Errors
+    /// As [`image`](Self::image).
+    pub fn draft(&self, unit: &Unit, chip: (u32, u32)) -> Result<Image> {
+        self.image_with(unit, chip, self.option_for_drafts())
+    }
+
+    fn image_with(&self, unit: &Unit, chip: (u32, u32), more: Option<&str>) -> Result<Image> {
         let start = Instant::now();
         let source = sources::source(unit.source());
         let target = self.target(chip)?;
-        let options = unit.options(&target);
+        let mut options = unit.options(&target);
+        options.extend(more.map(str::to_string));
         let entry = self.entry(source, &options);
         if let Some(code) = entry.load() {
             return Ok(Image { code, cached: true, time: start.elapsed() });

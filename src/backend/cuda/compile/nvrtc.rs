@@ -134,6 +134,11 @@ impl Compiler {
         &self.chips
     }
 
+    /// What has the compiler take the least time; none where it may not know the option yet.
+    pub(super) fn option_for_drafts(&self) -> Option<&'static str> {
+        (self.version >= (13, 0)).then_some("--Ofast-compile=max")
+    }
+
     /// Machine code for a known chip; PTX of the newest older one for a chip that came after the compiler.
     pub(super) fn target(&self, chip: (u32, u32)) -> Result<Target> {
         if self.chips.contains(&chip) {
