@@ -1,11 +1,13 @@
 //! Triplets to CSR. `cargo bench --bench assembly`; beside SciPy: `python benches/peers/assembly.py`.
 //! `RESIDUA_BENCH_TRIPLETS` sets the number of triplets (20 million).
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+#[path = "shared/timed.rs"]
+mod timed;
+
 use residua::assemble::{Assembler, Assembly, Symmetry};
 use residua::generate::Random;
 use residua::{Host, Triplets};
-use std::hint::black_box;
+use timed::Timed;
 
 type Places = (Vec<u32>, Vec<u32>);
 
@@ -31,7 +33,7 @@ fn triplets(rows: usize, (is, js): Places) -> Triplets<f64> {
     Triplets::from_parts(rows, rows, is, js, values).expect("indices within the matrix")
 }
 
-fn assembly(c: &mut Criterion) {
+fn main() {
     let n =
         std::env::var("RESIDUA_BENCH_TRIPLETS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000_000usize);
     let rows = (n / 20).max(1);
@@ -40,21 +42,16 @@ fn assembly(c: &mut Criterion) {
         let (is, js) = random();
         is.into_iter().zip(js).take(n / 2).map(|(i, j)| (i.max(j), i.min(j))).unzip()
     };
-    let mut group = c.benchmark_group("assembly");
-    group.sample_size(10).throughput(Throughput::Elements(n as u64));
-    group.warm_up_time(std::time::Duration::from_millis(500));
-    let mut bench = |name: &str, symmetry: Symmetry, places: &dyn Fn() -> Places| {
-        // Made on demand, so that a filter leaves the others unmade.
+    let timed = Timed::new(n, "triplets");
+    let bench = |name: &str, symmetry: Symmetry, places: &dyn Fn() -> Places| {
+        // Made on demand, so that a choice of others leaves it unmade.
         let mut made = None;
-        group.bench_function(name, |b| {
-            let t = made.get_or_insert_with(|| triplets(rows, places()));
-            let assembler = Assembler::default().symmetry(symmetry);
-            b.iter_batched(
-                || t.clone(),
-                |t| assembler.to_csr(&Host, t).expect("assembled"),
-                BatchSize::PerIteration,
-            );
-        });
+        let assembler = Assembler::default().symmetry(symmetry);
+        timed.time_of(
+            name,
+            || made.get_or_insert_with(|| triplets(rows, places())).clone(),
+            |t| assembler.to_csr(&Host, t).expect("assembled"),
+        );
     };
     bench("random", Symmetry::General, &random);
     bench("sorted by column", Symmetry::General, &|| sorted(random(), |(i, j)| (j, i)));
@@ -62,21 +59,17 @@ fn assembly(c: &mut Criterion) {
     bench("lower triangle, random", Symmetry::Symmetric, &half);
     bench("lower triangle by column", Symmetry::Symmetric, &|| sorted(half(), |(i, j)| (j, i)));
     let mut made = None;
-    group.bench_function("new values on the same pattern", |b| {
+    timed.time("new values on the same pattern", || {
         let (t, map, a) = made.get_or_insert_with(|| {
             let t = triplets(rows, random());
             let (a, map) = Assembly::new(&Host, &t).expect("assembled");
             (t, map, a)
         });
-        b.iter(|| map.update(&Host, black_box(t.parts().2), a).expect("updated"));
+        map.update(&Host, t.parts().2, a).expect("updated");
     });
     let mut made = None;
-    group.bench_function("random, keeping the map", |b| {
+    timed.time("random, keeping the map", || {
         let t = made.get_or_insert_with(|| triplets(rows, random()));
-        b.iter(|| Assembly::new(&Host, t).expect("assembled"));
+        Assembly::new(&Host, t).expect("assembled")
     });
-    group.finish();
 }
-
-criterion_group!(benches, assembly);
-criterion_main!(benches);

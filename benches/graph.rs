@@ -3,7 +3,9 @@
 //! beside SciPy. `cargo bench --bench graph -- device` orders meshes on a CUDA device (`device 1000 wathen`: those
 //! whose names contain this) and solves with them; `orders` in place of `device` leaves the solves out.
 
-use criterion::{Criterion, Throughput};
+#[path = "shared/timed.rs"]
+mod timed;
+
 use num_complex::Complex;
 use residua::graph::{
     Adjacency, Permutation, bandwidth, bandwidth_permuted, bfs, connected_components, permute_symmetric,
@@ -12,6 +14,7 @@ use residua::graph::{
 use residua::{Csr, Host, generate, market};
 use std::hint::black_box;
 use std::time::Instant;
+use timed::Timed;
 
 /// The smallest of several times, in seconds.
 fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> f64 {
@@ -66,7 +69,7 @@ fn shuffled(a: &Csr<f64>) -> residua::Result<Csr<f64>> {
     permute_symmetric(a, &Permutation::random(a.rows(), 1)?)
 }
 
-fn steps(criterion: &mut Criterion) -> residua::Result<()> {
+fn steps() -> residua::Result<()> {
     let meshes = [
         ("5-point 600^2, shuffled", shuffled(&generate::poisson2d(600, 600)?)?),
         ("7-point 70^3, shuffled", shuffled(&generate::poisson3d(70, 70, 70)?)?),
@@ -75,16 +78,15 @@ fn steps(criterion: &mut Criterion) -> residua::Result<()> {
         let graph = Adjacency::new(&a)?;
         let p = reverse_cuthill_mckee(&a)?;
         let x: Vec<f64> = (0..a.rows()).map(|k| k as f64).collect();
-        let mut group = criterion.benchmark_group(name);
-        group.throughput(Throughput::Elements(a.nonzeros() as u64)).sample_size(10);
-        group.bench_function("adjacency", |b| b.iter(|| Adjacency::new(&a)));
-        group.bench_function("bfs", |b| b.iter(|| bfs(&graph, 0)));
-        group.bench_function("components", |b| b.iter(|| connected_components(&graph)));
-        group.bench_function("reverse Cuthill-McKee", |b| b.iter(|| reverse_cuthill_mckee(&a)));
-        group.bench_function("permute matrix", |b| b.iter(|| permute_symmetric(&a, &p)));
-        group.bench_function("permute vector", |b| b.iter(|| p.apply(&x)));
-        group.bench_function("bandwidth permuted", |b| b.iter(|| bandwidth_permuted(&a, &p)));
-        group.finish();
+        println!("{name}");
+        let timed = Timed::new(a.nonzeros(), "nonzeros");
+        timed.time("adjacency", || Adjacency::new(&a));
+        timed.time("bfs", || bfs(&graph, 0));
+        timed.time("components", || connected_components(&graph));
+        timed.time("reverse Cuthill-McKee", || reverse_cuthill_mckee(&a));
+        timed.time("permute matrix", || permute_symmetric(&a, &p));
+        timed.time("permute vector", || p.apply(&x));
+        timed.time("bandwidth permuted", || bandwidth_permuted(&a, &p));
     }
     Ok(())
 }
@@ -209,11 +211,6 @@ fn main() -> residua::Result<()> {
         Some((first, only)) if first == "device" || first == "orders" => {
             on_device::table(only, first == "device")
         }
-        _ => {
-            let mut criterion = Criterion::default().configure_from_args();
-            steps(&mut criterion)?;
-            criterion.final_summary();
-            Ok(())
-        }
+        _ => steps(),
     }
 }

@@ -1,23 +1,20 @@
 //! The host's primitives: `cargo bench --bench primitives`. Rayon's sorts stand beside ours.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+#[path = "shared/timed.rs"]
+mod timed;
+
 use rayon::prelude::*;
 use residua::Host;
 use residua::backend::{Order, Primitives, Scan};
 use residua::generate::Random;
 use residua::scalar::Sum;
 use std::hint::black_box;
-use std::time::Duration;
+use timed::Timed;
 
 const N: usize = 1 << 24;
 
-fn primitives(c: &mut Criterion) {
-    let mut group = c.benchmark_group("primitives");
-    group
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(800));
-    group.throughput(Throughput::Elements(N as u64));
+fn main() {
+    let timed = Timed::new(N, "elements");
     let mut random = Random::new(1);
     let x64: Vec<u64> = std::iter::repeat_with(|| random.bits()).take(N).collect();
     let x32: Vec<u32> = x64.iter().map(|&x| x as u32).collect();
@@ -29,53 +26,43 @@ fn primitives(c: &mut Criterion) {
     let mut out_floats = vec![0f64; N];
     let good = "lengths that fit";
 
-    group.bench_function("sum, f64", |b| {
-        let mut out = [0.0];
-        b.iter(|| Host.reduce(Sum, black_box(&floats), &mut out).expect(good));
+    let mut out = [0.0];
+    timed.time("sum, f64", || Host.reduce(Sum, black_box(&floats), &mut out).expect(good));
+    timed.time("segmented sum, f64, segments of 8", || {
+        Host.segmented_reduce(Sum, &floats, &offsets, &mut out_floats[..N / 8]).expect(good);
     });
-    group.bench_function("segmented sum, f64, segments of 8", |b| {
-        let out = &mut out_floats[..N / 8];
-        b.iter(|| Host.segmented_reduce(Sum, &floats, &offsets, out).expect(good));
+    timed.time("exclusive scan, u32 to u64", || Host.exclusive_scan(&x32, &mut out64).expect(good));
+    timed.time("inclusive scan, u64", || {
+        Host.scan(Scan::Inclusive, Sum, &x64, &mut out64).expect(good);
     });
-    group.bench_function("exclusive scan, u32 to u64", |b| {
-        b.iter(|| Host.exclusive_scan(&x32, &mut out64).expect(good));
+    timed.time("segmented scan, f64, heads at random", || {
+        Host.segmented_scan(Scan::Inclusive, Sum, &floats, &flags, &mut out_floats).expect(good);
     });
-    group.bench_function("inclusive scan, u64", |b| {
-        b.iter(|| Host.scan(Scan::Inclusive, Sum, &x64, &mut out64).expect(good));
+    let bins: Vec<u32> = x32.iter().map(|x| x >> 12).collect();
+    let mut counts = vec![0; 1 << 20];
+    timed.time("histogram, 2^20 bins", || Host.histogram(&bins, &mut counts).expect(good));
+    timed.time("compact, u64, half of them", || Host.compact(&x64, &flags, &mut out64).expect(good));
+    timed.time("reduce by key, u64 and f64, runs of 4", || {
+        Host.reduce_by_key(Sum, &runs, &floats, &mut out64, &mut out_floats).expect(good)
     });
-    group.bench_function("segmented scan, f64, heads at random", |b| {
-        b.iter(|| Host.segmented_scan(Scan::Inclusive, Sum, &floats, &flags, &mut out_floats).expect(good));
+    let indices: Vec<u32> = x32.iter().map(|x| x % N as u32).collect();
+    timed.time("gather, f64, random indices", || {
+        Host.gather(&floats, &indices, &mut out_floats).expect(good);
     });
-    group.bench_function("histogram, 2^20 bins", |b| {
-        let keys: Vec<u32> = x32.iter().map(|x| x >> 12).collect();
-        let mut counts = vec![0; 1 << 20];
-        b.iter(|| Host.histogram(&keys, &mut counts).expect(good));
-    });
-    group.bench_function("compact, u64, half of them", |b| {
-        b.iter(|| Host.compact(&x64, &flags, &mut out64).expect(good));
-    });
-    group.bench_function("reduce by key, u64 and f64, runs of 4", |b| {
-        b.iter(|| Host.reduce_by_key(Sum, &runs, &floats, &mut out64, &mut out_floats).expect(good));
-    });
-    group.bench_function("gather, f64, random indices", |b| {
-        let indices: Vec<u32> = x32.iter().map(|x| x % N as u32).collect();
-        b.iter(|| Host.gather(&floats, &indices, &mut out_floats).expect(good));
-    });
-    group.bench_function("merge, u64, two of 2^23", |b| {
-        let mut keys = x64.clone();
-        keys[..N / 2].par_sort_unstable();
-        keys[N / 2..].par_sort_unstable();
-        let (left, right) = keys.split_at(N / 2);
-        b.iter(|| Host.merge(Order::Ascending, left, right, &mut out64).expect(good));
+    let mut keys = x64.clone();
+    keys[..N / 2].par_sort_unstable();
+    keys[N / 2..].par_sort_unstable();
+    let (left, right) = keys.split_at(N / 2);
+    timed.time("merge, u64, two of 2^23", || {
+        Host.merge(Order::Ascending, left, right, &mut out64).expect(good);
     });
     macro_rules! sorts {
-        ($($name:literal, $keys:expr, |$k:ident| $sort:expr;)*) => {$(
-            group.bench_function($name, |b| {
-                b.iter_batched(|| $keys, |mut $k| { $sort; $k }, criterion::BatchSize::PerIteration);
-            });
+        ($timed:ident: $($name:literal, $keys:expr, |$k:ident| $sort:expr;)*) => {$(
+            $timed.time_of($name, || $keys, |mut $k| { $sort; $k });
         )*};
     }
     sorts! {
+        timed:
         "radix sort, u32", x32.clone(), |k| Host.sort(&mut k, 0..32).expect(good);
         "par_sort_unstable of rayon, u32", x32.clone(), |k| k.par_sort_unstable();
         "radix sort, u64", x64.clone(), |k| Host.sort(&mut k, 0..64).expect(good);
@@ -86,17 +73,14 @@ fn primitives(c: &mut Criterion) {
             Host.sort_pairs(&mut k.0, &mut k.1, 0..46).expect(good)
         };
     }
-    group.throughput(Throughput::Elements(1 << 16));
+    let timed = Timed::new(1 << 16, "elements");
     let (small64, small32) = (x64[..1 << 16].to_vec(), x32[..1 << 16].to_vec());
     sorts! {
+        timed:
         "radix sort, u32, 2^16", small32.clone(), |k| Host.sort(&mut k, 0..32).expect(good);
         "par_sort_unstable of rayon, u32, 2^16", small32.clone(), |k| k.par_sort_unstable();
         "radix sort, u64 and u32, 46 bits, 2^16", (small64.clone(), small32.clone()), |k| {
             Host.sort_pairs(&mut k.0, &mut k.1, 0..46).expect(good)
         };
     }
-    group.finish();
 }
-
-criterion_group!(benches, primitives);
-criterion_main!(benches);

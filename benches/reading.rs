@@ -4,12 +4,14 @@
 //! of a finite element method, and a general one as of a convection-diffusion problem, with values of full length.
 //! `benches/peers/reading.py` measures SciPy on the same files.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+#[path = "shared/timed.rs"]
+mod timed;
+
 use residua::Csr;
 use residua::generate::{self, Random};
 use residua::market::{self, ReadOptions, WriteOptions};
 use std::path::PathBuf;
-use std::time::Duration;
+use timed::Timed;
 
 /// D A D with a random diagonal D, so that values have all their digits.
 fn scaled(mut matrix: Csr<f64>, symmetric: bool) -> Csr<f64> {
@@ -52,24 +54,18 @@ fn files() -> Vec<(&'static str, PathBuf)> {
     vec![("symmetric", symmetric), ("general", general)]
 }
 
-fn reading(c: &mut Criterion) {
-    let mut group = c.benchmark_group("reading");
-    group.sample_size(10).measurement_time(Duration::from_secs(5));
+fn main() {
     for (name, path) in files() {
-        group.throughput(Throughput::Bytes(std::fs::metadata(&path).unwrap().len()));
-        group.bench_function(format!("triplets/{name}"), |b| {
-            b.iter(|| market::read_triplets::<f64>(&path, &ReadOptions::default()).unwrap());
+        let timed = Timed::new(std::fs::metadata(&path).unwrap().len() as usize, "bytes");
+        timed.time(&format!("triplets/{name}"), || {
+            market::read_triplets::<f64>(&path, &ReadOptions::default()).unwrap()
         });
-        group.bench_function(format!("csr/{name}"), |b| b.iter(|| market::read_csr::<f64>(&path).unwrap()));
+        timed.time(&format!("csr/{name}"), || market::read_csr::<f64>(&path).unwrap());
         let matrix = market::read_csr::<f64>(&path).unwrap();
         let target = path.with_extension("copy.mtx");
-        group.bench_function(format!("write/{name}"), |b| {
-            b.iter(|| market::write_csr(&target, &matrix, &WriteOptions::default()).unwrap());
+        timed.time(&format!("write/{name}"), || {
+            market::write_csr(&target, &matrix, &WriteOptions::default()).unwrap();
         });
         let _ = std::fs::remove_file(&target);
     }
-    group.finish();
 }
-
-criterion_group!(benches, reading);
-criterion_main!(benches);

@@ -1,0 +1,63 @@
+//! Times of several works on the host, a line each.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Works that are timed go on until so much time has passed, after one call to warm up.
+const LONG_ENOUGH: Duration = Duration::from_secs(1);
+/// Calls of a work, of which the median is told: at least and at most.
+const CALLS: (usize, usize) = (10, 10_000);
+
+/// Works of which one call handles so many things of a kind: bytes, elements.
+pub struct Timed {
+    amount: f64,
+    unit: &'static str,
+    /// Only works whose names contain one of these words are run, or all where there is none.
+    only: Vec<String>,
+}
+
+impl Timed {
+    /// Words on the command line choose among the works.
+    pub fn new(amount: usize, unit: &'static str) -> Self {
+        let only = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+        Timed { amount: amount as f64, unit, only }
+    }
+
+    /// Prints the median, the least and the greatest time of a call, and how much was handled in a second.
+    pub fn time<R>(&self, name: &str, mut work: impl FnMut() -> R) {
+        self.time_of(name, || (), |()| work());
+    }
+
+    /// As [`time`](Self::time), of a work that uses up its input. Neither to make the input nor to drop the result
+    /// counts.
+    pub fn time_of<P, R>(&self, name: &str, mut input: impl FnMut() -> P, mut work: impl FnMut(P) -> R) {
+        if !self.only.is_empty() && !self.only.iter().any(|word| name.contains(&**word)) {
+            return;
+        }
+        let mut seconds = Vec::new();
+        let mut once = || {
+            let given = black_box(input());
+            let start = Instant::now();
+            let result = black_box(work(given));
+            let time = start.elapsed().as_secs_f64();
+            drop(result);
+            time
+        };
+        once();
+        let start = Instant::now();
+        while seconds.len() < CALLS.0 || (start.elapsed() < LONG_ENOUGH && seconds.len() < CALLS.1) {
+            seconds.push(once());
+        }
+        seconds.sort_by(f64::total_cmp);
+        let (median, last) = (seconds[seconds.len() / 2], seconds[seconds.len() - 1]);
+        println!(
+            "{name:44} {:10.3} ms ({:.3} to {:.3}, {} calls) {:9.1} million {} a second",
+            1e3 * median,
+            1e3 * seconds[0],
+            1e3 * last,
+            seconds.len(),
+            1e-6 * self.amount / median,
+            self.unit
+        );
+    }
+}
