@@ -1,18 +1,28 @@
 #!/bin/sh
 # Builds the C library, checks its header against it, and runs its examples (C, C++, Fortran, MPI) and a million random
 # calls, with the address sanitizer where the compiler has one, against the shared and the static library.
-# RESIDUA_OPENMPI and RESIDUA_MPICH name folders with bin, include and lib.
+# RESIDUA_OPENMPI and RESIDUA_MPICH name folders with bin, include and lib. PACKAGES names what else cargo is to build in
+# the same call: `--workspace --all-features` takes the library as its own tests have it compiled (.ci/run).
 #
 #   scripts/test-c.sh [number of random calls]
 set -eu
 cd "$(dirname "$0")/../capi"
-export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/../target}"
+export PACKAGES="${PACKAGES:-}"
 cargo fmt --check
-cargo clippy --locked --quiet -- -D warnings
-cargo build --locked --quiet
-libraries=$CARGO_TARGET_DIR/debug
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
+if command -v make >/dev/null; then
+    # Programs are built with what is installed, in a folder that was moved since.
+    make --silent PROFILE=dev DESTDIR="$made/stage" PREFIX=/opt/residua install
+    mv "$made/stage/opt/residua" "$made/moved"
+    libraries=$made/moved/lib
+else
+    echo "the check of make install is skipped: there is no make"
+    # shellcheck disable=SC2086
+    cargo build --locked --quiet $PACKAGES
+    libraries=$CARGO_TARGET_DIR/debug
+fi
 
 # The header is made of the sources: types, names and words are compared. It declares what the library exports, no less
 # and no more.
@@ -69,17 +79,12 @@ if command -v valgrind >/dev/null; then
 else
     echo "the memory check of the example is skipped: there is no valgrind"
 fi
-# What is installed is found by pkg-config, wherever the folder stands. This comes last: `make` gives the shared library
-# in the folder of builds a soname, under which no file lies there.
-if command -v pkg-config >/dev/null && command -v make >/dev/null; then
-    make --silent PROFILE=dev DESTDIR="$made/stage" PREFIX=/opt/residua install
-    mv "$made/stage/opt/residua" "$made/moved"
-    installed=$made/moved/lib
-    words=$(PKG_CONFIG_PATH=$installed/pkgconfig pkg-config --cflags --libs residua)
+if command -v pkg-config >/dev/null && [ -e "$libraries/pkgconfig" ]; then
+    words=$(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --cflags --libs residua)
     # shellcheck disable=SC2086
     gcc -std=c11 -Wall -Wextra -Werror -g examples/poisson.c -o "$made/installed" $words
-    LD_LIBRARY_PATH=$installed "$made/installed"
-    LD_LIBRARY_PATH=$installed ldd "$made/installed" | grep -q "libresidua.so.[0-9]* => $installed/"
+    LD_LIBRARY_PATH=$libraries "$made/installed"
+    LD_LIBRARY_PATH=$libraries ldd "$made/installed" | grep -q "libresidua.so.[0-9]* => $libraries/"
 else
-    echo "the check of make install is skipped: there is no pkg-config, or no make"
+    echo "the check of pkg-config's file is skipped: there is no pkg-config, or no make"
 fi

