@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the C library, checks its header against it, and runs its examples (C, C++, Fortran, MPI) and a million random
 # calls, with the address sanitizer where the compiler has one, against the shared and the static library.
-# RESIDUA_OPENMPI and RESIDUA_MPICH name folders with bin, include and lib. PACKAGES names what else cargo is to build in
-# the same call: `--workspace --all-features` takes the library as its own tests have it compiled (.ci/run).
+# RESIDUA_OPENMPI and RESIDUA_MPICH name folders with bin, include and lib. PACKAGES chooses packages and features for
+# cargo, by which the library can be taken as its own tests have it compiled (.ci/run).
 #
 #   scripts/test-c.sh [number of random calls]
 set -eu
