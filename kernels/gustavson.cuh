@@ -20,6 +20,22 @@ typedef OFFSET I;
 
 constexpr u32 AHEAD = 4;
 
+// A row of C, whose `length` entries lie from `place` on, and the entries begin .. end of A's row.
+struct ProductRow {
+    u64 place, begin, end;
+    u32 length;
+};
+
+// That of number i of the listed rows, or of all: empty beyond the last, for all lanes of a warp stay together.
+template <typename J>
+DEVICE ProductRow product_row(u64 i, u64 count, u32 listed, const u32* rows, const I* a_offsets, const J* offsets) {
+    if (i >= count) return ProductRow{0, 0, 0, 0};
+    const u64 row = listed ? u64(rows[i]) : i, place = u64(offsets[row]);
+    const u32 length = u32(offsets[row + 1] - place);
+    if (length == 0) return ProductRow{place, 0, 0, 0};
+    return ProductRow{place, u64(a_offsets[row]), u64(a_offsets[row + 1]), length};
+}
+
 DEVICE Nothing from_lane(Nothing value, u32) { return value; }
 
 // For the entries begin .. end of A, `use` is told the factor from A and an entry of B, and whether this lane has one:

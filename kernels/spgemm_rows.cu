@@ -62,9 +62,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u64 of_warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32 * (32 / GROUP); of_warp < count;
          of_warp += u64(gridDim.x) * (THREADS / GROUP)) {
         const u64 i = of_warp + lane_id() / GROUP;
-        const u64 row = i < count ? listed ? u64(rows[i]) : i : 0, place = i < count ? u64(offsets[row]) : 0;
-        const u32 length = i < count ? u32(offsets[row + 1] - place) : 0;
-        const u64 begin = length ? u64(a_offsets[row]) : 0, end = length ? u64(a_offsets[row + 1]) : 0;
+        const ProductRow of = product_row(i, count, listed, rows, a_offsets, offsets);
+        const u64 place = of.place, begin = of.begin, end = of.end;
+        const u32 length = of.length;
         const u32 slots = slots_for<GROUP>(length);
         for (u32 j = lane; j < slots; j += GROUP) table.columns[j] = FREE;
         __syncwarp();
