@@ -9,6 +9,7 @@ use super::scaling::{ones, times};
 use super::strength::packed;
 use crate::backend::{Backend, Host};
 use crate::error::Result;
+use crate::look::Transposed;
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::scalar::Scalar;
@@ -33,24 +34,20 @@ pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
 ) -> Result<Option<Symmetrized<T, B>>> {
-    let factors = factors_of_rows(backend, a)?;
-    let Some(factors) = factors.filter(|factors| factors.iter().any(|&factor| factor != T::Real::one()))
-    else {
-        return Ok(None);
-    };
+    let Some(factors) = factors_of_rows(backend, a)? else { return Ok(None) };
     let factors = backend.upload(factors.into_iter().map(T::from_real).collect())?;
     let s = times(backend, a, &factors, &*ones(backend, a.rows())?)?;
     Ok(Some((factors, s)))
 }
 
-/// Positive factors of rows with which A becomes Hermitian, where there are such. Of a matrix that has none, the first
-/// rows tell that nearly always.
+/// Positive factors of rows with which A becomes Hermitian, where there are such and A is not. Of a matrix that has none,
+/// the first rows tell that nearly always.
 fn factors_of_rows<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
 ) -> Result<Option<Vec<T::Real>>> {
     let first = leading(&a.window(backend, 0..a.rows().min(FIRST_ROWS))?);
-    if symmetrizing(&first)?.is_none() {
+    if symmetrizing(&first)?.is_none() || Transposed::of(backend, a)?.is_hermitian() {
         return Ok(None);
     }
     symmetrizing(&a.to_host(backend)?)
