@@ -29,11 +29,11 @@ struct ProductRow {
 // That of number i of the listed rows, or of all: empty beyond the last, for all lanes of a warp stay together.
 template <typename J>
 DEVICE ProductRow product_row(u64 i, u64 count, u32 listed, const u32* rows, const I* a_offsets, const J* offsets) {
-    if (i >= count) return ProductRow{0, 0, 0, 0};
-    const u64 row = listed ? u64(rows[i]) : i, place = u64(offsets[row]);
-    const u32 length = u32(offsets[row + 1] - place);
-    if (length == 0) return ProductRow{place, 0, 0, 0};
-    return ProductRow{place, u64(a_offsets[row]), u64(a_offsets[row + 1]), length};
+    // By selections, so that the lanes stay together.
+    const bool there = i < count;
+    const u64 row = there ? listed ? u64(rows[i]) : i : 0, place = there ? u64(offsets[row]) : 0;
+    const u32 length = there ? u32(offsets[row + 1] - place) : 0;
+    return ProductRow{place, length ? u64(a_offsets[row]) : 0, length ? u64(a_offsets[row + 1]) : 0, length};
 }
 
 DEVICE Nothing from_lane(Nothing value, u32) { return value; }
