@@ -6,9 +6,9 @@
 //! K^3, coefficients of each cell log-uniform, with the variance of a lognormal distribution of sigma 1), `shuffled:K`
 //! (7 points, K^3, in random order), `general:K` (7 points, K^3, not taken as a grid), `bits:K` (7 points, K^3, in
 //! random order: whether 20 setups and solves give the same bits of x), `convection:K:P` (upwind differences, K^3, at a
-//! cell Peclet number of P), `units:K` (7 points, K^3, D A D with a random D over four decades), `rows:K` (the same, D A,
-//! whatever method `auto` takes), the name of a file, or for products alone (`peers/spgemm.py`) `square:FILE` (A A) and
-//! `triple:FILE,FILE` (R A P of A and P, R = P^T).
+//! cell Peclet number of P), `units:K` (7 points, K^3, D A D with a random D over four decades), `rows:K` (the same, D
+//! A, whatever method `auto` takes), the name of a file, or for products alone (`peers/spgemm.py`) `square:FILE` (A A)
+//! and `triple:FILE,FILE` (R A P of A and P, R = P^T).
 
 #[path = "shared/solves.rs"]
 mod solves;

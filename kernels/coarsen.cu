@@ -363,7 +363,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    scaled_values(u64 n, const I* offsets, const u32* columns, const T* values, const T* left, const T* right, T* scaled) {
+    scaled_values(u64 n, const I* offsets, const u32* columns, const T* values, const T* left, const T* right,
+                  T* scaled) {
     EACH(i, n)
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++) scaled[at] = values[at] * (left[i] * right[columns[at]]);
 }

@@ -1,9 +1,9 @@
 //! Every kernel compiles for every chip that we support, on a machine that needs no device: NVRTC suffices.
 //!
-//! One choice of types a kernel file for every chip, as it will run for one of them and optimised little for the others:
-//! a file has a chip's instructions between `#if`s, or as text, and what the compiler refuses of these does not depend
-//! on how much it optimises. That takes half of the time. With `RESIDUA_ALL_KERNELS=1` all choices for sm_90 too, which
-//! takes minutes (images that are in the cache are taken from there: `RESIDUA_CACHE=off` compiles all).
+//! One choice of types a kernel file for every chip, as it will run for one of them and optimised little for the
+//! others: a file has a chip's instructions between `#if`s, or as text, and what the compiler refuses of these does not
+//! depend on how much it optimises. That takes half of the time. With `RESIDUA_ALL_KERNELS=1` all choices for sm_90
+//! too, which takes minutes (images that are in the cache are taken from there: `RESIDUA_CACHE=off` compiles all).
 //! `RESIDUA_REQUIRE_NVRTC=1` makes a missing compiler a failure.
 
 #![cfg(feature = "cuda")]

@@ -472,7 +472,8 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept,
     /// and from the second time on which couplings count as strong and where all products have entries too, so that
     /// numbers alone are computed. Levels of grids, of prolongations of least energy, classical ones and those of a
-    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. After a matrix that is refused, the preconditioner is as it was.
+    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. After a matrix that is
+    /// refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values of multigrid on several parts".into()));

@@ -9,9 +9,10 @@
 //! Interpolation of constants, and thresholds for couplings, suit S and not A. So the hierarchy is that of L A R, and
 //! the preconditioner is R M L with its cycle M.
 //!
-//! `symmetrize` finds L for a matrix that is not Hermitian. R is what is left of 1 / sqrt(a_ii) after some steps of smoothing for A x = 0, which is how
-//! adaptive smoothed aggregation finds near-null vectors (Brezina, Falgout, MacLachlan, Manteuffel, McCormick and Ruge,
-//! Adaptive smoothed aggregation, SIAM Review 47, 2005). If E is constant, R stays 1.
+//! `symmetrize` finds L for a matrix that is not Hermitian. R is what is left of 1 / sqrt(a_ii) after some steps of
+//! smoothing for A x = 0, which is how adaptive smoothed aggregation finds near-null vectors (Brezina, Falgout,
+//! MacLachlan, Manteuffel, McCormick and Ruge, Adaptive smoothed aggregation, SIAM Review 47, 2005). If E is constant,
+//! R stays 1.
 
 use super::MultigridBackend;
 use super::blocks::Scales;

@@ -1,8 +1,8 @@
 //! Factors of rows that make a matrix Hermitian.
 //!
-//! Where A = D S with a Hermitian S and a positive diagonal D, as finite volumes have it that were divided by their size,
-//! the ratio a_ij / conj(a_ji) of every coupling is d_i / d_j. So D follows from a walk through the graph, up to a
-//! factor for each component, and the couplings that close circles tell whether it is so.
+//! Where A = D S with a Hermitian S and a positive diagonal D, as finite volumes have it that were divided by their
+//! size, the ratio a_ij / conj(a_ji) of every coupling is d_i / d_j. So D follows from a walk through the graph, up to
+//! a factor for each component, and the couplings that close circles tell whether it is so.
 
 use super::MultigridBackend;
 use super::scaling::{ones, times};
@@ -40,8 +40,8 @@ pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     Ok(Some((factors, s)))
 }
 
-/// Positive factors of rows with which A becomes Hermitian, where there are such and A is not. Of a matrix that has none,
-/// the first rows tell that nearly always.
+/// Positive factors of rows with which A becomes Hermitian, where there are such and A is not. Of a matrix that has
+/// none, the first rows tell that nearly always.
 fn factors_of_rows<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

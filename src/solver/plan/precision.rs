@@ -85,8 +85,8 @@ impl<B: SolverBackend> Planner<'_, B> {
                 _ => PLAIN,
             };
             let plan = self.plan(n, Name::Jacobi, Precision::Double, behind);
-            // Behind the stage that it stands in for, where that is not the first. Rows were scaled in easy systems too:
-            // there the diagonal comes before, for a few iterations.
+            // Behind the stage that it stands in for, where that is not the first. Rows were scaled in easy systems
+            // too: there the diagonal comes before, for a few iterations.
             let stands_in = stages.iter().position(|stage| stage.plan.why == why);
             let (place, share) = if why == SYMMETRIZED {
                 (stands_in.unwrap_or(0), Some(self.patience(n, BEFORE_LEVELS_OF_OTHERS)))
