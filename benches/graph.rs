@@ -162,7 +162,8 @@ mod on_device {
             ("27-point 100^3, shuffled", || generate::poisson3d_27(100, 100, 100), true),
         ];
         println!(
-            "mesh,rows,graph_ms,rcm_ms,ordering_ms,permute_ms,bandwidth_before,bandwidth_rcm,price_in_products,product_before_us,product_after_us,cg_before_ms,cg_after_ms,iterations"
+            "mesh,rows,graph_ms,rcm_ms,ordering_ms,permute_ms,bandwidth_before,bandwidth_rcm,price_in_products,\
+             product_before_us,product_after_us,cg_before_ms,cg_after_ms,iterations"
         );
         for (name, build, shuffle) in meshes {
             let is_meant =
@@ -190,7 +191,8 @@ mod on_device {
             let (before_cg, iterations) = if solves { solve(cuda, &a, &b)? } else { (f64::NAN, 0) };
             let after_cg = if solves { solve(cuda, &after, &moved)?.0 } else { f64::NAN };
             println!(
-                "{name},{},{graph_ms:.3},{rcm_ms:.3},{ordering_ms:.3},{permute_ms:.3},{},{},{:.0},{before_us:.1},{after_us:.1},{:.2},{:.2},{iterations}",
+                "{name},{},{graph_ms:.3},{rcm_ms:.3},{ordering_ms:.3},{permute_ms:.3},{},{},{:.0},\
+                 {before_us:.1},{after_us:.1},{:.2},{:.2},{iterations}",
                 a.rows(),
                 chosen.bandwidth_before(),
                 chosen.bandwidth_rcm(),

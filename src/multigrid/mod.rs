@@ -221,11 +221,16 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     ) -> Result<Option<Self>> {
         let found = if options.real_eigenvalues { None } else { symmetrized(backend, a)? };
         let Some((factors, a)) = found else { return Ok(None) };
-        let this = Self::in_units(backend, &a, None, &options.clone().real_eigenvalues(true))?;
-        let right = this.scaled.and_then(|(scaled, _)| scaled.right);
-        let scaled = Scaled::new(backend, Some(factors), right)?;
-        let facts = MultigridFacts { scaled: true, ..this.facts };
-        Ok(Some(Self { scaled: Some((scaled, options.clone())), facts, ..this }))
+        let mut this = Self::in_units(backend, &a, None, &options.clone().real_eigenvalues(true))?;
+        let right = this.scaled.take().and_then(|(scaled, _)| scaled.right);
+        Ok(Some(this.of_scaled(Scaled::new(backend, Some(factors), right)?, options)))
+    }
+
+    /// The hierarchy of L A R as one of A, for which `options` were asked.
+    fn of_scaled(mut self, scaled: Scaled<T, B>, options: &MultigridOptions) -> Self {
+        self.scaled = Some((scaled, options.clone()));
+        self.facts.scaled = true;
+        self
     }
 
     /// Levels of a grid, or of R^H A R where A does not take constants near to zero.
@@ -258,9 +263,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         };
         let Some((right, a, near_null)) = found else { return Self::general(backend, a, near_null, options) };
         let this = Self::general(backend, &a, near_null, options)?;
-        let scaled = Scaled::new(backend, None, Some(right))?;
-        let facts = MultigridFacts { scaled: true, ..this.facts };
-        Ok(Self { scaled: Some((scaled, options.clone())), facts, ..this })
+        Ok(this.of_scaled(Scaled::new(backend, None, Some(right))?, options))
     }
 
     /// Levels of aggregates of the unknowns, or of some of these.

@@ -1,14 +1,12 @@
 //! Classical coarsening on any backend.
 
 use super::matrices::shuffled;
-use super::{Able, applied, at_most, iterations, options, solved};
+use super::{Able, applied, at_most, iterations, options, solved, solved_by_gmres};
 use crate::random::Random;
 use residua::generate;
-use residua::krylov::{Gmres, Outcome, SolveOptions};
 use residua::multigrid::{Coarsening, Multigrid, MultigridOptions, Prolongation, Smoothing};
 use residua::precondition::Preconditioner;
 use residua::{Csr, Error};
-use std::ops::ControlFlow;
 
 fn classical() -> MultigridOptions {
     options().coarsening(Coarsening::Classical)
@@ -53,19 +51,12 @@ fn classical_complexity<B: Able>(backend: &B, a: &Csr<f64>) -> f64 {
 pub fn classical_convection<B: Able>(backend: &B) {
     for (diffusion, most) in [(1.0 / 24.0, 20), (1.0 / 480.0, 30)] {
         let a = generate::convection_diffusion([24, 24, 24], diffusion).unwrap().to_backend(backend).unwrap();
-        let n = a.rows();
         let m = Multigrid::new(backend, &a, &classical().real_eigenvalues(false)).unwrap();
         // Nobody needs to name it for such a matrix.
         let auto = options().boxes(false).real_eigenvalues(false);
         assert_eq!(Multigrid::new(backend, &a, &auto).unwrap().facts(), m.facts());
-        let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
-        let mut b = backend.zeros::<f64>(n).unwrap();
-        a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();
-        let mut gmres = Gmres::new(backend, n, 30, SolveOptions::default().max_iterations(100)).unwrap();
-        let mut x = backend.zeros::<f64>(n).unwrap();
-        let report = gmres.solve(&a, &m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
-        assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
-        assert!(report.iterations <= most, "{} iterations, at most {most} are expected", report.iterations);
+        let took = solved_by_gmres(backend, &a, &m);
+        assert!(took <= most, "{took} iterations, at most {most} are expected");
     }
 }
 

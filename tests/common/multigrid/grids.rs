@@ -1,12 +1,9 @@
 //! Matrices on grids of points: which get grids as levels, and how many iterations they take.
 
 use super::matrices::{shuffled, sorted};
-use super::{Able, at_most, iterations, options, solved};
-use crate::random::Random;
-use residua::krylov::{Gmres, Outcome, SolveOptions};
+use super::{Able, at_most, iterations, options, solved, solved_by_gmres};
 use residua::multigrid::Multigrid;
 use residua::{Csr, generate};
-use std::ops::ControlFlow;
 
 pub fn grids<B: Able>(backend: &B) {
     for options in [options(), options().boxes(false)] {
@@ -127,20 +124,13 @@ pub fn strong_directions_of_points<B: Able>(backend: &B) {
 
 /// Upwind differences at cell Peclet numbers of 1 and 20: eigenvalues that are not real.
 pub fn convection<B: Able>(backend: &B) {
-    let n = 32 * 32 * 32;
     for (diffusion, most) in [(1.0 / 32.0, 24), (1.0 / 640.0, 45)] {
         let host = generate::convection_diffusion([32, 32, 32], diffusion).unwrap();
         let a = host.to_backend(backend).unwrap();
         let options = options().narrow(true).real_eigenvalues(false);
         let m = Multigrid::new(backend, &a, &options).unwrap();
         assert!(m.facts().grid);
-        let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
-        let mut b = backend.zeros::<f64>(n).unwrap();
-        a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();
-        let mut gmres = Gmres::new(backend, n, 30, SolveOptions::default().max_iterations(200)).unwrap();
-        let mut x = backend.zeros::<f64>(n).unwrap();
-        let report = gmres.solve(&a, &m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
-        assert!(matches!(report.outcome, Outcome::Converged), "{}", report.outcome);
-        assert!(report.iterations <= most, "{} iterations, at most {most} are expected", report.iterations);
+        let took = solved_by_gmres(backend, &a, &m);
+        assert!(took <= most, "{took} iterations, at most {most} are expected");
     }
 }

@@ -16,7 +16,7 @@ pub use {classical::*, grids::*, hierarchy::*, meshes::*, operator::*, scaled::*
 
 use crate::random::Random;
 use residua::backend::{KrylovSteps, RowFacts};
-use residua::krylov::{Cg, Outcome, SolveOptions};
+use residua::krylov::{Cg, Gmres, Outcome, SolveOptions};
 use residua::multigrid::{Multigrid, MultigridBackend, MultigridOptions};
 use residua::precondition::Preconditioner;
 use residua::{Csr, Scalar};
@@ -78,6 +78,19 @@ fn solved<T: Scalar, B: Able>(backend: &B, a: &Csr<T, B>, m: &Multigrid<T, B>) -
     let mut cg = Cg::new(backend, n, SolveOptions::default().max_iterations(400)).unwrap();
     let mut x = backend.zeros::<T>(n).unwrap();
     let report = cg.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
+    report.iterations
+}
+
+/// Iterations of GMRES to 1e-8, likewise, for a matrix that is not Hermitian.
+fn solved_by_gmres<B: Able>(backend: &B, a: &Csr<f64, B>, m: &Multigrid<f64, B>) -> usize {
+    let n = a.rows();
+    let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
+    let mut b = backend.zeros::<f64>(n).unwrap();
+    a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();
+    let mut gmres = Gmres::new(backend, n, 30, SolveOptions::default().max_iterations(100)).unwrap();
+    let mut x = backend.zeros::<f64>(n).unwrap();
+    let report = gmres.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
     assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
     report.iterations
 }

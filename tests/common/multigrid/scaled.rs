@@ -1,14 +1,12 @@
 //! Matrices whose unknowns or equations are in units of their own: as many iterations as without.
 
 use super::matrices::{shuffled, times, triangles};
-use super::{Able, applied, options, solved};
+use super::{Able, applied, options, solved, solved_by_gmres};
 use crate::random::Random;
 use num_complex::Complex;
-use residua::krylov::{Gmres, Outcome, SolveOptions};
 use residua::multigrid::{Multigrid, MultigridOptions};
 use residua::precondition::Preconditioner;
 use residua::{Csr, generate};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Units over four decades.
@@ -70,17 +68,9 @@ pub fn unknowns_in_other_units<B: Able>(backend: &B) {
 pub fn rows_in_other_units<B: Able>(backend: &B) {
     let general = || options().real_eigenvalues(false);
     let iterations = |a: &Csr<f64>, options: &MultigridOptions| {
-        let n = a.rows();
         let a = a.to_backend(backend).unwrap();
         let m = Multigrid::new(backend, &a, options).unwrap();
-        let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
-        let mut b = backend.zeros::<f64>(n).unwrap();
-        a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();
-        let mut gmres = Gmres::new(backend, n, 30, SolveOptions::default().max_iterations(200)).unwrap();
-        let mut x = backend.zeros::<f64>(n).unwrap();
-        let report = gmres.solve(&a, &m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
-        assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
-        (report.iterations, m.facts().scaled)
+        (solved_by_gmres(backend, &a, &m), m.facts().scaled)
     };
     let a = shuffled(&generate::poisson3d(20, 20, 20).unwrap());
     for scaled in [with_scaled_rows(&a), with_scaled_rows(&in_units(&a))] {
