@@ -330,10 +330,27 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
 }
 
+// A sum of squares between these has lost nothing that counts below the range of the type, nor above it.
+constexpr R SAFE_SQUARE = sizeof(R) == 4 ? R(8.3e-25) : R(4.6e-277), LARGE_SQUARE = sizeof(R) == 4 ? R(4e31) : R(3.9e292);
+
 extern "C" __global__ void __launch_bounds__(THREADS) row_norms(u64 n, const I* offsets, const T* values, R* norms) {
     EACH(i, n) {
         R sum = 0;
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++) sum += abs2(values[at]);
+        if (!(sum >= SAFE_SQUARE && sum <= LARGE_SQUARE)) {
+            // Squares of such entries are beyond the range of the type, or lose their digits.
+            R largest = 0;
+            for (u64 at = offsets[i]; at < offsets[i + 1]; at++) largest = max(largest, magnitude(values[at]));
+            norms[i] = largest;
+            if (!(largest > 0) || isinf(largest)) continue;
+            sum = 0;
+            for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+                const R part = magnitude(values[at]) / largest;
+                sum += part * part;
+            }
+            norms[i] = sqrt(sum) * largest;
+            continue;
+        }
         norms[i] = sqrt(sum);
     }
 }

@@ -112,6 +112,7 @@ pub mod scalar;
 pub mod solver;
 pub mod spread;
 mod units;
+mod verdict;
 pub mod work;
 
 #[cfg(feature = "cuda")]

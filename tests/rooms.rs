@@ -32,6 +32,7 @@ const ROOMS: &[&str] = &[
     "precondition",
     "multigrid",
     "krylov",
+    "verdict",
     "ranks",
     "solver",
     "cli",

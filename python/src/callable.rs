@@ -148,7 +148,7 @@ impl<T: Value> LinearOperator<T, Host> for Slow<T> {
         LinearOperator::product_op(&self.0, backend, op, alpha, x, beta, y)
     }
 
-    fn accurate_residual(&self, backend: &Host, scale: T, b: &[T], x: &[T], r: &mut [T]) -> Result<()> {
+    fn accurate_residual(&self, backend: &Host, scale: T, b: &[T], x: &[T], r: &mut [T]) -> Result<bool> {
         self.0.accurate_residual(backend, scale, b, x, r)
     }
 

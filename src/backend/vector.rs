@@ -217,6 +217,23 @@ pub trait VectorOps: Backend {
         z: &mut Self::Slice<T>,
     ) -> Result<()>;
 
+    /// `out[0]` = sum of |x\[i\]|^2 and `out[1]` = sum of (d\[i\] |x\[i\]|)^2 with a real d: the squares of a norm and
+    /// of a weighted norm.
+    ///
+    /// # Errors
+    /// On different lengths, without memory for a vector, or when the device fails.
+    fn weighted_norms<T: Scalar>(
+        &self,
+        d: &Self::Slice<T::Real>,
+        x: &Self::Slice<T>,
+        out: &mut Self::Slice<T::Real>,
+    ) -> Result<()> {
+        let mut weighted = self.buffer(Self::len(x))?;
+        self.scale(d, x, &mut weighted)?;
+        self.norm2_squared(x, Self::part_mut(out, 0..1))?;
+        self.norm2_squared(&weighted, Self::part_mut(out, 1..2))
+    }
+
     /// Carries out a [`LinearUpdate`] with the scalars of `state`, writes its inner products there, and then runs
     /// `then`. Changes nothing where the state says that the recurrence has ended ([`Slot::ENDED`]).
     ///

@@ -8,7 +8,7 @@ use super::report::Reason;
 use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
-use crate::prepare::OrderKind;
+use crate::prepare::{OrderKind, triangular_order};
 use crate::scalar::Scalar;
 
 /// Above so many multiplications LU works in dense fronts: up to ten times as many they take half to two thirds of the
@@ -149,6 +149,9 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
         };
     }
     let mut chain = Vec::new();
+    if triangular_order(a).is_ok_and(|order| order.is_some()) {
+        chain.push(Kind::Triangular);
+    }
     if a.is_hermitian() {
         if (0..a.rows()).all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default())) {
             chain.push(Kind::Cholesky);
@@ -258,6 +261,10 @@ pub(super) fn forecast<T: Factorable>(
         Kind::Regularised => {
             let size = Regular::size(a, options)?;
             Ok(analysis(None, size.0, size.1, true))
+        }
+        Kind::Triangular => {
+            let entries = a.nonzeros() as f64;
+            Ok(analysis(None, entries, entries, true))
         }
         Kind::DenseQr => {
             let (m, n) = (a.rows() as f64, a.columns() as f64);

@@ -11,7 +11,7 @@
 
 use super::fgmres::fgmres;
 use super::ordering::order_of_elimination;
-use super::refine::norm;
+use super::goal::norm;
 use super::ways::{Matched, Nature, Way, has_strong_diagonal};
 use super::{DeviceOptions, DeviceReport, DeviceSeconds, Prepared, Reason};
 use crate::backend::{

@@ -11,6 +11,7 @@ use super::regular::Regular;
 use super::report::Reason;
 use super::structures::{LuPlan, MatchedRows, Structures, matched_columns};
 use super::symmetric::SymmetricPlan;
+use super::triangular::Substitution;
 use crate::backend::{Host, OffsetsRef};
 use crate::direct::Factorable;
 use crate::graph::Permutation;
@@ -63,6 +64,7 @@ enum Numbers<T: Factorable> {
     },
     Regular(Regular<T>),
     Dense(DenseQr<T>),
+    Triangular(Substitution<T>),
 }
 
 /// A factor of A.
@@ -131,6 +133,7 @@ impl<T: Factorable> Factor<T> {
                 Ok(Self::regular(kind, Regular::around(a, rows_too, options)?))
             }
             Kind::DenseQr => Self::dense(a, options),
+            Kind::Triangular => Self::triangular(a),
         })?;
         if factor.is_finite() { Ok(factor) } else { Err(Reason::NotFinite) }
     }
@@ -234,6 +237,13 @@ impl<T: Factorable> Factor<T> {
         Ok(Self { kind: Kind::SupernodalLu, bytes, numbers: Numbers::Supernodal { plan, lu } })
     }
 
+    fn triangular(a: &Csr<T>) -> Result<Self, Reason> {
+        let none = || Reason::Refused("triangular in no order of rows and columns".into());
+        let substitution = Substitution::of(a)?.ok_or_else(none)?;
+        let (kind, bytes) = (Kind::Triangular, substitution.bytes());
+        Ok(Self { kind, bytes, numbers: Numbers::Triangular(substitution) })
+    }
+
     fn regular(kind: Kind, regular: Regular<T>) -> Self {
         Self { kind, bytes: regular.bytes(), numbers: Numbers::Regular(regular) }
     }
@@ -277,7 +287,7 @@ impl<T: Factorable> Factor<T> {
                 solved.is_ok() && ones.iter().all(|value| value.is_finite())
             }
             Numbers::Regular(regular) => regular.is_finite(),
-            Numbers::Dense(_) => true,
+            Numbers::Dense(_) | Numbers::Triangular(_) => true,
         }
     }
 
@@ -298,7 +308,7 @@ impl<T: Factorable> Factor<T> {
             Numbers::FrontalSymmetric { plan, .. } => Some(plan.order),
             Numbers::Lu { plan, .. } | Numbers::Frontal { plan, .. } => Some(plan.elimination.kind),
             Numbers::Blocks { order, .. } => Some(*order),
-            Numbers::Supernodal { .. } | Numbers::Regular(_) | Numbers::Dense(_) => None,
+            _ => None,
         }
     }
 
@@ -349,6 +359,7 @@ impl<T: Factorable> Factor<T> {
             Numbers::Supernodal { plan, lu } => {
                 plan.rows.prepared.around(transposed, x, |x| T::lu_solve(lu, transposed, x));
             }
+            Numbers::Triangular(substitution) => substitution.apply(transposed, x),
             Numbers::Regular(regular) if !transposed => regular.apply(x),
             Numbers::Dense(qr) if !transposed => *x = T::qr_solve(qr, x),
             Numbers::Regular(_) | Numbers::Dense(_) => {}

@@ -16,7 +16,7 @@ pub(super) fn fgmres<T: Scalar>(
     most: usize,
 ) -> (Vec<T>, usize) {
     let n = r.len();
-    let beta = super::refine::norm(r);
+    let beta = super::goal::norm(r);
     let mut d = vec![T::default(); n];
     if !(beta > 0.0 && beta.is_finite()) {
         return (d, 0);
@@ -40,7 +40,7 @@ pub(super) fn fgmres<T: Scalar>(
                 w.iter_mut().zip(v).for_each(|(w, &v)| *w -= part * v);
             }
         }
-        let below = super::refine::norm(&w);
+        let below = super::goal::norm(&w);
         if !below.is_finite() {
             break;
         }

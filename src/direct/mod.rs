@@ -24,8 +24,11 @@
 //! | `lu` | sparse LU, column by column |
 //! | `regular` | factors of a regular matrix near one that is singular |
 //! | `foreign` | faer's factorisations, once for each type of entries |
+//! | `triangular` | substitution, where A is triangular in some order |
 //! | `refine`, `fgmres` | from a factor to a solution |
-//! | `condition` | an estimate of the condition number |
+//! | `goal` | what a residual has to come down to |
+//! | `condition` | estimates of the condition number and of the error of x |
+//! | `null` | the proof that A is singular |
 //! | `device` | [`OnDevice`]: factors where the matrix lies, by a library that the backend has found |
 //! | `vectors` | loops in wide registers |
 //! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
@@ -39,8 +42,10 @@ mod factor;
 mod fgmres;
 mod foreign;
 mod frontal;
+mod goal;
 mod lu;
 mod memory;
+mod null;
 mod options;
 mod ordering;
 mod refine;
@@ -49,6 +54,7 @@ mod report;
 mod solver;
 mod structures;
 mod symmetric;
+mod triangular;
 #[cfg(test)]
 mod tests;
 mod ways;
@@ -61,8 +67,9 @@ pub(crate) use analysis::least_seconds;
 pub use device::{DirectBackend, OnDevice};
 pub use foreign::Factorable;
 pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
-pub(crate) use refine::norm;
-pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Unmatched};
+pub(crate) use goal::{Weights, norm};
+pub(crate) use null::{NULL_UNITS, null_ratio};
+pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Singularity, Unmatched};
 pub use solver::Direct;
 
 /// The matrix with its entries as doubles, to be factorised.

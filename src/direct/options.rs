@@ -34,6 +34,8 @@ pub enum Kind {
     Regularised,
     /// A dense A P = Q R with column pivoting, for least squares and what is singular.
     DenseQr,
+    /// Substitution: A is triangular in some order of its rows and columns, without a zero on its diagonal.
+    Triangular,
 }
 
 impl fmt::Display for Kind {
@@ -50,6 +52,7 @@ impl fmt::Display for Kind {
             Kind::ShiftedLdlt => "shifted-ldlt",
             Kind::Regularised => "regularised",
             Kind::DenseQr => "dense-qr",
+            Kind::Triangular => "triangular",
         })
     }
 }

@@ -5,6 +5,7 @@
 
 use super::factor::{Factor, columns_of_transpose, times};
 use super::fgmres::fgmres;
+use super::goal::{Goal, norm};
 use super::options::Kind;
 use crate::backend::{Host, OffsetsRef};
 use crate::direct::Factorable;
@@ -24,23 +25,6 @@ const ROUNDS: usize = 6;
 pub(super) const LEAST: f64 = 0.01;
 /// By how much r may seem to grow in rounding while A^H r falls.
 const LEVEL: f64 = 1.0 + 1e-6;
-
-/// Sums of squares in this range are neither those of numbers that overflow nor of such as vanish.
-const SAFE: std::ops::Range<f64> = 1e-200..1e200;
-
-/// The 2-norm, without overflow.
-pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
-    let square = x.iter().map(|x| x.abs2().to_f64()).sum::<f64>();
-    if SAFE.contains(&square) {
-        return square.sqrt();
-    }
-    let largest =
-        x.iter().map(|x| x.abs().to_f64()).fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
-    if largest == 0.0 || !largest.is_finite() {
-        return largest;
-    }
-    x.iter().map(|x| (x.abs().to_f64() / largest).powi(2)).sum::<f64>().sqrt() * largest
-}
 
 /// The largest magnitude.
 pub(super) fn largest<T: Scalar>(x: &[T]) -> f64 {
@@ -103,20 +87,76 @@ pub(super) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&
     });
 }
 
-/// What refinement came to.
+/// What refinement came to. Sizes are those of [`Goal::size_of`].
 pub(super) struct Refined<T> {
     pub(super) x: Vec<T>,
     /// The part of x that rounding to one number leaves out.
     pub(super) second: Vec<T>,
-    /// ||b - A x|| of x alone, and of both parts.
+    /// The size of b - A x of x alone, and of both parts.
     pub(super) residual: f64,
     pub(super) two_part: f64,
-    /// The largest entry of b - A x of x alone.
+    /// ||b - A x|| of x alone, and its largest entry.
+    pub(super) norm: f64,
     pub(super) largest: f64,
-    /// ||A^H r|| beside ||A|| ||r||, where r no longer fell and the factor leads to least-squares solutions.
+    /// ||A^H r|| beside ||A|| ||r|| of both parts, where r no longer fell and the factor leads to least-squares
+    /// solutions; and the same of x alone.
     pub(super) normal: Option<f64>,
+    pub(super) normal_of_x: Option<f64>,
+    /// Whether rounding is what keeps the residual of x as large as it is: another step did not halve it, and x is the
+    /// solution of a system whose entries differ by rounding, or the rounded solution.
+    pub(super) limited: bool,
     pub(super) steps: usize,
     pub(super) iterations: usize,
+}
+
+impl<T: Scalar> Refined<T> {
+    /// x = 0, for an A of so many columns.
+    pub(super) fn zero(columns: usize, b: &[T], goal: &Goal<'_>) -> Self {
+        let zeros = vec![T::default(); columns];
+        let size = goal.size_of(b);
+        Self {
+            x: zeros.clone(),
+            second: zeros,
+            residual: size,
+            two_part: size,
+            norm: goal.norm_of(b),
+            largest: largest(b),
+            normal: None,
+            normal_of_x: None,
+            limited: false,
+            steps: 0,
+            iterations: 0,
+        }
+    }
+}
+
+/// Units of rounding up to which a componentwise backward error is one of rounding: x alone costs one half of a unit,
+/// and its residual another.
+pub(super) const AT_ROUNDING: f64 = 4.0;
+
+/// The componentwise backward error of x, whose residual is r: the largest |r_i| / (|A| |x| + |b|)_i. Oettli and Prager,
+/// Numer. Math. 6 (1964).
+pub(super) fn componentwise_error<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[T]) -> f64 {
+    let errors = (0..a.rows()).into_par_iter().map(|row| {
+        let (size, sum) = (r[row].abs().to_f64(), magnitudes(a, row, x) + b[row].abs().to_f64());
+        if size == 0.0 { 0.0 } else { size / sum }
+    });
+    errors.collect().into_iter().fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a })
+}
+
+/// (|A| |x|)_i.
+pub(super) fn magnitudes<T: Scalar>(a: &Csr<T>, row: usize, x: &[T]) -> f64 {
+    let (indices, values) = a.row(row);
+    let mut sum = 0.0;
+    for (&column, value) in both(indices, values) {
+        sum += value.abs().to_f64() * x[column as usize].abs().to_f64();
+    }
+    sum
+}
+
+/// Whether the componentwise backward error is one of rounding.
+pub(super) fn is_at_rounding<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[T]) -> bool {
+    componentwise_error(a, b, x, r) <= AT_ROUNDING * <T::Real as Float>::epsilon().to_f64()
 }
 
 /// The cosine of the angle between r and a column from which on a step along that column would bring x nearer.
@@ -124,7 +164,7 @@ const PARALLEL: f64 = 1e-4;
 
 /// ||A^H r|| / (||A|| ||r||), the norm of A estimated from below by that of its largest column. Small columns count for
 /// nothing in it, so that the largest cosine between a column and r takes its place where that is not small.
-fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
+pub(super) fn normal_residual<T: Scalar>(a: &Csr<T>, r: &[T]) -> f64 {
     let (mut product, mut columns) = (vec![T::default(); a.columns()], vec![0.0_f64; a.columns()]);
     let length = norm(r);
     for (row, &r) in r.iter().enumerate() {
@@ -166,29 +206,26 @@ fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
     }
 }
 
-/// Solves A x = b with a factor, to ||b - A x|| <= `goal` where that can be reached.
-pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goal: f64) -> Refined<T> {
+/// Solves A x = b with a factor, until the size of b - A x is at most that of the goal, where that can be reached. Ends
+/// at the limit of the precision, unless it is to be `patient`: of a singular matrix, iterations around the factor may
+/// find a shorter x.
+pub(super) fn refine<T: Factorable>(
+    a: &Csr<T>,
+    factor: &Factor<T>,
+    b: &[T],
+    goal: &Goal<'_>,
+    patient: bool,
+) -> Refined<T> {
     let (m, n) = (a.rows(), a.columns());
-    let zeros = vec![T::default(); n];
-    let start = norm(b);
-    let mut best = Refined {
-        x: zeros.clone(),
-        second: zeros.clone(),
-        residual: start,
-        two_part: start,
-        largest: largest(b),
-        normal: None,
-        steps: 0,
-        iterations: 0,
-    };
+    let mut best = Refined::zero(n, b, goal);
     let least = matches!(factor.kind, Kind::ShiftedLdlt | Kind::Regularised | Kind::DenseQr);
-    let least_goal = LEAST * goal / start;
-    if !start.is_finite() {
+    let least_goal = LEAST * goal.norm / best.norm;
+    if !best.residual.is_finite() {
         return best;
     }
     let (mut r, mut plain) = (b.to_vec(), vec![T::default(); m]);
     let (mut rounds, mut stalled) = (0, false);
-    while best.residual > goal && best.steps < STEPS && rounds < ROUNDS {
+    while best.residual > goal.norm && best.steps < STEPS && rounds < ROUNDS {
         let before = best.two_part;
         let d = if stalled {
             if m != n {
@@ -200,7 +237,8 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
                 let _ = a.product(&Host, T::from_f64(1.0), x, T::default(), y);
             };
             let mut precondition = |z: &mut Vec<T>| factor.apply(false, z);
-            let (d, spent) = fgmres(&mut product, &mut precondition, &r, goal / 4.0, ITERATIONS);
+            let aim = norm(&r) * (goal.norm / best.two_part) / 4.0;
+            let (d, spent) = fgmres(&mut product, &mut precondition, &r, aim, ITERATIONS);
             best.iterations += spent;
             d
         } else if best.normal.is_some() && factor.has_normal() {
@@ -220,7 +258,7 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
         // A first step from zero leaves nothing beyond x.
         let beyond = second.iter().any(|&s| s != T::default()).then_some(&second[..]);
         residual(a, b, &x, beyond, &mut plain);
-        let two_part = norm(&plain);
+        let two_part = goal.size_of(&plain);
         let stands = two_part.is_nan() || two_part > before / 2.0;
         // Where b is not in the range of A, A^H r falls on when r cannot.
         let normal = (least && stands).then(|| normal_residual(a, &plain));
@@ -228,17 +266,32 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
             normal < best.normal.unwrap_or(f64::INFINITY) / 2.0 && two_part <= before * LEVEL
         });
         let gained = two_part < before || nearer;
+        let old = best.residual;
         if gained {
             best.normal = normal;
             std::mem::swap(&mut r, &mut plain);
-            (best.residual, best.largest) = if beyond.is_none() {
-                (two_part, largest(&r))
-            } else {
+            if beyond.is_some() {
                 residual(a, b, &x, None, &mut plain);
-                (norm(&plain), largest(&plain))
-            };
+            } else {
+                plain.copy_from_slice(&r);
+            }
+            (best.residual, best.norm, best.largest) =
+                (goal.size_of(&plain), goal.norm_of(&plain), largest(&plain));
+            best.normal_of_x = normal.map(|_| normal_residual(a, &plain));
             (best.x, best.second, best.two_part) = (x, second, two_part);
-            if two_part <= goal / 64.0 {
+            if two_part <= goal.norm / 64.0 && best.residual <= goal.norm {
+                break;
+            }
+        }
+        // One accurate step more has not halved what rounding x leaves: no step will.
+        let floor = best.steps > 1 && best.residual > old / 2.0 && !patient;
+        if floor && best.normal.is_none() && best.residual > goal.norm {
+            if !gained {
+                residual(a, b, &best.x, None, &mut plain);
+            }
+            // Both parts together meet the goal, or the backward error of x says the same.
+            best.limited = best.two_part <= goal.norm / 64.0 || is_at_rounding(a, b, &best.x, &plain);
+            if best.limited {
                 break;
             }
         }

@@ -7,12 +7,30 @@ use crate::report;
 use std::fmt;
 
 /// Rows and columns that a largest matching leaves alone, from 0; not more than a hundred of each.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Unmatched {
     /// Rows.
     pub rows: Vec<u32>,
     /// Columns.
     pub columns: Vec<u32>,
+}
+
+/// The proof that a matrix is singular.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Singularity {
+    /// Exactly: only so many rows can be matched with columns, so that no values make a matrix of this pattern regular.
+    Structural {
+        /// Rows that can be matched.
+        rank: usize,
+    },
+    /// Up to rounding: a vector v was found with |A v|_i <= ratio eps (|A| |v|)_i in every row i, computed in twice the
+    /// working precision. A matrix whose entries differ from those of A by rounding alone is exactly singular.
+    NullVector {
+        /// The largest |A v|_i / (eps (|A| |v|)_i).
+        ratio: f64,
+    },
 }
 
 /// Why a factorisation or a solve came to nothing.
@@ -59,6 +77,8 @@ pub enum Reason {
     Inconsistent,
     /// Neither refinement nor iterations around the factor reach the tolerance.
     Stagnated,
+    /// Rounding x to working precision leaves a larger residual than the tolerance allows.
+    PrecisionLimit,
 }
 
 impl Reason {
@@ -107,6 +127,9 @@ impl fmt::Display for Reason {
             Reason::Refused(why) => f.write_str(why),
             Reason::Inconsistent => f.write_str("b is not in its range, and x a least-squares solution"),
             Reason::Stagnated => f.write_str("the residual no longer falls"),
+            Reason::PrecisionLimit => {
+                f.write_str("rounding x leaves a larger residual than the tolerance allows")
+            }
         }
     }
 }
@@ -115,8 +138,14 @@ impl fmt::Display for Reason {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DirectReport {
-    /// Whether ||b - A x||, computed anew from the x that the caller has, meets the tolerance.
+    /// Whether ||b - A x||, computed anew from the x that the caller has, meets the tolerance, and the norm of its rows
+    /// likewise, each in units of the norm of that row of A.
     pub solved: bool,
+    /// Whether x is as near as working precision allows where it does not meet the tolerance: A is regular, and another
+    /// step of refinement with an accurate residual changes nothing.
+    pub precision_limited: bool,
+    /// The proof that A is singular, where it was asked for and found.
+    pub singularity: Option<Singularity>,
     /// The factorisation that x comes from.
     pub kind: Kind,
     /// ||b - A x|| in the 2-norm, computed anew with products and sums in twice the working precision.
@@ -137,7 +166,8 @@ pub struct DirectReport {
     /// Estimate of the condition number ||A||_1 ||A^-1||_1 (a lower bound, mostly within a factor of 3); of a matrix
     /// nearby where pivots were made up.
     pub condition: Option<f64>,
-    /// Decimal digits of x (in norm) that can be trusted, from condition and backward error.
+    /// Decimal digits of x (in norm) that can be trusted where the entries of A and b are right up to rounding: from
+    /// condition and backward error, or from a componentwise bound of the error where that promises more.
     pub digits: Option<f64>,
     /// How the order of elimination was found, where it is this crate's.
     pub order: Option<OrderKind>,

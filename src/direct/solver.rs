@@ -1,17 +1,20 @@
 //! The factorisation that a caller holds.
 
 use super::analysis::{self, Analysis};
-use super::condition::inverse_norm;
+use super::condition::{forward_error, inverse_norm};
 use super::factor::{Factor, caught};
+use super::goal::{Goal, Weights, norm};
+use super::null::{NULL_UNITS, nearest_to_null};
 use super::options::{DirectOptions, Kind};
-use super::refine::{LEAST, Refined, largest, norm, norms, refine};
-use super::report::{DirectReport, Reason};
+use super::refine::{AT_ROUNDING, LEAST, Refined, largest, norms, refine, residual};
+use super::report::{DirectReport, Reason, Singularity};
 use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Real;
 use num_traits::Float;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Rows of a singular matrix up to which a dense factorisation is made sooner than one more LU and 360 iterations
@@ -52,6 +55,10 @@ pub struct Direct<T: Factorable> {
     inconsistent: bool,
     /// ||A^-1||, once it was asked for.
     inverse: Option<Option<f64>>,
+    /// How near a vector comes to the null space of A, once one was looked for: [`nearest_to_null`].
+    null: Option<f64>,
+    /// What residuals are measured by, once that was needed.
+    weights: Option<Arc<Weights>>,
     second: Vec<T>,
     /// When the caller's time is over.
     deadline: Option<Instant>,
@@ -119,6 +126,8 @@ impl<T: Factorable> Direct<T> {
             norms: norms(a),
             inconsistent: false,
             inverse: None,
+            null: None,
+            weights: None,
             second: Vec::new(),
             deadline: None,
         };
@@ -148,6 +157,7 @@ impl<T: Factorable> Direct<T> {
         }
         self.a.values_mut().copy_from_slice(a.parts().values);
         self.norms = norms(&self.a);
+        (self.null, self.weights) = (None, None);
         self.seconds = 0.0;
         self.reasons.clear();
         self.factor = None;
@@ -255,15 +265,19 @@ impl<T: Factorable> Direct<T> {
         self.seconds += start.elapsed().as_secs_f64();
     }
 
+    /// An estimate of the condition number ||A||_1 ||A^-1||_1, where there is a factor that tells it.
+    pub(crate) fn condition(&mut self) -> Option<f64> {
+        if self.inverse.is_none() {
+            let n = self.a.columns();
+            self.inverse =
+                self.factor.as_ref().map(|factor| caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default());
+        }
+        self.inverse.flatten().map(|inverse| inverse * self.norms.0)
+    }
+
     /// The kind of the factor at hand.
     pub fn kind(&self) -> Option<Kind> {
         self.factor.as_ref().map(|factor| factor.kind)
-    }
-
-    /// The 2-norm of what rounding leaves of b - A x where that is computed in working precision, at most about.
-    pub(crate) fn rounding(&self, b: &[T], x: &[T]) -> f64 {
-        let unit = <T::Real as Float>::epsilon().to_f64();
-        unit * (self.norms.1 * largest(x) + largest(b)) * (b.len() as f64).sqrt()
     }
 
     /// A's approximate inverse, in place, without refinement: for an iteration around it. Zeros where there is no
@@ -292,9 +306,10 @@ impl<T: Factorable> Direct<T> {
         &self.second
     }
 
-    /// Solves A x = b until ||b - A x|| <= `tolerance` ||b||, with refinement, then with iterations around the factor,
-    /// then with the next kind of factorisation where the options allow any. x is what came nearest. Dense QR of a
-    /// system that has no solution gives a least-squares one, which is not called solved.
+    /// Solves A x = b until ||b - A x|| <= `tolerance` ||b||, and the same holds for rows in units of their own norms:
+    /// with refinement, then with iterations around the factor, then with the next kind of factorisation where the
+    /// options allow any. x is what came nearest. Dense QR of a system that has no solution gives a least-squares one,
+    /// which is not called solved. What a solve has not reached changes nothing for the next one.
     ///
     /// # Errors
     /// On vectors of the wrong length.
@@ -314,72 +329,93 @@ impl<T: Factorable> Direct<T> {
         tolerance: f64,
         going: &mut dyn FnMut() -> bool,
     ) -> Result<DirectReport> {
+        let weights = self.weights.get_or_insert_with(|| Arc::new(Weights::of(&self.a))).clone();
+        self.solve_towards(b, x, (tolerance, &weights), going)
+    }
+
+    /// The same with residuals measured otherwise: A may be another matrix than the caller's, scaled.
+    pub(crate) fn solve_towards(
+        &mut self,
+        b: &[T],
+        x: &mut [T],
+        (tolerance, weights): (f64, &Weights),
+        going: &mut dyn FnMut() -> bool,
+    ) -> Result<DirectReport> {
         Error::check_dimension("length of b", self.a.rows(), b.len())?;
         Error::check_dimension("length of x", self.a.columns(), x.len())?;
         let start = Instant::now();
         let (spent, size) = (self.seconds, norm(b));
+        let goal = Goal::new(weights, b, tolerance);
         self.inconsistent = false;
-        if self.reasons.iter().any(|(_, r)| matches!(r, Reason::Stopped | Reason::TooLate { .. })) {
-            // What was left undone for want of time is asked for again.
+        if self.factor.is_none() && !self.chain.is_empty() {
+            // A solve that reached nothing leaves no trace.
             self.reasons.clear();
             self.at = 0;
         }
         if self.factor.is_none() && size.is_finite() && size > 0.0 {
             self.factorise(going);
         }
-        let goal = tolerance * size;
-        // An infinite b is far from any A x, and from its own norm times a tolerance.
-        let far = if size.is_finite() { size } else { f64::NAN };
-        let nothing = || Refined {
-            x: vec![T::default(); x.len()],
-            second: vec![T::default(); x.len()],
-            residual: far,
-            two_part: far,
-            largest: largest(b),
-            normal: None,
-            steps: 0,
-            iterations: 0,
-        };
-        let (mut best, mut kind) = (nothing(), self.kind().unwrap_or(self.options.kind));
+        let mut best = Refined::zero(x.len(), b, &goal);
+        if !size.is_finite() {
+            // An infinite b is far from any A x, and from its own norm times a tolerance.
+            (best.residual, best.two_part, best.norm) = (f64::NAN, f64::NAN, f64::NAN);
+        }
+        let mut kind = self.kind().unwrap_or(self.options.kind);
         if !size.is_finite() {
             self.reasons.push((kind, Reason::NotFinite));
         }
-        while size.is_finite() && best.residual > goal {
+        while size.is_finite() && best.residual > goal.norm {
             let Some(factor) = &self.factor else { break };
-            let refined = caught(|| Ok(refine(&self.a, factor, b, goal)));
             let name = factor.kind;
+            if name == Kind::Triangular && overflows(factor, b) {
+                // The unknowns come one after the other, in the only order there is.
+                self.reasons.push((name, Reason::NotFinite));
+                break;
+            }
+            let mut refined = caught(|| Ok(refine(&self.a, factor, b, &goal, false)));
+            if refined.as_ref().is_ok_and(|refined| refined.limited) {
+                if self.is_singular() {
+                    let Some(factor) = &self.factor else { break };
+                    refined = caught(|| Ok(refine(&self.a, factor, b, &goal, true)));
+                } else if let Ok(refined) = refined {
+                    (best, kind) = (refined, name);
+                    self.reasons.push((name, Reason::PrecisionLimit));
+                    break;
+                }
+            }
             match refined {
                 Ok(refined) => {
-                    let solved = refined.residual <= goal;
-                    let least = self.is_least_squares(&refined, size, tolerance);
+                    let solved = refined.residual <= goal.norm;
+                    let nothing_nearer = self.is_nearest(&refined, &goal, tolerance);
+                    let least = nothing_nearer && self.may_have_no_solution();
+                    let Some(factor) = &self.factor else { break };
                     self.inconsistent |= least;
                     // Least-squares solutions have the same residual up to rounding, so residuals do not tell which one
                     // to take. A kind that leads to the shortest of them, and shows that nothing is nearer, replaces
                     // one that does not.
                     let of_factor = least
                         && factor.is_least_squares()
-                        && (best.normal.is_some() || refined.residual <= ALIKE * best.residual);
+                        && (best.normal.is_some() || refined.norm <= ALIKE * best.norm);
                     if refined.residual < best.residual || of_factor {
                         (best, kind) = (refined, name);
                     }
+                    let leads_there = least && factor.is_least_squares();
                     if !solved {
-                        let singular =
-                            factor.made_up() > 0 || factor.rank().is_some_and(|rank| rank < self.a.columns());
-                        let reason = match singular {
-                            _ if least => Reason::Inconsistent,
-                            true => self.singular(),
-                            false => Reason::Stagnated,
+                        let reason = match () {
+                            () if least => Reason::Inconsistent,
+                            () if self.is_singular() => self.singular(),
+                            () => Reason::Stagnated,
                         };
                         self.reasons.push((name, reason));
                     }
-                    if least && factor.is_least_squares() {
+                    if leads_there {
                         // Another kind could give the same solution at best.
                         break;
                     }
                 }
                 Err(reason) => self.reasons.push((name, reason)),
             }
-            if best.residual > goal {
+            if best.residual > goal.norm {
                 if self.at == self.chain.len() {
                     break;
                 }
@@ -387,14 +423,48 @@ impl<T: Factorable> Direct<T> {
             }
         }
         let solve_seconds = start.elapsed().as_secs_f64() - (self.seconds - spent);
-        Ok(self.report(best, kind, b, x, goal, solve_seconds))
+        let report = self.report(best, kind, b, x, (&goal, tolerance), solve_seconds);
+        let served = report.solved || report.precision_limited || report.normal_residual.is_some();
+        if !served && self.at > 1 {
+            // Other kinds than the first have come and failed: the next solve begins where this one began.
+            self.factor = None;
+        }
+        Ok(report)
     }
 
-    /// Whether x leaves a residual that no other makes smaller. One that is almost small enough may be due to rounding,
+    /// Whether A^H r says that nothing is nearer than x. A residual that is almost small enough may be due to rounding,
     /// and something else reach the tolerance.
-    fn is_least_squares(&self, refined: &Refined<T>, size: f64, tolerance: f64) -> bool {
-        refined.normal.is_some_and(|normal| normal <= LEAST * tolerance)
-            && refined.residual > ALMOST * tolerance * size
+    fn is_nearest(&self, refined: &Refined<T>, goal: &Goal<'_>, tolerance: f64) -> bool {
+        refined.normal_of_x.is_some_and(|normal| normal <= LEAST * tolerance)
+            && refined.residual > ALMOST * goal.norm
+    }
+
+    /// Whether there are b without a solution: A is not square, or was shown to be singular.
+    fn may_have_no_solution(&mut self) -> bool {
+        self.a.rows() != self.a.columns() || self.is_singular()
+    }
+
+    /// Whether A is singular, by its structure or up to rounding.
+    fn is_singular(&mut self) -> bool {
+        self.singularity().is_some()
+    }
+
+    /// The proof that a square A is singular. A vector is looked for with the factor at hand, unless a factor has found
+    /// one before.
+    fn singularity(&mut self) -> Option<Singularity> {
+        if self.a.rows() != self.a.columns() {
+            return None;
+        }
+        if let Some(rows) = self.structures.matched.as_ref().filter(|rows| rows.matched < self.a.rows()) {
+            return Some(Singularity::Structural { rank: rows.matched });
+        }
+        if let Some(factor) = self.factor.as_ref().filter(|factor| !factor.is_least_squares())
+            && self.null.is_none_or(|ratio| ratio > NULL_UNITS)
+        {
+            let ratio = caught(|| Ok(nearest_to_null(&self.a, factor))).unwrap_or(f64::INFINITY);
+            self.null = Some(self.null.unwrap_or(f64::INFINITY).min(ratio));
+        }
+        self.null.filter(|ratio| *ratio <= NULL_UNITS).map(|ratio| Singularity::NullVector { ratio })
     }
 
     fn is_structurally_singular(&self) -> bool {
@@ -416,32 +486,45 @@ impl<T: Factorable> Direct<T> {
         kind: Kind,
         b: &[T],
         x: &mut [T],
-        goal: f64,
+        (goal, tolerance): (&Goal<'_>, f64),
         solve_seconds: f64,
     ) -> DirectReport {
         x.copy_from_slice(&best.x);
-        let size = norm(b);
+        let size = goal.norm_of(b);
         let relative = |r: f64| if size > 0.0 { r / size } else { r };
-        let residual_norm = best.residual;
+        let solved = best.residual <= goal.norm;
         let weight = self.norms.1 * largest(x) + largest(b);
         let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
-        if self.options.condition && self.inverse.is_none() {
-            let n = self.a.columns();
-            self.inverse =
-                self.factor.as_ref().map(|factor| caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default());
-        }
-        let condition = self.inverse.flatten().map(|inverse| inverse * self.norms.0);
         let unit = <T::Real as Float>::epsilon().to_f64();
-        let digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
-        let tolerance = if size > 0.0 { goal / size } else { 0.0 };
-        let normal_residual = best.normal.filter(|_| self.is_least_squares(&best, size, tolerance));
+        let normal_residual = best.normal_of_x.filter(|_| {
+            self.is_nearest(&best, goal, tolerance) && (self.a.rows() != self.a.columns() || self.is_singular())
+        });
+        let told = |told: &Reason| self.reasons.iter().any(|(_, reason)| reason == told);
+        let (overflowed, stopped) = (told(&Reason::NotFinite) && kind == Kind::Triangular, told(&Reason::Stopped));
+        let given_up = solved || normal_residual.is_some() || overflowed || stopped;
+        let singularity = if solved || overflowed || stopped { None } else { self.singularity() };
+        // What no kind could bring nearer, though its backward error is one of rounding, has met the same limit.
+        let at_rounding = best.limited || backward_error <= AT_ROUNDING * unit;
+        let has_x = best.residual.is_finite() && best.x.iter().any(|x| *x != T::default());
+        let precision_limited = !given_up && singularity.is_none() && at_rounding && has_x;
+        let condition = if self.options.condition || precision_limited { self.condition() } else { None };
+        let mut digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
+        if let Some(factor) = self.factor.as_ref().filter(|_| precision_limited) {
+            let mut r = vec![T::default(); b.len()];
+            residual(&self.a, b, x, None, &mut r);
+            let error = caught(|| Ok(forward_error((&self.a, factor), b, x, &r))).unwrap_or_default();
+            let by_components = error.map(|error| (-error.max(unit).log10()).max(0.0));
+            digits = digits.into_iter().chain(by_components).reduce(f64::max);
+        }
         let factor = self.factor.as_ref();
         self.second = best.second;
         DirectReport {
-            solved: residual_norm <= goal,
+            solved,
+            precision_limited,
+            singularity,
             kind,
-            residual_norm,
-            relative_residual: relative(residual_norm),
+            residual_norm: best.norm,
+            relative_residual: relative(best.norm),
             two_part_residual: relative(best.two_part),
             backward_error,
             refinements: best.steps,
@@ -459,4 +542,11 @@ impl<T: Factorable> Direct<T> {
             reasons: self.reasons.clone(),
         }
     }
+}
+
+/// Whether substitution leads to numbers that are none.
+fn overflows<T: Factorable>(factor: &Factor<T>, b: &[T]) -> bool {
+    let mut x = b.to_vec();
+    factor.apply(false, &mut x);
+    x.iter().any(|x| !x.is_finite())
 }

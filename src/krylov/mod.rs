@@ -44,7 +44,7 @@ mod multi;
 mod options;
 mod refine;
 mod report;
-mod units;
+pub(crate) mod units;
 
 pub use bicgstab::{BiCgStab, BiConjugateGradients};
 pub use cg::{Cg, ConjugateGradients};

@@ -70,12 +70,12 @@ impl SolveOptions {
 
     /// What ||A^H r|| may be beside ||A|| ||r|| for x to be called a least-squares solution: a hundredth of the
     /// relative tolerance.
-    pub(super) fn least_squares_tolerance<T: Scalar>(&self) -> f64 {
+    pub(crate) fn least_squares_tolerance<T: Scalar>(&self) -> f64 {
         1e-2 * self.threshold_of_one::<T>()
     }
 
     /// The relative tolerance.
-    fn threshold_of_one<T: Scalar>(&self) -> f64 {
+    pub(crate) fn threshold_of_one<T: Scalar>(&self) -> f64 {
         let single = <T::Real as Float>::epsilon().to_f64() > 1e-10;
         self.relative.unwrap_or(if single { 1e-5 } else { 1e-8 })
     }

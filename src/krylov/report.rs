@@ -10,10 +10,10 @@ use std::fmt;
 /// [`Breakdown`]: Outcome::Breakdown
 /// [`Stagnated`]: Outcome::Stagnated
 /// [`NotFinite`]: Outcome::NotFinite
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// b - A x, computed anew, meets the tolerance.
+    /// b - A x, computed anew, meets the tolerance: in norm, and in norm once each row is divided by its own norm in A.
     Converged,
     /// A^H (b - A x), computed anew, is as small as was asked for beside ||A|| ||b - A x||, which does not meet the
     /// tolerance: x is a least-squares solution of a system that has no other, as far as working precision can tell.
@@ -33,9 +33,15 @@ pub enum Outcome {
         /// The iteration at which it happened, from 1.
         iteration: usize,
     },
-    /// A factorisation found A singular to working precision, and no x that meets the tolerance: b does not lie in the
-    /// range of A, as far as can be told.
+    /// A was proved to be singular, exactly or up to rounding of its entries, and no x was found that meets the
+    /// tolerance: b does not lie in the range of A, as far as can be told.
     Singular,
+    /// x is as near as working precision allows, and does not meet the tolerance: its backward error is one of rounding,
+    /// and another step of refinement with an accurate residual changes nothing. A is regular, but ill-conditioned.
+    PrecisionLimit {
+        /// Decimal digits of x, in norm, that can be trusted; 0 where none can be, or nothing is known of them.
+        digits: f64,
+    },
     /// The residual no longer falls: not over the stagnation window, not by starting again from b - A x, or it has
     /// grown beyond what any matrix allows that is not singular to working precision.
     Stagnated,
@@ -53,13 +59,18 @@ impl Outcome {
         matches!(self, Outcome::Converged)
     }
 
-    /// Whether x is what was asked for: the tolerance is met, or no x meets it and this one is the nearest.
+    /// Whether x is what was asked for: the tolerance is met, or no x meets it and this one is the nearest, or working
+    /// precision allows no more and leaves at least one digit that can be trusted.
     pub fn is_solved(&self) -> bool {
-        matches!(self, Outcome::Converged | Outcome::LeastSquares)
+        match self {
+            Outcome::Converged | Outcome::LeastSquares => true,
+            Outcome::PrecisionLimit { digits } => *digits >= 1.0,
+            _ => false,
+        }
     }
 
     /// One word for programs: `converged`, `least_squares`, `max_iterations`, `not_positive_definite`, `breakdown`,
-    /// `stagnated`, `not_finite`, `interrupted`, `time_limit`.
+    /// `singular`, `precision_limit`, `stagnated`, `not_finite`, `interrupted`, `time_limit`.
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Converged => "converged",
@@ -68,6 +79,7 @@ impl Outcome {
             Outcome::NotPositiveDefinite { .. } => "not_positive_definite",
             Outcome::Breakdown { .. } => "breakdown",
             Outcome::Singular => "singular",
+            Outcome::PrecisionLimit { .. } => "precision_limit",
             Outcome::Stagnated => "stagnated",
             Outcome::NotFinite => "not_finite",
             Outcome::Interrupted => "interrupted",
@@ -86,7 +98,13 @@ impl fmt::Display for Outcome {
                 write!(f, "not positive definite (curvature {curvature:.3e} at iteration {iteration})")
             }
             Outcome::Breakdown { iteration } => write!(f, "breakdown at iteration {iteration}"),
-            Outcome::Singular => f.write_str("singular to working precision"),
+            Outcome::Singular => f.write_str("singular"),
+            Outcome::PrecisionLimit { digits } if *digits < 1.0 => {
+                f.write_str("at the limit of the precision, without a digit that can be trusted")
+            }
+            Outcome::PrecisionLimit { digits } => {
+                write!(f, "at the limit of the precision, about {digits:.0} correct digits")
+            }
             Outcome::Stagnated => f.write_str("stagnated"),
             Outcome::NotFinite => f.write_str("not finite"),
             Outcome::Interrupted => f.write_str("interrupted"),

@@ -11,16 +11,16 @@ use num_traits::Float;
 
 /// ||b|| and the unit near it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Units<R> {
+pub(crate) struct Units<R> {
     /// ||b||; not finite where an entry of b is not.
-    pub(super) b_norm: f64,
+    pub(crate) b_norm: f64,
     /// The unit, a power of two.
-    pub(super) unit: R,
+    pub(crate) unit: R,
 }
 
 impl<R: Real> Units<R> {
     /// Measures `b`; `scratch` is as long as b, `square` has one element.
-    pub(super) fn of<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
+    pub(crate) fn of<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         space: &Space<B, C>,
         b: &B::Slice<T>,
         scratch: &mut B::Slice<T>,
@@ -47,27 +47,27 @@ impl<R: Real> Units<R> {
     }
 
     /// Below this norm, a recurrence holds nothing but rounding errors.
-    pub(super) fn floor(&self) -> f64 {
+    pub(crate) fn floor(&self) -> f64 {
         R::epsilon().to_f64() * 1e-3 * self.b_norm
     }
 
     /// A sum of squares of at least this has lost nothing that counts below the type's range.
-    pub(super) fn safe_square() -> R {
+    pub(crate) fn safe_square() -> R {
         R::min_positive_value() / (R::epsilon() * R::epsilon())
     }
 
     /// The factor by which b and A x are multiplied: a power of two too.
-    pub(super) fn scale(&self) -> R {
+    pub(crate) fn scale(&self) -> R {
         self.unit.recip()
     }
 
     /// A squared norm in these units, as a norm in the units of b.
-    pub(super) fn norm(&self, square: R) -> f64 {
+    pub(crate) fn norm(&self, square: R) -> f64 {
         square.to_f64().sqrt() * self.unit.to_f64()
     }
 
     /// The norm, in the units of b, of a vector in these; `square` has one element.
-    pub(super) fn norm_of<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
+    pub(crate) fn norm_of<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
         space: &Space<B, C>,
         vector: &B::Slice<T>,
@@ -78,7 +78,7 @@ impl<R: Real> Units<R> {
     }
 
     /// r = b - A x in these units, from x alone; returns its norm in those of b. `square` has one element.
-    pub(super) fn residual<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
+    pub(crate) fn residual<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
         space: &Space<B, C>,
         a: &(impl LinearOperator<T, B> + ?Sized),
@@ -94,7 +94,7 @@ impl<R: Real> Units<R> {
 
     /// As [`Units::residual`], with ||x||, of which the backend tells in the same breath; none where that is zero or
     /// its square beyond the range of the type. `squares` has two elements.
-    pub(super) fn residual_and_length<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
+    pub(crate) fn residual_and_length<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
         space: &Space<B, C>,
         a: &(impl LinearOperator<T, B> + ?Sized),
@@ -114,7 +114,7 @@ impl<R: Real> Units<R> {
     }
 
     /// The square, in these units, of a norm in the units of b.
-    pub(super) fn square(&self, norm: f64) -> R {
+    pub(crate) fn square(&self, norm: f64) -> R {
         let norm = norm / self.unit.to_f64();
         R::from_f64(norm * norm)
     }

@@ -237,7 +237,7 @@ macro_rules! operator {
                 b: &B::Slice<T>,
                 x: &B::Slice<T>,
                 r: &mut B::Slice<T>,
-            ) -> Result<()>
+            ) -> Result<bool>
             where
                 B: VectorOps,
             {
@@ -248,7 +248,11 @@ macro_rules! operator {
                     backend.csr_residual(csr.parts(), scale, b, x, r)
                 };
                 // Without memory for CSR or a kernel for it, working precision must do.
-                accurate().or_else(|_| plain_residual(backend, self, scale, b, x, r))
+                if accurate().is_ok() {
+                    return Ok(true);
+                }
+                plain_residual(backend, self, scale, b, x, r)?;
+                Ok(false)
             }
 
             fn bytes(&self) -> usize {

@@ -74,7 +74,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     }
 
     /// r = scale (b - A x), in more than working precision where the operator can; a solver starts again from it when
-    /// rounding errors have spoilt its own residual.
+    /// rounding errors have spoilt its own residual. Whether it was in twice the working precision, rounded once.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
@@ -85,11 +85,12 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         b: &B::Slice<T>,
         x: &B::Slice<T>,
         r: &mut B::Slice<T>,
-    ) -> Result<()>
+    ) -> Result<bool>
     where
         B: VectorOps,
     {
-        plain_residual(backend, self, scale, b, x, r)
+        plain_residual(backend, self, scale, b, x, r)?;
+        Ok(false)
     }
 
     /// Many iterations of a method in one call, where the operator has a way that is faster than one after
@@ -248,7 +249,7 @@ macro_rules! pointer {
                 b: &B::Slice<T>,
                 x: &B::Slice<T>,
                 r: &mut B::Slice<T>,
-            ) -> Result<()>
+            ) -> Result<bool>
             where
                 B: VectorOps,
             {

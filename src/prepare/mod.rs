@@ -55,6 +55,7 @@ pub use matching::{Matching, UNMATCHED, maximum_matching};
 pub use order_size::{OrderSize, graph_order_size, order_size};
 pub(crate) use order_size::{column_counts, elimination_tree, postorder};
 pub use pattern::Pattern;
+pub(crate) use peel::triangular_order;
 pub use permute::permute;
 pub use product::{ProductMatching, maximum_product_matching};
 pub use scaling::Scaling;

@@ -2,6 +2,8 @@
 
 use super::pattern::Pattern;
 use crate::error::Result;
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
 
 /// A pair that was forced: when it was found, the row had no entry but in this column (`by_row`), or the column none
 /// but in this row, pairs found before set aside.
@@ -60,5 +62,44 @@ pub(super) fn peel(pattern: &Pattern<'_>) -> Result<(Vec<Forced>, Option<Pattern
         };
         lose(&mut rows, &row_gone, transposed.row(column as usize), &mut single_rows);
         lose(&mut columns, &column_gone, pattern.row(row as usize), &mut single_columns);
+    }
+}
+
+/// The order in which substitution finds the unknowns of a matrix that is triangular once its rows and columns are
+/// permuted: each row with the column whose unknown it gives. None where there is no such order.
+pub(crate) fn triangular_order<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<(u32, u32)>>> {
+    if a.rows() != a.columns() {
+        return Ok(None);
+    }
+    let (forced, _) = peel(&Pattern::nonzero(a)?)?;
+    if forced.len() < a.rows() {
+        return Ok(None);
+    }
+    // A row that was single gives its unknown from those found before; a column that was single is in no row that was
+    // set aside later, so that its unknown is found after all of these.
+    let pair = |forced: &Forced| (forced.row, forced.column);
+    let (by_row, by_column): (Vec<_>, Vec<_>) = forced.iter().partition(|forced| forced.by_row);
+    Ok(Some(by_row.into_iter().map(pair).chain(by_column.into_iter().rev().map(pair)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triangles_are_found_in_any_order_of_rows_and_columns() {
+        let of = |entries: &[(usize, u32)]| {
+            let mut offsets = vec![0];
+            for row in 0..3 {
+                offsets.push(offsets[row] + entries.iter().filter(|(i, _)| *i == row).count());
+            }
+            let columns = entries.iter().map(|&(_, column)| column).collect();
+            let a = Csr::from_parts(3, 3, offsets, columns, vec![1.0; entries.len()]).unwrap();
+            triangular_order(&a).unwrap()
+        };
+        assert_eq!(of(&[(0, 1), (1, 0), (1, 2), (2, 0), (2, 1)]), Some(vec![(0, 1), (2, 0), (1, 2)]));
+        // Rows 0 and 1 need each other.
+        assert_eq!(of(&[(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]), None);
+        assert_eq!(of(&[(0, 0), (1, 1)]), None);
     }
 }

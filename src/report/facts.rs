@@ -86,16 +86,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether the entries of a row add up to zero, up to rounding.
-    pub(crate) fn adds_up_to_zero<V: Scalar>(row: &[V]) -> bool {
-        let (mut sum, mut magnitudes) = ([0.0; 2], 0.0);
-        for value in row {
-            sum = [sum[0] + value.re().to_f64(), sum[1] + value.im().to_f64()];
-            magnitudes += value.abs().to_f64();
-        }
-        is_zero_sum(sum, magnitudes)
-    }
-
     /// Looks at every entry, and for its mirror image by bisection: O(nonzeros log row length), several threads.
     pub fn of<V: Scalar>(a: &Csr<V>) -> Self {
         let parts = a.parts();

@@ -70,7 +70,7 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
 }
 
 /// A real [`Scalar`].
-pub trait Real: Scalar<Real = Self> + Float + PartialOrd + LowerExp {
+pub trait Real: Scalar<Real = Self> + Key + Float + PartialOrd + LowerExp {
     /// The nearest double.
     fn to_f64(self) -> f64;
 }

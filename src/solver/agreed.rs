@@ -3,7 +3,7 @@
 use super::SolverBackend;
 use super::builder::Builder;
 use super::diagonal::column_norms;
-use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
+use super::names::{Precision, PreconditionerChoice as Name, Reorder};
 use super::plan::{AS_ASKED, AUTO};
 use super::report::Decision;
 use super::spread::Share;
@@ -21,21 +21,12 @@ use std::ops::Range;
 pub(super) const SMALL_HALO: f64 = 0.1;
 
 /// Refuses what spread vectors have not.
-pub(super) fn refuse<T: Scalar>(wishes: &Builder, a: &Csr<T, Host>, parts: usize) -> Result<()> {
+pub(super) fn refuse(wishes: &Builder) -> Result<()> {
     let without = |what: String| Err(Error::Unsupported(format!("{what} is not built for several ranks")));
-    if a.rows() != a.columns() {
-        return without(format!("a matrix of {} x {}, which is not square,", a.rows(), a.columns()));
-    }
-    if a.rows() < parts {
-        return without(format!("a system of {} unknowns, fewer than there are ranks,", a.rows()));
-    }
-    if wishes.method == Method::Direct {
-        return without("a factorisation".into());
-    }
     if wishes.precision != Precision::Double {
         return without(format!("precision {}", wishes.precision));
     }
-    if wishes.format != AUTO && wishes.format != Csr::<T>::NAME {
+    if wishes.format != AUTO && wishes.format != Csr::<f64>::NAME {
         return without(format!("format {}", wishes.format));
     }
     if wishes.near_null.is_some() {

@@ -53,6 +53,7 @@ pub struct Builder {
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) condition: bool,
     pub(super) null_space: NullSpaceWish,
+    pub(super) row_wise: bool,
     pub(super) all_parts: bool,
 }
 
@@ -77,6 +78,7 @@ impl Default for Builder {
             near_null: None,
             condition: false,
             null_space: NullSpaceWish::Auto,
+            row_wise: true,
             all_parts: false,
         }
     }
@@ -87,6 +89,14 @@ impl Builder {
     /// precision, 1e-5 in single.
     pub fn tolerance(mut self, relative: f64) -> Self {
         self.tolerance = Some(relative);
+        self
+    }
+
+    /// Whether a solve has converged only where each row counts in a unit of its own too: ||D (b - A x)|| <= tolerance
+    /// ||D b||, D = 1 / the norm of each row of A. Without it, fields in other units, penalties and fixed values decide
+    /// alone when a solve ends. Rows that differ much in scale are scaled before iterations begin. Default: yes.
+    pub fn row_wise(mut self, yes: bool) -> Self {
+        self.row_wise = yes;
         self
     }
 
@@ -232,8 +242,8 @@ impl Builder {
     /// Hermitian the part of b that no A x comes to is taken away first
     /// ([`SolveReport::outside_range`](super::SolveReport::outside_range)); a solve in which that is more than the
     /// tolerance ends as [`Outcome::LeastSquares`](crate::krylov::Outcome::LeastSquares). What A does not map to zero
-    /// is refused. Default: constants are found by themselves on the CPU, where A is Hermitian and its rows add up to
-    /// zero.
+    /// is refused. Default: constants are found by themselves, where A is Hermitian and its rows add up to zero, up to
+    /// rounding of its entries.
     ///
     /// ```
     /// use residua::{Csr, Solver};
@@ -361,6 +371,12 @@ impl Builder {
     /// Products with a matrix of `n` rows that are to be expected.
     pub(super) fn expected_products(&self, n: usize) -> usize {
         expected_products(n, self.right_hand_sides, self.max_iterations)
+    }
+
+    /// Whether the rows of the matrix may be scaled: factorisations have a scaling of their own, and vectors near the
+    /// null space are those of the matrix as it is.
+    pub(super) fn may_scale(&self) -> bool {
+        self.row_wise && self.near_null.is_none() && self.method != Method::Direct
     }
 
     /// Whether new values can be taken over without anything being made anew.

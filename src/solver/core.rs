@@ -4,16 +4,17 @@ use super::SolverBackend;
 use super::group::Group;
 use super::names::Method;
 use super::plan::{Notes, System};
-use super::report::{Seconds, SolveReport, StageReport, Trail, Verdict};
+use super::report::{Evidence, Seconds, SolveReport, StageReport, Trail};
 use super::stage::Stage;
 use super::system::Stored;
 use super::watch::Watch;
+use crate::backend::Space;
 use crate::error::Result;
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
-use crate::scalar::{Real, Scalar};
+use crate::scalar::Scalar;
+use crate::verdict::{RowNorms, Verdict, normal_residual, verdict};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A matrix with its stages, and what they have come to.
 pub(super) struct Core<T: Scalar, B: SolverBackend> {
@@ -24,9 +25,16 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     /// The stage to begin with: those before it ended in a fault with these values, and a later one solved.
     pub(super) first: usize,
     pub(super) group: Option<Group<T, B>>,
-    pub(super) norm: Norm<T, B>,
-    /// What the stage that came last tells.
-    pub(super) verdict: Verdict,
+    /// What residuals are judged by.
+    pub(super) norms: RowNorms<T, B>,
+    /// What the stages of this solve have found out of A.
+    pub(super) evidence: Evidence,
+    /// The verdict on the x that the stage which came last has left, where it was asked for.
+    pub(super) judged: Option<Verdict>,
+    /// A relative tolerance below that of the options, where one solve needs it.
+    pub(super) aim: Option<f64>,
+    /// Whether the caller has said, or it was shown, that A is singular.
+    pub(super) known_singular: bool,
     pub(super) seconds: Seconds,
     device: Arc<str>,
     pub(super) trail: Arc<Trail>,
@@ -37,50 +45,13 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     histories: Vec<Vec<f64>>,
 }
 
-/// The Frobenius norm of A, and a place for what a norm is read from.
-pub(super) struct Norm<T: Scalar, B: SolverBackend> {
-    square: B::Vec<T::Real>,
-    /// None where it is beyond the range of the type.
-    value: Option<f64>,
-}
-
-impl<T: Scalar, B: SolverBackend> Norm<T, B> {
-    /// From the values of the entries.
-    pub(super) fn of(backend: &B, values: &B::Slice<T>) -> Result<Self> {
-        let mut norm = Self { square: backend.zeros(1)?, value: None };
-        norm.value = norm.measure(backend, values)?;
-        Ok(norm)
-    }
-
-    /// The 2-norm of a vector, where it is within the range of the type.
-    pub(super) fn measure(&mut self, backend: &B, x: &B::Slice<T>) -> Result<Option<f64>> {
-        backend.norm2_squared(x, &mut self.square)?;
-        let square = backend.value(&self.square)?.to_f64();
-        Ok((square.is_finite() && square > 0.0).then(|| square.sqrt()))
-    }
-}
-
-/// ||r|| / (||A|| ||x|| + ||b||), where the norm of A is known and all is finite.
-pub(super) fn backward_error(
-    report: &Report,
-    norm: Option<f64>,
-    length: impl FnOnce() -> Result<f64>,
-) -> Result<Option<f64>> {
-    let (residual, relative) = (report.residual_norm, report.relative_residual);
-    if residual == 0.0 {
-        return Ok(Some(0.0));
-    }
-    let Some(norm) = norm.filter(|_| residual.is_finite() && relative > 0.0) else { return Ok(None) };
-    let error = residual / (norm * length()? + residual / relative);
-    Ok(Some(error).filter(|error| error.is_finite()))
-}
-
 /// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
 pub(super) fn is_fault(outcome: &Outcome) -> bool {
     !matches!(
         outcome,
         Outcome::Converged
             | Outcome::LeastSquares
+            | Outcome::PrecisionLimit { .. }
             | Outcome::Interrupted
             | Outcome::IterationLimit
             | Outcome::TimeLimit
@@ -93,7 +64,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         System { stored, stages, .. }: System<T, B>,
         options: SolveOptions,
         Notes { decisions, seconds }: Notes,
-        norm: Norm<T, B>,
+        norms: RowNorms<T, B>,
     ) -> Self {
         let mut core = Self {
             device: backend.description().into(),
@@ -103,8 +74,11 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             stages,
             first: 0,
             group: None,
-            norm,
-            verdict: Verdict::default(),
+            norms,
+            evidence: Evidence::default(),
+            judged: None,
+            aim: None,
+            known_singular: false,
             seconds,
             trail: Arc::new(Trail { decisions, stages: Vec::new() }),
             history: Vec::new(),
@@ -141,14 +115,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         &self.stored
     }
 
-    /// The matrix, where its values can be replaced.
-    pub(super) fn open_mut(&mut self) -> Option<&mut Csr<T, B>> {
-        match &mut self.stored {
-            Stored::Open(a) => Some(a),
-            _ => None,
-        }
-    }
-
     /// Sets the stages up for the values that the matrix has now.
     pub(super) fn update(&mut self) -> Result<()> {
         // Where iterations were given up for a factorisation, that begins with the new values.
@@ -157,13 +123,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.first = if by_factors { self.first } else { 0 };
         let Stored::Open(a) = &self.stored else { return Ok(()) };
         self.stages.iter_mut().filter_map(|stage| stage.ready.as_mut()).try_for_each(|ready| ready.update(a))
-    }
-
-    /// Takes the norm of new values down, and the time since `start` as that of the update.
-    pub(super) fn measure(&mut self, values: &B::Slice<T>, start: Instant) -> Result<()> {
-        self.norm.value = self.norm.measure(&self.backend, values)?;
-        self.seconds.update = start.elapsed().as_secs_f64();
-        Ok(())
     }
 
     /// Solves from x, in the order of the matrix.
@@ -177,43 +136,70 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.go_on(self.first, None, b, x, watch)
     }
 
+    /// The verdict on x.
+    pub(super) fn judge(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Verdict> {
+        let space = Space::new(self.backend.clone());
+        let options = self.asked();
+        verdict(&space, (self.stored.operator(), &mut self.norms), b, x, &options)
+    }
+
+    /// What is asked for in this solve.
+    pub(super) fn asked(&self) -> SolveOptions {
+        match self.aim {
+            Some(aim) => self.options.clone().tolerance(aim).absolute_tolerance(0.0),
+            None => self.options.clone(),
+        }
+    }
+
+    /// ||A^H r|| beside ||A|| ||r|| for the residual of x, where that shows that nothing is nearer than x.
+    pub(super) fn nearest(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<f64>> {
+        let space = Space::new(self.backend.clone());
+        let normal = normal_residual(&space, (self.stored.operator(), &mut self.norms), b, x)?;
+        Ok(Some(normal).filter(|normal| *normal <= self.options.least_squares_tolerance::<T>()))
+    }
+
     pub(super) fn begin(&mut self) {
         self.history.clear();
         (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
-        self.verdict = Verdict::default();
+        self.evidence = Evidence::default();
+        self.judged = None;
         Arc::make_mut(&mut self.trail).stages.iter_mut().for_each(StageReport::clear);
     }
 
-    /// The report of a solve that ended with a stage.
+    /// The report of a solve that ended with a stage. What is told of x is computed for this x.
     pub(super) fn tell(
         &mut self,
         report: &Report,
         stage: usize,
         at_once: usize,
-        x: &B::Slice<T>,
+        (b, x): (&B::Slice<T>, &B::Slice<T>),
     ) -> Result<SolveReport> {
         let plan = self.stages[stage].plan;
+        let judged = match self.judged {
+            Some(judged) => judged,
+            None => self.judge(b, x)?,
+        };
+        let (outcome, normal_residual) = self.outcome(report.outcome, &judged, b, x)?;
+        let is_square = self.stored.operator().rows() == self.stored.operator().columns();
+        let of_singular = matches!(outcome, Outcome::Singular) || (outcome == Outcome::LeastSquares && is_square);
         Ok(SolveReport {
-            outcome: report.outcome,
+            outcome,
             method: plan.method,
             preconditioner: plan.preconditioner,
             precision: plan.precision,
             iterations: report.iterations,
             restarts: report.restarts,
-            residual_norm: report.residual_norm,
-            relative_residual: report.relative_residual,
-            backward_error: backward_error(report, self.norm.value, || {
-                // Where a method has measured x, nothing waits for the device once more.
-                let measured =
-                    report.solution_norm.map_or_else(|| self.norm.measure(&self.backend, x), |n| Ok(Some(n)));
-                Ok(measured?.unwrap_or(0.0))
-            })?,
-            condition: self.verdict.condition,
-            digits: self.verdict.digits,
-            normal_residual: self.verdict.normal_residual,
+            residual_norm: judged.residual,
+            relative_residual: judged.relative(),
+            row_wise_residual: judged.row_wise(),
+            backward_error: judged.backward_error(self.norms.frobenius),
+            condition: self.evidence.condition,
+            digits: self.evidence.digits,
+            normal_residual,
+            singularity: self.evidence.singularity.filter(|_| of_singular),
             outside_range: None,
-            unmatched: self.verdict.unmatched.clone(),
-            memory_needed: self.verdict.memory_needed,
+            unmatched: self.evidence.unmatched.clone(),
+            memory_needed: self.evidence.memory_needed,
             bytes_per_iteration: report.bytes_per_iteration,
             at_once,
             seconds: self.seconds,
@@ -221,6 +207,33 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             stored: self.stored.values(),
             device: Arc::clone(&self.device),
             trail: Arc::clone(&self.trail),
+        })
+    }
+
+    /// What is said of x: what the last stage has said, as far as that is true of this x.
+    fn outcome(
+        &mut self,
+        said: Outcome,
+        judged: &Verdict,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+    ) -> Result<(Outcome, Option<f64>)> {
+        let is_square = self.stored.operator().rows() == self.stored.operator().columns();
+        let is_singular = self.known_singular || self.evidence.singularity.is_some();
+        Ok(match said {
+            _ if judged.met && (is_fault(&said) || said.is_solved()) => (Outcome::Converged, None),
+            Outcome::Converged => (Outcome::Stagnated, None),
+            Outcome::LeastSquares => match self.nearest(b, x)?.filter(|_| !is_square || is_singular) {
+                Some(normal) => (Outcome::LeastSquares, Some(normal)),
+                None => (Outcome::Stagnated, None),
+            },
+            // What came behind a factorisation that found A singular, and did no better, does not make it regular.
+            Outcome::Stagnated | Outcome::IterationLimit | Outcome::Breakdown { .. }
+                if self.evidence.singularity.is_some() =>
+            {
+                (Outcome::Singular, None)
+            }
+            other => (other, None),
         })
     }
 

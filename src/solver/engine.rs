@@ -3,7 +3,8 @@
 use super::SolverBackend;
 use super::builder::Builder;
 use super::columns::{Columns, Here, OnHost};
-use super::core::{Core, Norm};
+use super::core::Core;
+use super::finite;
 use super::nullspace::{self, Beside, NullSpace};
 use super::plan::{Notes, Planner, System, timed};
 use super::report::{Decision, SolveReport, Trail};
@@ -11,11 +12,12 @@ use super::sign::{NEGATED, with_positive_diagonal};
 use super::symmetry::{self, Found};
 use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
-use crate::backend::Host;
+use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
-use crate::krylov::Outcome;
+use crate::krylov::{Outcome, SolveOptions};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Real, Scalar, Symmetry};
+use crate::verdict::{Equilibrated, RowNorms, Verdict, equilibrated};
 use num_traits::Float;
 use std::any::Any;
 use std::ops::Range;
@@ -128,6 +130,9 @@ impl About {
 /// Units of rounding that taking a part of b away may leave of it.
 const ROUNDING: f64 = 16.0;
 
+/// A right-hand side and a solution.
+type Pair<T, B> = (<B as Backend>::Vec<T>, <B as Backend>::Vec<T>);
+
 /// A solver in the memory of a backend.
 pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     backend: B,
@@ -136,6 +141,10 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     /// Whether -A is kept, for -x.
     negated: bool,
     order: Option<Order<T, B>>,
+    /// Whether rows and columns of the matrix that is kept are scaled.
+    scaled: Option<Equilibrated<T, B>>,
+    /// b and x as the matrix that is kept takes them, for one solve after the other.
+    room: Option<Pair<T, B>>,
     /// The null space, where it is known, with room for a right-hand side and a solution.
     null: Option<Beside<T, B>>,
     /// The caller's vectors here, made when they are first needed.
@@ -171,15 +180,13 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         if negated {
             notes.decisions.push(Decision::new("sign", "-A", NEGATED));
         }
-        let norm = timed(&mut notes.seconds.look, || Norm::of(backend, a.parts().values))?;
+        timed(&mut notes.seconds.look, || finite::check_matrix(backend, &a))?;
         let mut spent = 0.0;
         let null = timed(&mut spent, || NullSpace::of(backend, &a, wishes, found.hermitian))?;
         notes.seconds.look += spent;
-        let null = match null {
-            Some((space, decision)) => {
-                notes.decisions.push(Decision { seconds: Some(spent), ..decision });
-                Some(Beside { space, b: backend.zeros(rows)?, x: backend.zeros(columns)? })
-            }
+        notes.decisions.extend(null.decision.map(|told| Decision { seconds: Some(spent), ..told }));
+        let null = match null.space {
+            Some(space) => Some(Beside { space, b: backend.zeros(rows)?, x: backend.zeros(columns)? }),
             None => None,
         };
         let hermitian = found.hermitian;
@@ -203,11 +210,17 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         planner.notes.seconds.reorder = spent;
         planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });
         planner.check(rows, columns)?;
+        let (a, norms, scaled) = timed(&mut planner.notes.seconds.look, || {
+            judged_by(backend, a, (wishes, &options), hermitian)
+        })?;
+        if let Some(scaled) = &scaled {
+            planner.notes.decisions.push(scaling_decision(scaled, &norms));
+        }
         let open = wishes.updates && wishes.can_stay_open();
         let mut system = if open { planner.open(a)? } else { planner.system(a)? };
         let device = backend.description();
         let choice = system.choice.take();
-        let core = Core::new(backend, system, options, notes, norm);
+        let core = Core::new(backend, system, options, notes, norms);
         let about = About { rows, columns, nonzeros, symmetry, hermitian, device, choice };
         Ok(Self {
             backend: backend.clone(),
@@ -215,6 +228,8 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             core,
             negated,
             order,
+            scaled,
+            room: None,
             null,
             vectors: None,
             values: None,
@@ -232,10 +247,16 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     ) -> Result<SolveReport> {
         Error::check_dimension("length of b", self.about.rows, B::len(b))?;
         Error::check_dimension("length of x", self.about.columns, B::len(x))?;
+        self.check_right_hand_side(b)?;
         let Some(mut null) = self.null.take() else { return self.solve_here(b, x, watch) };
         let report = self.solve_beside(&mut null, b, x, watch);
         self.null = Some(null);
         report
+    }
+
+    /// Refuses a right-hand side with what is no number, and names its place.
+    fn check_right_hand_side(&self, b: &B::Slice<T>) -> Result<()> {
+        finite::check_vector(&self.backend, b, "the right-hand side")
     }
 
     /// The same in the order of the matrix.
@@ -258,17 +279,71 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,
     ) -> Result<SolveReport> {
-        let Some(order) = &mut self.order else { return self.core.solve(b, x, watch) };
-        order.permutation.apply_on(&self.backend, b, &mut order.b)?;
-        order.permutation.apply_on(&self.backend, x, &mut order.x)?;
-        let mut report = self.core.solve(&order.b, &mut order.x, watch)?;
-        order.permutation.apply_inverse_on(&self.backend, &order.x, x)?;
-        if let Some(unmatched) = &mut report.unmatched {
+        let Some(mut room) = self.enter(b, x)? else { return self.core.solve(b, x, watch) };
+        let report = self.core.solve(&room.0, &mut room.1, watch);
+        let left = self.leave(&room.1, x);
+        self.room = Some(room);
+        left?;
+        let mut report = report?;
+        if let (Some(unmatched), Some(order)) = (&mut report.unmatched, &self.order) {
             let old = self.backend.download(order.permutation.new_to_old())?;
             let numbers = unmatched.rows.iter_mut().chain(&mut unmatched.columns);
             numbers.for_each(|number| *number = old[*number as usize]);
         }
         Ok(report)
+    }
+
+    /// b and x in the order and the scale of the matrix that is kept; none where these are the caller's.
+    fn enter(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<Pair<T, B>>> {
+        if self.order.is_none() && self.scaled.is_none() {
+            return Ok(None);
+        }
+        let backend = self.backend.clone();
+        let (mut to_b, mut to_x) = match self.room.take() {
+            Some(room) => room,
+            None => (backend.zeros(self.about.rows)?, backend.zeros(self.about.columns)?),
+        };
+        self.enter_into((b, x), (&mut to_b, &mut to_x))?;
+        Ok(Some((to_b, to_x)))
+    }
+
+    /// The same into vectors that are there.
+    fn enter_into(
+        &mut self,
+        (b, x): (&B::Slice<T>, &B::Slice<T>),
+        (to_b, to_x): (&mut B::Slice<T>, &mut B::Slice<T>),
+    ) -> Result<()> {
+        let backend = &self.backend;
+        match (&mut self.order, &self.scaled) {
+            (None, None) => {
+                backend.copy(b, to_b)?;
+                backend.copy(x, to_x)
+            }
+            (Some(order), None) => {
+                order.permutation.apply_on(backend, b, to_b)?;
+                order.permutation.apply_on(backend, x, to_x)
+            }
+            (None, Some(scaled)) => scaled.enter(backend, (b, x), (to_b, to_x)),
+            (Some(order), Some(scaled)) => {
+                order.permutation.apply_on(backend, b, &mut order.b)?;
+                order.permutation.apply_on(backend, x, &mut order.x)?;
+                scaled.enter(backend, (&order.b, &order.x), (to_b, to_x))
+            }
+        }
+    }
+
+    /// x in the caller's order and units.
+    fn leave(&mut self, from: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()> {
+        let backend = &self.backend;
+        match (&mut self.order, &self.scaled) {
+            (None, None) => backend.copy(from, x),
+            (Some(order), None) => order.permutation.apply_inverse_on(backend, from, x),
+            (None, Some(scaled)) => scaled.leave(backend, from, x),
+            (Some(order), Some(scaled)) => {
+                scaled.leave(backend, from, &mut order.x)?;
+                order.permutation.apply_inverse_on(backend, &order.x, x)
+            }
+        }
     }
 
     /// x becomes -x where -A is kept.
@@ -286,9 +361,6 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     ) -> Result<SolveReport> {
         let backend = self.backend.clone();
         let size = nullspace::norm(&backend, b)?;
-        if !size.is_finite() {
-            return self.solve_here(b, x, watch);
-        }
         backend.copy(b, here)?;
         let outside = if null.hermitian { null.remove(&backend, here)? } else { 0.0 };
         let unit = <T::Real as Float>::epsilon().to_f64();
@@ -296,42 +368,72 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             // All of b lies there, and what is left is rounding.
             backend.fill(T::default(), here)?;
         }
-        let mut report = self.solve_here(here, x, watch)?;
+        let enough = self.core.options.threshold::<T>(size);
+        let inside = nullspace::norm(&backend, here)?;
+        if outside > enough && inside > 0.0 {
+            // A^H r is what x leaves of b inside: it has to be small beside what stays outside.
+            let least = self.core.options.least_squares_tolerance::<T>() * outside / (2.0 * inside);
+            self.core.aim = Some(least.min(self.core.options.threshold_of_one::<T>()));
+        }
+        let report = self.solve_here(here, x, watch);
+        self.core.aim = None;
+        let mut report = report?;
         backend.copy(x, short)?;
         null.remove(&backend, short)?;
         // A x stays, up to rounding: what that leaves is computed anew.
-        let left = self.residual(here, short)?;
-        let enough = self.core.options.threshold::<T>(size);
-        if left <= report.residual_norm.max(enough) {
+        let (long, mut judged) = (self.judge(b, x)?, self.judge(b, short)?);
+        if judged.met || judged.residual <= long.residual.max(enough) {
             backend.copy(short, x)?;
-            report.residual_norm = left;
+        } else {
+            judged = long;
         }
+        (report.residual_norm, report.relative_residual) = (judged.residual, judged.relative());
+        (report.row_wise_residual, report.normal_residual) = (judged.row_wise(), None);
+        report.backward_error = judged.backward_error(self.core.norms.frobenius);
         if null.hermitian {
             report.outside_range = Some(outside);
-            report.residual_norm = report.residual_norm.hypot(outside);
-            if outside > enough && report.outcome.is_converged() {
-                report.outcome = Outcome::LeastSquares;
-            }
         }
-        report.relative_residual = if size > 0.0 { report.residual_norm / size } else { 0.0 };
+        if judged.met {
+            report.outcome = Outcome::Converged;
+        } else if report.outcome.is_converged() || report.outcome == Outcome::LeastSquares {
+            report.normal_residual = self.nearest(b, x)?.filter(|_| null.hermitian);
+            report.singularity = null.singularity();
+            report.outcome = match report.normal_residual {
+                Some(_) => Outcome::LeastSquares,
+                None => Outcome::Stagnated,
+            };
+        }
         Ok(report)
     }
 
-    /// ||b - A x||, both in the caller's order; b is what was solved for last.
-    fn residual(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<f64> {
-        let Self { backend, core, order, negated, .. } = self;
-        let mut r = backend.zeros(self.about.rows)?;
-        let (b, x) = match order {
-            None => (b, x),
-            Some(order) => {
-                order.permutation.apply_on(backend, x, &mut order.x)?;
-                (&*order.b, &*order.x)
+    /// The verdict on a caller's x.
+    fn judge(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Verdict> {
+        self.turn(x)?;
+        let judged = match self.enter(b, x)? {
+            None => self.core.judge(b, x),
+            Some(room) => {
+                let judged = self.core.judge(&room.0, &room.1);
+                self.room = Some(room);
+                judged
             }
         };
-        core.stored().operator().apply(backend, x, &mut r)?;
-        let sign = if *negated { T::one() } else { -T::one() };
-        backend.axpby(T::one(), b, sign, &mut r)?;
-        nullspace::norm(backend, &r)
+        self.turn(x)?;
+        judged
+    }
+
+    /// Whether A^H r shows that nothing is nearer than a caller's x.
+    fn nearest(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Option<f64>> {
+        self.turn(x)?;
+        let nearest = match self.enter(b, x)? {
+            None => self.core.nearest(b, x),
+            Some(room) => {
+                let nearest = self.core.nearest(&room.0, &room.1);
+                self.room = Some(room);
+                nearest
+            }
+        };
+        self.turn(x)?;
+        nearest
     }
 
     /// Makes the matrix one whose values can be replaced: CSR in the place of its format, or beside it where the caller
@@ -413,38 +515,25 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         watch: &mut Watch<'_>,
         reports: &mut Vec<SolveReport>,
     ) -> Result<()> {
-        let minus = -T::one();
-        let Self { backend, core, order, negated, .. } = self;
+        let backend = self.backend.clone();
         for (place, number) in numbers.clone().enumerate() {
-            columns.load(backend, number, b, x)?;
-            if *negated {
-                backend.scale_in_place(minus, x)?;
-            }
-            let (to_b, to_x) = core.room(place)?;
-            match order {
-                None => {
-                    backend.copy(b, to_b)?;
-                    backend.copy(x, to_x)?;
-                }
-                Some(order) => {
-                    order.permutation.apply_on(backend, b, to_b)?;
-                    order.permutation.apply_on(backend, x, to_x)?;
-                }
-            }
+            columns.load(&backend, number, b, x)?;
+            self.check_right_hand_side(b)?;
+            self.turn(x)?;
+            let mut group = self.core.take_group()?;
+            let (to_b, to_x) = group.room(self.about.columns, place);
+            let entered = self.enter_into((b, x), (to_b, to_x));
+            self.core.group = Some(group);
+            entered?;
         }
-        core.solve_group(numbers.len(), watch, reports)?;
+        self.core.solve_group(numbers.len(), watch, reports)?;
         for (place, number) in numbers.enumerate() {
-            let (_, from) = core.room(place)?;
-            if *negated {
-                backend.scale_in_place(minus, from)?;
-            }
-            match order {
-                None => columns.store(backend, number, from)?,
-                Some(order) => {
-                    order.permutation.apply_inverse_on(backend, from, x)?;
-                    columns.store(backend, number, x)?;
-                }
-            }
+            let mut group = self.core.take_group()?;
+            let left = self.leave(group.room(self.about.columns, place).1, x);
+            self.core.group = Some(group);
+            left?;
+            self.turn(x)?;
+            columns.store(&backend, number, x)?;
         }
         Ok(())
     }
@@ -463,6 +552,33 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             None => Ok((self.backend.zeros(rows)?, self.backend.zeros(columns)?)),
         }
     }
+}
+
+/// What residuals are judged by, and the matrix with its rows scaled where they have to be.
+type Judged<T, B> = (Csr<T, B>, RowNorms<T, B>, Option<Equilibrated<T, B>>);
+
+fn judged_by<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    a: Csr<T, B>,
+    (wishes, options): (&Builder, &SolveOptions),
+    hermitian: bool,
+) -> Result<Judged<T, B>> {
+    let mut norms = RowNorms::of(backend, &a, wishes.row_wise, hermitian)?;
+    if !wishes.may_scale() {
+        return Ok((a, norms, None));
+    }
+    match equilibrated(backend, &a, &mut norms, hermitian, options)? {
+        Some((scaled, factors)) => Ok((scaled, norms, Some(factors))),
+        None => Ok((a, norms, None)),
+    }
+}
+
+fn scaling_decision<T: Scalar, B: SolverBackend>(
+    scaled: &Equilibrated<T, B>,
+    norms: &RowNorms<T, B>,
+) -> Decision {
+    let why = format!("norms of rows from {:.1e} to {:.1e}: powers of two", norms.least, norms.most);
+    Decision::new("scaling", scaled.words(), why)
 }
 
 impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
@@ -522,10 +638,14 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         if self.beside.is_none() && !matches!(self.core.stored(), Stored::Open(_)) {
             self.reopen()?;
         }
-        let Self { backend, core, order, beside, negated, .. } = self;
-        let target = match (&mut *beside, core.open_mut()) {
-            (Some(a), _) | (None, Some(a)) => a,
-            (None, None) => return Err(Error::Unsupported("new values in a format that takes none".into())),
+        finite::check_vector(&self.backend, values, "the new values")?;
+        let Self { backend, core, order, beside, negated, null, .. } = self;
+        let (hermitian, options) = (self.about.hermitian, core.options.clone());
+        let is_beside = beside.is_some();
+        let (target, norms) = match (&mut *beside, &mut core.stored) {
+            (Some(a), _) => (a, &mut core.norms),
+            (None, Stored::Open(a)) => (&mut **a, &mut core.norms),
+            _ => return Err(Error::Unsupported("new values in a format that takes none".into())),
         };
         match order {
             None => backend.copy(values, target.values_mut())?,
@@ -535,15 +655,36 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
             // The new ones may be of the other sign.
             *negated = with_positive_diagonal(backend, target)?;
         }
-        if self.wishes.null_space.is_auto() && self.null.is_some() && !nullspace::rows_add_up_to_zero(target)
+        if let Some(found) = &null
+            && !found.space.is_given()
+            && !found.space.holds(backend, target)?
         {
-            self.null = None;
+            *null = None;
         }
-        match &self.beside {
-            Some(a) => self.rebuild(a.copied(&self.backend)?)?,
-            None => self.core.update()?,
+        norms.update(backend, target)?;
+        let scaled = match self.wishes.may_scale() {
+            true => equilibrated(backend, target, norms, hermitian, &options)?,
+            false => None,
+        };
+        self.scaled = None;
+        if is_beside {
+            let a = match scaled {
+                Some((a, scaled)) => {
+                    self.scaled = Some(scaled);
+                    a
+                }
+                None => target.copied(&self.backend)?,
+            };
+            self.rebuild(a)?;
+        } else {
+            if let Some((a, scaled)) = scaled {
+                self.scaled = Some(scaled);
+                backend.copy(a.parts().values, target.values_mut())?;
+            }
+            self.core.update()?;
         }
-        self.core.measure(values, start)
+        self.core.seconds.update = start.elapsed().as_secs_f64();
+        Ok(())
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {

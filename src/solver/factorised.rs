@@ -3,18 +3,21 @@
 
 use super::SolverBackend;
 use super::budgets::{IN_RACE, QUICK};
-use super::report::Verdict;
+use super::report::Evidence;
 use super::stage::{Ready, Task};
+use crate::backend::Space;
 use crate::direct::{
     Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,
-    OnDevice, Reason, in_doubles, norm,
+    OnDevice, Reason, Weights, in_doubles,
 };
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::report::{bytes, seconds};
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
+use crate::verdict::{Verdict, verdict};
+use num_traits::Float;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -26,9 +29,9 @@ const OFTEN: Duration = Duration::from_millis(50);
 const MORE: f64 = 2.0;
 const DENSE: f64 = 0.4;
 
-/// Rounding in working precision leaves a residual that was computed in twice that as it is where it is at most this
-/// part of the tolerance.
-const SEEN: f64 = 0.1;
+/// A least-squares solution may have a residual that is larger than another one's by this factor: both are the smallest
+/// that there is, up to rounding.
+const ALIKE: f64 = 1.0 + 1e-3;
 
 /// From so many unknowns on a factorisation on a device is taken without a forecast of that on the host, which takes
 /// seconds; below, where the latter is to take so many seconds. Loading the library and its kernels takes about 0.3.
@@ -74,7 +77,7 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     history: Vec<f64>,
     spent: Duration,
     remark: Option<String>,
-    verdict: Verdict,
+    evidence: Evidence,
 }
 
 impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
@@ -133,7 +136,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             history: Vec::new(),
             spent: Duration::ZERO,
             remark: None,
-            verdict: Verdict::default(),
+            evidence: Evidence::default(),
         })
     }
 
@@ -154,16 +157,14 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         Some(outcome)
     }
 
-    /// x from factors in the memory of the host, which are made where there are none, and ||b - A x|| where that was
-    /// computed from this very x (one in single precision was rounded since), and whoever computes it in working
-    /// precision finds it as small.
+    /// x from factors in the memory of the host, which are made where there are none, and what was found.
     fn by_host(
         &mut self,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
-        tolerance: f64,
+        (tolerance, weights): (f64, &Weights),
         going: &mut dyn FnMut() -> bool,
-    ) -> Result<(Outcome, Option<f64>)> {
+    ) -> Result<DirectReport> {
         if self.host.is_none()
             && let Some(device) = &self.device
         {
@@ -171,65 +172,80 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             within(&direct.forecast()?, limit)?;
             self.host = Some(direct);
         }
-        // It has failed for these values.
-        self.device = None;
         let Some(direct) = &mut self.host else { return Err(Error::Unsupported("no factors".into())) };
         direct.until(self.limits.deadline);
         let b: Vec<_> = self.backend.download(b)?.into_iter().map(T::to_double).collect();
         let mut solution = vec![T::Double::default(); B::len(x)];
-        let told = direct.solve_while(&b, &mut solution, tolerance, going)?;
-        let is_double = size_of::<T>() == size_of::<T::Double>();
-        let is_seen = direct.rounding(&b, &solution) <= SEEN * tolerance * norm(&b);
+        let told = direct.solve_towards(&b, &mut solution, (tolerance, weights), going)?;
         let solution: Vec<T> = solution.into_iter().map(T::from_double).collect();
         self.backend.write(&solution, x)?;
         let before = self.remark.take().map_or(String::new(), |words| format!("{words}; then on the CPU: "));
         self.remark = Some(before + &words(&told));
-        self.verdict = verdict(&told);
+        self.evidence = evidence(&told);
         self.factor_bytes = told.factor_bytes;
-        let outcome = match failure(&told.reasons) {
-            Outcome::Interrupted => Outcome::Interrupted,
-            _ if told.normal_residual.is_some() => Outcome::LeastSquares,
-            other => other,
-        };
-        Ok((outcome, Some(told.residual_norm).filter(|_| is_double && is_seen)))
+        Ok(told)
     }
 
-    /// ||b - A x|| on the backend.
-    fn residual(&self, a: &dyn LinearOperator<T, B>, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<f64> {
-        let mut r = self.backend.zeros(a.rows())?;
-        a.apply(&self.backend, x, &mut r)?;
-        self.backend.axpby(T::one(), b, -T::one(), &mut r)?;
-        Ok(norm(&self.backend.download(&r)?))
+    /// What a factorisation on the host came to, where its x does not meet the tolerance.
+    fn outcome(&mut self, told: &DirectReport) -> Outcome {
+        if told.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
+            return Outcome::Interrupted;
+        }
+        if told.normal_residual.is_some() {
+            return Outcome::LeastSquares;
+        }
+        if told.precision_limited || told.solved {
+            let mut digits = told.digits;
+            if told.solved {
+                // In doubles it does, so that rounding to this type is what keeps it from doing so.
+                let condition = self.host.as_mut().and_then(Direct::condition);
+                let unit = <T::Real as Float>::epsilon().to_f64();
+                digits = condition.map(|condition| (-(condition * unit).log10()).max(0.0));
+                (self.evidence.condition, self.evidence.digits) = (condition, digits);
+            }
+            return Outcome::PrecisionLimit { digits: digits.unwrap_or(0.0) };
+        }
+        if told.singularity.is_some() {
+            return Outcome::Singular;
+        }
+        match told.reasons.last() {
+            Some((_, Reason::NotFinite)) => Outcome::NotFinite,
+            _ => Outcome::Stagnated,
+        }
     }
+}
+
+/// The x of a solve so far, with what is said of it.
+struct Best<'a, T: Scalar, B: SolverBackend> {
+    x: &'a mut B::Slice<T>,
+    verdict: Verdict,
 }
 
 impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     fn solve(
         &mut self,
-        Task { a, b, x, deadline, .. }: Task<'_, T, B>,
+        task: Task<'_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let start = Instant::now();
-        self.limits.deadline = deadline;
-        let b_norm = norm(&self.backend.download(b)?);
-        // Nearly all solves start from zero.
-        let is_zero = self.backend.download(x)?.iter().all(|&x| x == T::default());
-        let before = if is_zero { b_norm } else { self.residual(a, b, x)? };
-        let threshold = self.options.threshold::<T>(b_norm);
-        let report = |outcome, iterations, residual: f64| {
-            let relative = if residual == 0.0 { 0.0 } else { residual / b_norm };
-            Report::of_factor(outcome, iterations, residual, relative)
+        self.limits.deadline = task.deadline;
+        let options = task.options(&self.options);
+        let Task { a, b, x, norms, .. } = task;
+        let space = Space::new(self.backend.clone());
+        let report = |outcome, iterations, told: &Verdict| {
+            Report::of_factor(outcome, iterations, told.residual, told.relative())
         };
-        self.history = vec![before];
-        self.verdict = Verdict::default();
-        if !b_norm.is_finite() || !before.is_finite() {
-            return Ok(report(Outcome::NotFinite, 0, f64::NAN));
+        let before = verdict(&space, (a, &mut *norms), b, x, &options)?;
+        self.history = vec![before.residual];
+        self.evidence = Evidence::default();
+        if !before.b.is_finite() || !before.residual.is_finite() {
+            return Ok(report(Outcome::NotFinite, 0, &before));
         }
-        if observer(0, before).is_break() && before > threshold {
-            return Ok(report(Outcome::Interrupted, 0, before));
+        if observer(0, before.residual).is_break() && !before.met {
+            return Ok(report(Outcome::Interrupted, 0, &before));
         }
-        if before <= threshold {
-            return Ok(report(Outcome::Converged, 0, before));
+        if before.met {
+            return Ok(report(Outcome::Converged, 0, &before));
         }
         let mut asked = Instant::now();
         let mut going = || {
@@ -237,28 +253,45 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
                 return true;
             }
             asked = Instant::now();
-            observer(1, before).is_continue()
+            observer(1, before.residual).is_continue()
         };
-        let goal = threshold / b_norm;
+        let goal = options.threshold::<T>(before.b) / before.b;
         let mut candidate = self.backend.zeros(a.columns())?;
-        let mut residual = before;
+        let mut best = Best::<T, B> { x, verdict: before };
         self.remark = None;
-        // The certificate is that of all stages, b - A x computed anew, once.
-        let mut keep = |this: &Self, candidate: &B::Slice<T>, known: Option<f64>, x: &mut B::Slice<T>| {
-            let reached = known.map_or_else(|| this.residual(a, b, candidate), Ok)?;
-            if reached < residual {
-                this.backend.copy(candidate, x)?;
-                residual = reached;
+        let excess = |verdict: &Verdict| verdict.excess::<T>(&options);
+        let mut outcome = Outcome::Stagnated;
+        if let Some(failed) = self.by_device(b, &mut candidate, goal, &mut going) {
+            let told = verdict(&space, (a, &mut *norms), b, &candidate, &options)?;
+            if told.met || excess(&told) < excess(&best.verdict) {
+                self.backend.copy(&candidate, best.x)?;
+                best.verdict = told;
             }
-            Ok::<f64, Error>(residual)
-        };
-        let mut failed = self.by_device(b, &mut candidate, goal, &mut going);
-        let mut reached = if failed.is_some() { keep(self, &candidate, None, x)? } else { before };
-        if reached > threshold && failed != Some(Outcome::Interrupted) {
-            match self.by_host(b, &mut candidate, goal, &mut going) {
-                Ok((outcome, known)) => {
-                    failed = Some(outcome);
-                    reached = keep(self, &candidate, known, x)?;
+            outcome = failed;
+        }
+        if !best.verdict.met && outcome != Outcome::Interrupted {
+            let weights = norms.to_host(&self.backend)?;
+            match self.by_host(b, &mut candidate, (goal, &weights), &mut going) {
+                Ok(told) => {
+                    let own = verdict(&space, (a, &mut *norms), b, &candidate, &options)?;
+                    outcome = if own.met { Outcome::Converged } else { self.outcome(&told) };
+                    let taken = match outcome {
+                        Outcome::Converged => true,
+                        Outcome::PrecisionLimit { .. } => outcome.is_solved(),
+                        Outcome::LeastSquares => own.residual <= ALIKE * best.verdict.residual,
+                        _ => false,
+                    };
+                    if taken || excess(&own) < excess(&best.verdict) {
+                        self.backend.copy(&candidate, best.x)?;
+                        best.verdict = own;
+                    } else if outcome == Outcome::LeastSquares {
+                        // Something has led nearer than what was taken for the nearest.
+                        outcome = Outcome::Stagnated;
+                    }
+                    if outcome.is_solved() {
+                        // The device has failed for these values, and this has not.
+                        self.device = None;
+                    }
                 }
                 // What the device came to stands, with what it said.
                 Err(error) => match &mut self.remark {
@@ -267,14 +300,15 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
                 },
             }
         }
-        self.history.push(reached);
+        self.history.push(best.verdict.residual);
         self.spent = start.elapsed();
-        let outcome =
-            if reached <= threshold { Outcome::Converged } else { failed.unwrap_or(Outcome::Stagnated) };
-        let flow = observer(1, reached);
-        let outcome = if flow.is_break() && !outcome.is_converged() { Outcome::Interrupted } else { outcome };
+        if best.verdict.met {
+            outcome = Outcome::Converged;
+        }
+        let flow = observer(1, best.verdict.residual);
+        let outcome = if flow.is_break() && !outcome.is_solved() { Outcome::Interrupted } else { outcome };
         // All of it counts as one iteration; the trail tells its steps.
-        Ok(report(outcome, 1, reached))
+        Ok(report(outcome, 1, &best.verdict))
     }
 
     fn history(&self) -> &[f64] {
@@ -309,8 +343,8 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         self.factor_bytes as f64
     }
 
-    fn verdict(&self) -> Verdict {
-        self.verdict.clone()
+    fn evidence(&self) -> Evidence {
+        self.evidence.clone()
     }
 
     fn remark(&self) -> Option<String> {
@@ -376,20 +410,15 @@ fn within(forecast: &Analysis, limit: Limit) -> Result<()> {
     }
 }
 
-/// What a solve that did not meet the tolerance came to.
+/// What a solve on a device that did not meet the tolerance came to.
 fn failure(reasons: &[(Kind, Reason)]) -> Outcome {
     if reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
         return Outcome::Interrupted;
     }
-    let singular =
-        |reason: &Reason| matches!(reason, Reason::StructurallySingular { .. } | Reason::NumericallySingular);
-    match reasons.iter().any(|(_, reason)| singular(reason)) {
-        true => Outcome::Singular,
-        false => Outcome::Stagnated,
-    }
+    Outcome::Stagnated
 }
 
-fn verdict(told: &DirectReport) -> Verdict {
+fn evidence(told: &DirectReport) -> Evidence {
     let unmatched = told.reasons.iter().find_map(|(_, reason)| match reason {
         Reason::StructurallySingular { unmatched, .. } if !told.solved => Some(unmatched.clone()),
         _ => None,
@@ -399,11 +428,11 @@ fn verdict(told: &DirectReport) -> Verdict {
         Reason::TooLarge { bytes, .. } if !told.solved => Some(*bytes),
         _ => None,
     });
-    Verdict {
+    Evidence {
         memory_needed: needed.min(),
         condition: told.condition,
         digits: told.digits,
-        normal_residual: told.normal_residual,
+        singularity: told.singularity,
         unmatched,
     }
 }

@@ -22,6 +22,14 @@ pub(super) struct Group<T: Scalar, B: SolverBackend> {
     x: B::Vec<T>,
 }
 
+impl<T: Scalar, B: SolverBackend> Group<T, B> {
+    /// The right-hand side and the solution of a place among those at once, of so many unknowns.
+    pub(super) fn room(&mut self, unknowns: usize, place: usize) -> Pair<'_, T, B> {
+        let own = column(unknowns, place);
+        (B::part_mut(&mut self.b, own.clone()), B::part_mut(&mut self.x, own))
+    }
+}
+
 /// b and x of a system.
 type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
@@ -74,13 +82,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         at_once::<T, B>(size, self.stored.operator().bytes(), setup, right_hand_sides)
     }
 
-    /// The right-hand side and the solution of a place among those at once.
-    pub(super) fn room(&mut self, place: usize) -> Result<Pair<'_, T, B>> {
-        let own = column(self.stored.operator().rows(), place);
-        match &mut self.group {
-            Some(Group { b, x, .. }) => Ok((B::part_mut(b, own.clone()), B::part_mut(x, own))),
-            None => Err(Error::Unsupported("several right-hand sides at once without memory".into())),
-        }
+    /// The memory for several right-hand sides, to be given back.
+    pub(super) fn take_group(&mut self) -> Result<Group<T, B>> {
+        let none = || Error::Unsupported("several right-hand sides at once without memory".into());
+        self.group.take().ok_or_else(none)
     }
 
     /// Solves the first `count` systems of the room, from what lies there.
@@ -122,14 +127,24 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             // The share of one of them.
             self.seconds.solve = start.elapsed().as_secs_f64() / count as f64;
             self.seconds.iterating = group.cg.iterating().as_secs_f64() / count as f64;
-            reports.push(if is_fault(&report.outcome) && number + 1 < self.stages.len() {
+            let b = B::part(&group.b, own);
+            self.judged = None;
+            if report.outcome == Outcome::Converged {
+                let judged = self.judge(b, x)?;
+                if !judged.met {
+                    // Alone it is asked for more.
+                    report.outcome = Outcome::Stagnated;
+                }
+                self.judged = Some(judged);
+            }
+            reports.push(if is_fault(&report.outcome) {
                 watch.offset += place;
-                let b = B::part(&group.b, own);
-                let report = self.go_on(number + 1, Some(report), b, x, watch);
+                let next = if report.outcome == Outcome::Stagnated { number } else { number + 1 };
+                let report = self.go_on(next, Some(report), b, x, watch);
                 watch.offset -= place;
                 SolveReport { at_once: count, ..report? }
             } else {
-                self.tell(&report, number, count, x)?
+                self.tell(&report, number, count, (b, x))?
             });
             self.keep_history();
         }

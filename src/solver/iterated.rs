@@ -54,11 +54,8 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
         if let Setup::NotPositiveDefinite(curvature) = self.setup {
             return not_started(&self.backend, &self.options, curvature, task, observer);
         }
-        let Task { a, b, x, left, .. } = task;
-        let options = match left {
-            Some(left) => self.options.clone().max_iterations(left),
-            None => self.options.clone(),
-        };
+        let options = task.options(&self.options);
+        let Task { a, b, x, .. } = task;
         let krylov = match &mut self.krylov {
             Some(krylov) => {
                 krylov.set_options(options)?;

@@ -5,11 +5,13 @@ use super::names::{Method, Precision, PreconditionerChoice};
 use super::report::SolveReport;
 use super::{Solvable, Solver, SolverBackend};
 use crate::backend::{Communicator, Space};
+use crate::direct::{Singularity, Unmatched};
 use crate::error::{Error, Result};
 use crate::krylov::Outcome;
 use crate::matrix::Csr;
 use crate::report::count;
 use crate::scalar::Scalar;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -55,69 +57,102 @@ impl<T: Solvable> Lone<T> {
     }
 }
 
+/// Why one part has to solve alone: what several have not.
+pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize) -> Option<String> {
+    if a.rows() != a.columns() {
+        return Some("the matrix is not square".into());
+    }
+    if a.rows() < parts {
+        return Some(format!("{} unknowns, fewer than there are ranks", a.rows()));
+    }
+    (wishes.method == Method::Direct).then(|| "a factorisation is made on one".into())
+}
+
+/// A real number by its bits, since NaN and infinities are none in JSON.
+type Bits = u64;
+
 /// What part 0 tells the others of its solve.
-pub(super) fn told(report: &Result<SolveReport>) -> String {
-    let report = match report {
-        Ok(report) => report,
-        Err(error) => return format!("error\n{error}"),
+#[derive(Serialize, Deserialize)]
+enum Told {
+    Failed(String),
+    Solved(Box<Solved>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Solved {
+    outcome: Outcome,
+    method: String,
+    preconditioner: String,
+    precision: String,
+    iterations: usize,
+    restarts: usize,
+    bytes_per_iteration: usize,
+    residuals: [Bits; 3],
+    backward_error: Option<Bits>,
+    condition: Option<Bits>,
+    digits: Option<Bits>,
+    normal_residual: Option<Bits>,
+    outside_range: Option<Bits>,
+    singularity: Option<Singularity>,
+    unmatched: Option<Unmatched>,
+    memory_needed: Option<u64>,
+}
+
+pub(super) fn told(report: &Result<SolveReport>) -> Vec<u8> {
+    let told = match report {
+        Err(error) => Told::Failed(error.to_string()),
+        Ok(report) => Told::Solved(Box::new(Solved {
+            outcome: report.outcome,
+            method: report.method.to_string(),
+            preconditioner: report.preconditioner.to_string(),
+            precision: report.precision.to_string(),
+            iterations: report.iterations,
+            restarts: report.restarts,
+            bytes_per_iteration: report.bytes_per_iteration,
+            residuals: [report.residual_norm, report.relative_residual, report.row_wise_residual]
+                .map(f64::to_bits),
+            backward_error: report.backward_error.map(f64::to_bits),
+            condition: report.condition.map(f64::to_bits),
+            digits: report.digits.map(f64::to_bits),
+            normal_residual: report.normal_residual.map(f64::to_bits),
+            outside_range: report.outside_range.map(f64::to_bits),
+            singularity: report.singularity,
+            unmatched: report.unmatched.clone(),
+            memory_needed: report.memory_needed,
+        })),
     };
-    let (iteration, curvature) = match report.outcome {
-        Outcome::NotPositiveDefinite { iteration, curvature } => (iteration, curvature),
-        Outcome::Breakdown { iteration } => (iteration, 0.0),
-        _ => (0, 0.0),
-    };
-    let numbers = [report.iterations, report.restarts, report.bytes_per_iteration, iteration];
-    let norms = [report.residual_norm, report.relative_residual, curvature];
-    let words = [
-        report.outcome.status().to_string(),
-        report.method.to_string(),
-        report.preconditioner.to_string(),
-        report.precision.to_string(),
-    ];
-    let backward = report.backward_error.map(f64::to_bits);
-    let numbers = numbers.iter().map(usize::to_string);
-    let norms = norms.iter().map(|norm| norm.to_bits().to_string());
-    let all = words.into_iter().chain(numbers).chain(norms);
-    let all = all.chain([backward.map_or(String::new(), |bits| bits.to_string())]);
-    all.collect::<Vec<_>>().join("\n")
+    // Numbers, words and lists of them: there is nothing in it that JSON has not.
+    serde_json::to_vec(&told).unwrap_or_default()
 }
 
 /// The report of part 0, as the others have it.
-pub(super) fn heard(told: &str, blank: SolveReport) -> Result<SolveReport> {
-    let lines: Vec<&str> = told.split('\n').collect();
-    if let Some(cause) = told.strip_prefix("error\n") {
-        return Err(Error::Unsupported(format!("part 0 failed: {cause}")));
-    }
-    let broken = || Error::InvalidArgument("a report of part 0 that is none".into());
-    let line = |k: usize| lines.get(k).copied().ok_or_else(broken);
-    let number = |k: usize| line(k)?.parse::<usize>().map_err(|_| broken());
-    let norm = |k: usize| line(k)?.parse().map(f64::from_bits).map_err(|_| broken());
-    let outcome = match line(0)? {
-        "converged" => Outcome::Converged,
-        "least_squares" => Outcome::LeastSquares,
-        "max_iterations" => Outcome::IterationLimit,
-        "not_positive_definite" => {
-            Outcome::NotPositiveDefinite { iteration: number(7)?, curvature: norm(10)? }
-        }
-        "breakdown" => Outcome::Breakdown { iteration: number(7)? },
-        "singular" => Outcome::Singular,
-        "stagnated" => Outcome::Stagnated,
-        "not_finite" => Outcome::NotFinite,
-        "interrupted" => Outcome::Interrupted,
-        "time_limit" => Outcome::TimeLimit,
-        _ => return Err(broken()),
+pub(super) fn heard(told: &[u8], blank: SolveReport) -> Result<SolveReport> {
+    let broken = |cause| Error::InvalidArgument(format!("a report of part 0 that is none: {cause}"));
+    let told = match serde_json::from_slice(told).map_err(broken)? {
+        Told::Failed(cause) => return Err(Error::Unsupported(format!("part 0 failed: {cause}"))),
+        Told::Solved(told) => told,
     };
+    let [residual_norm, relative_residual, row_wise_residual] = told.residuals.map(f64::from_bits);
+    let number = |bits: Option<Bits>| bits.map(f64::from_bits);
     Ok(SolveReport {
-        outcome,
-        method: Method::from_str(line(1)?)?,
-        preconditioner: PreconditionerChoice::from_str(line(2)?)?,
-        precision: Precision::from_str(line(3)?)?,
-        iterations: number(4)?,
-        restarts: number(5)?,
-        bytes_per_iteration: number(6)?,
-        residual_norm: norm(8)?,
-        relative_residual: norm(9)?,
-        backward_error: if line(11)?.is_empty() { None } else { Some(norm(11)?) },
+        outcome: told.outcome,
+        method: Method::from_str(&told.method)?,
+        preconditioner: PreconditionerChoice::from_str(&told.preconditioner)?,
+        precision: Precision::from_str(&told.precision)?,
+        iterations: told.iterations,
+        restarts: told.restarts,
+        bytes_per_iteration: told.bytes_per_iteration,
+        residual_norm,
+        relative_residual,
+        row_wise_residual,
+        backward_error: number(told.backward_error),
+        condition: number(told.condition),
+        digits: number(told.digits),
+        normal_residual: number(told.normal_residual),
+        outside_range: number(told.outside_range),
+        singularity: told.singularity,
+        unmatched: told.unmatched,
+        memory_needed: told.memory_needed,
         ..blank
     })
 }
@@ -138,10 +173,12 @@ pub(super) fn blank(
         restarts: 0,
         residual_norm: f64::NAN,
         relative_residual: f64::NAN,
+        row_wise_residual: f64::NAN,
         backward_error: None,
         condition: None,
         digits: None,
         normal_residual: None,
+        singularity: None,
         outside_range: None,
         unmatched: None,
         memory_needed: None,
@@ -169,6 +206,7 @@ mod tests {
             Outcome::Breakdown { iteration: 7 },
             Outcome::TimeLimit,
             Outcome::Singular,
+            Outcome::PrecisionLimit { digits: 3.5 },
         ] {
             let report = SolveReport {
                 outcome,
@@ -178,7 +216,9 @@ mod tests {
                 restarts: 1,
                 residual_norm: 1e-9,
                 relative_residual: 1e-11,
+                row_wise_residual: f64::INFINITY,
                 backward_error: Some(1e-16),
+                singularity: Some(Singularity::Structural { rank: 3 }),
                 bytes_per_iteration: 1000,
                 ..blank()
             };

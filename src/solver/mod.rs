@@ -22,6 +22,7 @@
 //! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
 //! | `stage` | a method with its preconditioner: what each has to do |
 //! | `nullspace` | a null space that is given or found, taken out of b and x |
+//! | `finite` | what is no number is refused by its place |
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
 //! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners that are set up |
@@ -44,6 +45,7 @@ mod device;
 mod diagonal;
 mod engine;
 mod factorised;
+mod finite;
 mod forecast;
 mod group;
 mod hierarchy;
@@ -77,6 +79,7 @@ pub use alone::AlonePreconditioner;
 pub use arrays::ArraySolver;
 pub use builder::{Builder, MatrixSource};
 pub use compiled::Solvable;
+pub use crate::direct::Singularity;
 pub use device::{Device, Opened};
 #[cfg(feature = "cli")]
 pub(crate) use factorised::is_worth_a_device;

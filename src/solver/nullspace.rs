@@ -9,11 +9,12 @@ use super::builder::Builder;
 use super::names::Method;
 use super::report::Decision;
 use crate::backend::Host;
+use crate::direct::{NULL_UNITS, Singularity, null_ratio};
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, connected_components_on};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
-use crate::report::{Facts, count};
+use crate::report::count;
 use crate::scalar::{Real, Scalar};
 use num_complex::Complex;
 use num_traits::Float;
@@ -32,17 +33,16 @@ pub(super) enum NullSpaceWish {
     Vectors(Arc<Vec<Vec<Complex<f64>>>>),
 }
 
-impl NullSpaceWish {
-    pub(super) fn is_auto(&self) -> bool {
-        matches!(self, Self::Auto)
-    }
-}
-
 /// More components than this are kept as numbers of components, not as vectors.
 const AS_VECTORS: usize = 8;
 
-/// ||A v|| beside ||A|| ||v|| that a null vector may leave: what files with twelve digits do.
+/// ||A v|| beside ||A|| ||v|| that a null vector which the caller names may leave: what files with twelve digits do.
 const NULL: f64 = 1e-10;
+
+/// Rows that add up to less than this beside their magnitudes look as if constants were meant to be a null space.
+const NEARLY_ZERO: f64 = 1e-11;
+const NEARLY: &str = "rows add up to nearly zero, but not to zero: solved as the regular matrix that it is; if constants \
+                      are a null space of your model, say --null-space constants";
 
 /// An orthonormal basis.
 enum Basis<T: Scalar, B: SolverBackend> {
@@ -54,6 +54,8 @@ enum Basis<T: Scalar, B: SolverBackend> {
 /// The null space of a matrix, in the order of the caller's unknowns.
 pub(super) struct NullSpace<T: Scalar, B: SolverBackend> {
     basis: Basis<T, B>,
+    /// How near A comes to taking constants to zero, in units of rounding, where nobody has said that it does.
+    ratio: Option<f64>,
     /// Room for one scalar.
     scalar: B::Vec<T>,
     /// Whether b has no part in it where A x = b has a solution.
@@ -67,6 +69,12 @@ pub(super) struct Beside<T: Scalar, B: SolverBackend> {
     pub(super) x: B::Vec<T>,
 }
 
+/// A null space where there is one, and what is told of it.
+pub(super) struct FoundNull<T: Scalar, B: SolverBackend> {
+    pub(super) space: Option<NullSpace<T, B>>,
+    pub(super) decision: Option<Decision>,
+}
+
 impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
     /// As it is wished for, or found; and what is told of it.
     ///
@@ -77,14 +85,22 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
         a: &Csr<T, B>,
         wishes: &Builder,
         hermitian: bool,
-    ) -> Result<Option<(Self, Decision)>> {
+    ) -> Result<FoundNull<T, B>> {
         let wish = &wishes.null_space;
+        let mut ratio = None;
         let (basis, chosen, why) = match wish {
             NullSpaceWish::Auto => {
                 // A method that was named is given what it was named for.
-                if !hermitian || wishes.method != Method::Auto || !rows_add_up_to_zero(a) {
-                    return Ok(None);
+                if !hermitian || wishes.method != Method::Auto {
+                    return Ok(FoundNull { space: None, decision: None });
                 }
+                let near = ratio_of_constants(backend, a)?;
+                if near > NULL_UNITS {
+                    let unit = <T::Real as Float>::epsilon().to_f64();
+                    let seems = || Decision::new("null space", "none", NEARLY);
+                    return Ok(FoundNull { space: None, decision: (near * unit <= NEARLY_ZERO).then(seems) });
+                }
+                ratio = Some(near);
                 let (basis, components) = constants(backend, a)?;
                 (basis, told(components), "all rows add up to zero")
             }
@@ -98,11 +114,27 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
                 (Basis::Vectors(basis), chosen, "as given")
             }
         };
-        let made = Self { basis, scalar: backend.zeros(1)?, hermitian };
-        if !matches!(wish, NullSpaceWish::Auto) {
+        let made = Self { basis, ratio, scalar: backend.zeros(1)?, hermitian };
+        if made.is_given() {
             made.check(backend, a)?;
         }
-        Ok(Some((made, Decision::new("null space", chosen, why))))
+        let decision = Some(Decision::new("null space", chosen, why));
+        Ok(FoundNull { space: Some(made), decision })
+    }
+
+    /// Whether the caller has named it.
+    pub(super) fn is_given(&self) -> bool {
+        self.ratio.is_none()
+    }
+
+    /// Whether what was found holds for new values too.
+    pub(super) fn holds(&self, backend: &B, a: &Csr<T, B>) -> Result<bool> {
+        Ok(ratio_of_constants(backend, a)? <= NULL_UNITS)
+    }
+
+    /// The proof that A is singular, where there is one of ours.
+    pub(super) fn singularity(&self) -> Option<Singularity> {
+        self.ratio.map(|ratio| Singularity::NullVector { ratio })
     }
 
     /// Refuses what A does not map to zero.
@@ -163,12 +195,47 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
     }
 }
 
-/// Whether all rows add up to zero, up to rounding. Asked on the host alone: a device has no pass that tells, and there
-/// a caller says so.
-pub(super) fn rows_add_up_to_zero<T: Scalar, B: SolverBackend>(a: &Csr<T, B>) -> bool {
+/// How near A comes to taking constants to zero: the largest |sum of row i| beside the sum of magnitudes there, in units
+/// of rounding. On a device a norm of the sums tells first whether the rows need to be looked at one by one.
+fn ratio_of_constants<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
+    if a.nonzeros() == 0 {
+        return Ok(f64::INFINITY);
+    }
     let any: &dyn Any = a;
-    let Some(a) = any.downcast_ref::<Csr<T, Host>>() else { return false };
-    a.nonzeros() > 0 && (0..a.rows()).all(|row| Facts::adds_up_to_zero(a.row(row).1))
+    if let Some(a) = any.downcast_ref::<Csr<T, Host>>() {
+        return Ok(ratio_on_host(a));
+    }
+    let (n, unit) = (a.rows(), <T::Real as Float>::epsilon().to_f64());
+    let (mut ones, mut sums, zeros) = (backend.buffer(n)?, backend.buffer(n)?, backend.zeros(n)?);
+    backend.fill(T::one(), &mut ones)?;
+    backend.csr_residual(a.parts(), T::one(), &zeros, &ones, &mut sums)?;
+    let (left, size) = (norm(backend, &sums)?, norm(backend, a.parts().values)?);
+    if left == 0.0 {
+        return Ok(0.0);
+    }
+    // A sum of n rows with NEARLY_ZERO each is no larger than this, whatever the lengths of rows.
+    if left > (NEARLY_ZERO + NULL_UNITS * unit) * size * (a.nonzeros() as f64).sqrt() {
+        return Ok(f64::INFINITY);
+    }
+    Ok(ratio_on_host(&a.to_host(backend)?))
+}
+
+/// The same on the host; most matrices are done with after their first row.
+fn ratio_on_host<T: Scalar>(a: &Csr<T>) -> f64 {
+    let unit = <T::Real as Float>::epsilon().to_f64();
+    let is_far = |row: usize| {
+        let (mut sum, mut magnitudes) = (T::default(), 0.0);
+        for &value in a.row(row).1 {
+            sum += value;
+            magnitudes += value.abs().to_f64();
+        }
+        let rounding = (a.row(row).1.len() as f64 + NULL_UNITS) * unit;
+        sum.abs().to_f64() > (NEARLY_ZERO + rounding) * magnitudes
+    };
+    if (0..a.rows()).any(is_far) {
+        return f64::INFINITY;
+    }
+    null_ratio(a, &vec![T::one(); a.columns()])
 }
 
 fn told(components: usize) -> String {

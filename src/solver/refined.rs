@@ -21,6 +21,8 @@ pub(super) struct Refined<T: Scalar, B: SolverBackend> {
     setup: Setup<T::Narrow, B>,
     options: SolveOptions,
     refinement: Option<Refinement<T, B>>,
+    /// Whether that was made for a tolerance of one solve.
+    again: bool,
 }
 
 impl<T: Scalar, B: SolverBackend> Refined<T, B> {
@@ -30,7 +32,7 @@ impl<T: Scalar, B: SolverBackend> Refined<T, B> {
         setup: Setup<T::Narrow, B>,
         options: &SolveOptions,
     ) -> Self {
-        Self { backend: backend.clone(), operator, setup, options: options.clone(), refinement: None }
+        Self { backend: backend.clone(), operator, setup, options: options.clone(), refinement: None, again: false }
     }
 }
 
@@ -43,10 +45,12 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
         if let Setup::NotPositiveDefinite(curvature) = self.setup {
             return not_started(&self.backend, &self.options, curvature, task, observer);
         }
+        let (asked, again) = (task.options(&self.options), task.aim.is_some());
         let Task { a, b, x, .. } = task;
+        let of_another = std::mem::replace(&mut self.again, again);
         let refinement = match &mut self.refinement {
-            Some(refinement) => refinement,
-            place => place.insert(Refinement::new(&self.backend, a.rows(), self.options.clone())?),
+            Some(refinement) if !again && !of_another => refinement,
+            place => place.insert(Refinement::new(&self.backend, a.rows(), asked)?),
         };
         refinement.solve(a, &*self.operator, self.setup.get(), b, x, observer)
     }

@@ -1,7 +1,7 @@
 //! What a caller learns: how a solve ended, and the trail of what was considered, chosen and tried on the way.
 
 use super::names::{Method, Precision, PreconditionerChoice};
-use crate::direct::Unmatched;
+use crate::direct::{Singularity, Unmatched};
 use crate::krylov::Outcome;
 use crate::multigrid::LevelFacts;
 use serde::{Serialize, Serializer};
@@ -28,17 +28,24 @@ pub struct SolveReport {
     pub residual_norm: f64,
     /// [`residual_norm`](SolveReport::residual_norm) / ||b||; 0 where both are zero.
     pub relative_residual: f64,
+    /// The same with each row divided by the norm of that row of A: ||D (b - A x)|| / ||D b||. A solve has converged
+    /// where both meet the tolerance; [`Builder::row_wise`](super::Builder::row_wise) leaves this one out.
+    pub row_wise_residual: f64,
     /// ||b - A x|| / (||A|| ||x|| + ||b||) with the Frobenius norm of A: how far the nearest system is that x solves
     /// (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 7.1). None where one of the
     /// norms is beyond the range of the type.
     pub backward_error: Option<f64>,
-    /// Estimate of the condition number ||A||_1 ||A^-1||_1, where it was asked for
-    /// ([`Builder::condition`](super::Builder::condition)) and the method that came last has a factor.
+    /// Estimate of the condition number ||A||_1 ||A^-1||_1, where the method that came last has a factor, and it was
+    /// asked for ([`Builder::condition`](super::Builder::condition)) or the precision did not allow to meet the
+    /// tolerance.
     pub condition: Option<f64>,
     /// Decimal digits of x, in norm, that can be trusted, from the condition and the backward error.
     pub digits: Option<f64>,
-    /// ||A^H (b - A x)|| / (||A|| ||b - A x||), where a factorisation found a least-squares solution.
+    /// ||A^H (b - A x)|| / (||A|| ||b - A x||) of this x, where it is a least-squares solution; the norm of A is one
+    /// from below.
     pub normal_residual: Option<f64>,
+    /// The proof that A is singular, where there is one and the tolerance is not met.
+    pub singularity: Option<Singularity>,
     /// The part of b, in norm, that lies in the null space of a Hermitian A, which was given or found: no A x comes to
     /// it, and the method was given b without it.
     pub outside_range: Option<f64>,
@@ -217,14 +224,27 @@ impl StageReport {
     }
 }
 
-/// What a stage tells of its last solve beyond how it ended.
+/// What a stage found out of A in its last solve, beyond how that ended.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Verdict {
+pub(super) struct Evidence {
     pub(super) condition: Option<f64>,
     pub(super) digits: Option<f64>,
-    pub(super) normal_residual: Option<f64>,
+    pub(super) singularity: Option<Singularity>,
     pub(super) unmatched: Option<Unmatched>,
     pub(super) memory_needed: Option<u64>,
+}
+
+impl Evidence {
+    /// What another stage has found out, or else what was known.
+    pub(super) fn add(&mut self, other: Self) {
+        *self = Self {
+            condition: other.condition.or(self.condition),
+            digits: other.digits.or(self.digits),
+            singularity: other.singularity.or(self.singularity),
+            unmatched: other.unmatched.or(self.unmatched.take()),
+            memory_needed: other.memory_needed,
+        };
+    }
 }
 
 fn word<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,7 +6,7 @@
 
 use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
-use super::core::{backward_error, is_fault};
+use super::core::is_fault;
 use super::forecast::expected_products;
 use super::lone::{self, Lone};
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
@@ -16,7 +16,9 @@ use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, Trail};
 use super::sign::{NEGATED, has_negative_diagonal};
 use super::symmetry;
+use super::finite;
 use super::trial::Trial;
+use super::turns::{ASK_FOR, PROGRESS};
 use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
@@ -29,6 +31,7 @@ use crate::operator::LinearOperator;
 use crate::parallel::of_stretches;
 use crate::scalar::{Real, Scalar, Symmetry, Widen};
 use crate::spread::{Spread, balanced_parts};
+use crate::verdict::{RowNorms, Verdict, verdict};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -99,7 +102,8 @@ pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
     symmetry: Symmetry,
     /// A diagonal entry that no positive definite matrix has.
     pub(super) curvature: Option<f64>,
-    norm: Option<f64>,
+    /// What residuals are judged by; none where part 0 solves alone.
+    norms: Option<RowNorms<T, B>>,
     seconds: Seconds,
     pub(super) trail: Trail,
     history: Vec<f64>,
@@ -155,17 +159,24 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         a: &Csr<T, Host>,
         given: Option<&[Range<usize>]>,
     ) -> Result<Self> {
-        refuse(wishes, a, space.communicator().parts())?;
         let (mut seconds, mut trail) = (Seconds::default(), Trail::default());
         let (part, parts) = (space.communicator().part(), space.communicator().parts());
         let device: Arc<str> = format!("{parts} x {}", space.backend().description()).into();
+        let here = given.map_or(0..a.rows(), |rows| rows[part].clone());
+        together(&space, finite::check_rows(a, here))?;
+        let must = lone::must(wishes, a, parts).filter(|_| given.is_none());
+        if must.is_none() {
+            refuse(wishes)?;
+        }
         let found = timed(&mut seconds.look, || match given {
             Some(rows) => symmetry::of_parts::<T, B, C>(&space, (a, rows), wishes.symmetry, wishes.method),
             None => symmetry::of(&Host, a, wishes.symmetry, wishes.method),
         })?;
         let looked = if found.looked { "looked at" } else { "known beforehand" };
         trail.decisions.push(Decision::new("symmetry", found.word::<T>(), looked));
-        let alone = if wishes.all_parts || given.is_some() {
+        let alone = if must.is_some() {
+            must
+        } else if wishes.all_parts || given.is_some() {
             None
         } else {
             lone::why::<T, B, C>(&space, [a.rows(), a.nonzeros()], found.hermitian)
@@ -192,7 +203,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 order: None,
                 symmetry: found.symmetry(),
                 curvature: None,
-                norm: None,
+                norms: None,
                 seconds,
                 trail,
                 history: Vec::new(),
@@ -275,13 +286,15 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             .clone()
             .map(|row| order.as_ref().map_or(row as u32, |order| order.new_to_old()[row]))
             .collect();
+        let own_rows = ranges[part].clone();
         let rows_here = if given.is_some() { own } else { 0..a.rows() };
         let (square, curvature) = square_and_curvature(a, rows_here);
         let (square, curvature) = match given {
             Some(_) => of_all(&space, square, curvature)?,
             None => (square, curvature),
         };
-        let norm = square.sqrt();
+        let _ = square;
+        let norms = RowNorms::of_part(&space, (a, own_rows), wishes.row_wise, found.hermitian)?;
         let mut solver = Self {
             options: wishes.options(),
             time_limit: wishes.time_limit,
@@ -296,7 +309,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             shares,
             symmetry: found.symmetry(),
             curvature,
-            norm: Some(norm).filter(|norm| norm.is_finite() && *norm > 0.0),
+            norms: Some(norms),
             seconds,
             trail,
             history: Vec::new(),
@@ -336,6 +349,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
 
     /// This part's entries of a vector that is there in whole, in the caller's order.
     pub fn own_part<V: Copy>(&self, whole: &[V]) -> Vec<V> {
+        if self.lone.is_some() {
+            // A matrix that is not square has vectors of two lengths.
+            return if self.space.communicator().part() == 0 { whole.to_vec() } else { Vec::new() };
+        }
         self.numbers.iter().map(|&number| whole[number as usize]).collect()
     }
 
@@ -345,11 +362,11 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     /// Where another part has failed, or `own` has another length than this part.
     pub fn whole(&self, own: &B::Slice<T>) -> Result<Option<Vec<T>>> {
         let (backend, communicator) = (self.space.backend(), self.space.communicator());
-        Error::check_dimension("entries of this part", self.numbers.len(), B::len(own))?;
         let first = communicator.part() == 0;
         if self.lone.is_some() {
             return if first { backend.download(own).map(Some) } else { Ok(None) };
         }
+        Error::check_dimension("entries of this part", self.numbers.len(), B::len(own))?;
         let mut send = vec![0; self.parts.len()];
         send[0] = B::len(own);
         let receive: Vec<usize> = self.parts.iter().map(|rows| if first { rows.len() } else { 0 }).collect();
@@ -414,6 +431,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let mut late = false;
         let mut watch = Watch::new(Some(&mut observer), &canceller, None);
         let (mut total, mut last): (Option<Report>, usize) = (None, 0);
+        let mut judged = None;
         for number in 0..self.stages.len() {
             let begun = Instant::now();
             let is_last = number + 1 == self.stages.len();
@@ -458,10 +476,43 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                     }
                 }
             };
-            let options = self.options.clone().max_iterations(left);
             let Some(operator) = &self.operator else { break };
-            let task = Task { space: &self.space, a: &**operator, options, b, x: &mut *x };
-            let (mut report, history, iterating) = task.run(stage, &mut observe)?;
+            let Some(norms) = &mut self.norms else { break };
+            let (mut aim, mut worst, mut earlier) = (None, f64::INFINITY, None::<(Report, Vec<f64>, Duration)>);
+            // As on one part: a method works in one norm, and is asked for more as long as that brings x nearer.
+            let (mut report, history, iterating) = loop {
+                let spent = earlier.as_ref().map_or(0, |(report, ..)| report.iterations);
+                let mut options = self.options.clone().max_iterations(left.saturating_sub(spent));
+                if let Some(aim) = aim {
+                    options = options.tolerance(aim).absolute_tolerance(0.0);
+                }
+                let task = Task { space: &self.space, a: &**operator, options, b, x: &mut *x };
+                let (mut report, mut history, mut iterating) =
+                    task.run(stage, &mut |iteration, norm| observe(spent + iteration, norm))?;
+                let own = report.relative_residual;
+                if let Some((before, mut norms, time)) = earlier.take() {
+                    report.iterations += before.iterations;
+                    report.restarts += before.restarts;
+                    norms.extend(history.iter().skip(1));
+                    (history, iterating) = (norms, iterating + time);
+                }
+                judged = None;
+                if report.outcome != Outcome::Converged {
+                    break (report, history, iterating);
+                }
+                let own_verdict = verdict(&self.space, (&**operator, &mut *norms), b, x, &self.options)?;
+                judged = Some(own_verdict);
+                let excess = own_verdict.excess::<T>(&self.options);
+                let next = own / (ASK_FOR * excess.max(1.0));
+                if own_verdict.met {
+                    break (report, history, iterating);
+                }
+                if !(excess < worst / PROGRESS) || !(next > 0.0) {
+                    report.outcome = Outcome::Stagnated;
+                    break (report, history, iterating);
+                }
+                (worst, aim, earlier) = (excess, Some(next), Some((report, history, iterating)));
+            };
             if let Some(error) = broken {
                 return Err(error);
             }
@@ -494,7 +545,14 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         }
         self.seconds.solve = start.elapsed().as_secs_f64();
         let report = total.ok_or_else(|| Error::Unsupported("a system without a method".into()))?;
-        self.tell(&report, last, x)
+        let Some((operator, norms)) = self.operator.as_ref().zip(self.norms.as_mut()) else {
+            return Err(Error::Unsupported("a system without an operator".into()));
+        };
+        let judged = match judged {
+            Some(judged) => judged,
+            None => verdict(&self.space, (&**operator, norms), b, x, &self.options)?,
+        };
+        self.tell(&report, last, &judged)
     }
 
     /// Part 0 solves, and tells the others.
@@ -508,10 +566,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let Some(solver) = solver else {
             let words = self.space.communicator().gather(Vec::new())?.swap_remove(0);
             let blank = lone::blank(&self.device, &self.trail, Csr::<T>::NAME, T::NAME);
-            return lone::heard(&String::from_utf8_lossy(&words), blank);
+            return lone::heard(&words, blank);
         };
         let report = solver.solve_on_with(self.space.backend(), b, x, &mut observer);
-        self.space.communicator().gather(lone::told(&report).into_bytes())?;
+        self.space.communicator().gather(lone::told(&report))?;
         let report = report?;
         self.history = solver.history().to_vec();
         // What was decided before there was a solver comes first.
@@ -521,26 +579,28 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         Ok(SolveReport { trail: Arc::new(trail), ..report })
     }
 
-    fn tell(&self, report: &Report, stage: usize, x: &B::Slice<T>) -> Result<SolveReport> {
-        let backend = self.space.backend();
-        let backward_error = backward_error(report, self.norm, || {
-            let mut square = backend.zeros(1)?;
-            self.space.norm2_squared(x, &mut square)?;
-            Ok(backend.value(&square)?.to_f64().sqrt())
-        })?;
+    fn tell(&self, report: &Report, stage: usize, judged: &Verdict) -> Result<SolveReport> {
+        // Several parts have no proof that a square matrix is singular.
+        let outcome = match report.outcome {
+            said if judged.met && (is_fault(&said) || said.is_solved()) => Outcome::Converged,
+            Outcome::Converged | Outcome::LeastSquares => Outcome::Stagnated,
+            other => other,
+        };
         Ok(SolveReport {
-            outcome: report.outcome,
+            outcome,
             method: self.stages[stage].method,
             preconditioner: self.trail.stages[stage].preconditioner,
             precision: Precision::Double,
             iterations: report.iterations,
             restarts: report.restarts,
-            residual_norm: report.residual_norm,
-            relative_residual: report.relative_residual,
-            backward_error,
+            residual_norm: judged.residual,
+            relative_residual: judged.relative(),
+            row_wise_residual: judged.row_wise(),
+            backward_error: self.norms.as_ref().and_then(|norms| judged.backward_error(norms.frobenius)),
             condition: None,
             digits: None,
             normal_residual: None,
+            singularity: None,
             outside_range: None,
             unmatched: None,
             memory_needed: None,

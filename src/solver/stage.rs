@@ -9,7 +9,7 @@ use super::incomplete::Bounds;
 use super::iterated::{Iterated, Parts, RESTART};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::preconditioner::Setup;
-use super::report::Verdict;
+use super::report::Evidence;
 use super::system::Stored;
 use crate::direct::Kind;
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ use crate::matrix::Csr;
 use crate::multigrid::LevelFacts;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
+use crate::verdict::RowNorms;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -26,10 +27,28 @@ pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
     pub(super) a: &'a dyn LinearOperator<T, B>,
     pub(super) b: &'a B::Slice<T>,
     pub(super) x: &'a mut B::Slice<T>,
+    /// What residuals of this matrix are judged by.
+    pub(super) norms: &'a mut RowNorms<T, B>,
     /// The most iterations, where that is not what the options say.
     pub(super) left: Option<usize>,
+    /// The relative tolerance, where that is not what the options say.
+    pub(super) aim: Option<f64>,
     /// When the caller's time is over, for what does not ask the observer.
     pub(super) deadline: Option<Instant>,
+}
+
+impl<T: Scalar, B: SolverBackend> Task<'_, T, B> {
+    /// The options of a solver, with what this task has of its own.
+    pub(super) fn options(&self, options: &SolveOptions) -> SolveOptions {
+        let mut options = options.clone();
+        if let Some(left) = self.left {
+            options = options.max_iterations(left);
+        }
+        if let Some(aim) = self.aim {
+            options = options.tolerance(aim).absolute_tolerance(0.0);
+        }
+        options
+    }
 }
 
 /// A method with its preconditioner and the memory of both. It leaves no larger residual than it finds.
@@ -79,9 +98,9 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         Vec::new()
     }
 
-    /// What is known of A and x by the last solve.
-    fn verdict(&self) -> Verdict {
-        Verdict::default()
+    /// What is known of A by the last solve.
+    fn evidence(&self) -> Evidence {
+        Evidence::default()
     }
 
     /// The preconditioner with which conjugate gradients can take several right-hand sides at once.

@@ -4,21 +4,30 @@ use super::SolverBackend;
 use super::budgets::SHARE;
 use super::core::{Core, is_fault};
 use super::names::{Method, Precision, PreconditionerChoice};
+use super::nullspace::norm;
 use super::race::{Call, Race, is_left_out};
 use super::report::SolveReport;
 use super::stage::{Plan, Stage, Task};
 use super::system::Stored;
 use super::trial::Trial;
 use super::watch::Watch;
+use crate::backend::Space;
 use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
+use crate::verdict::verdict;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
 const HANDED_OVER: &str = "given up: with incomplete factors fewer are left";
+
+/// A method whose x misses the verdict is asked for a residual that is smaller by what is missing and by this factor.
+pub(super) const ASK_FOR: f64 = 2.0;
+
+/// What is missing must fall by this factor each time.
+pub(super) const PROGRESS: f64 = 2.0;
 
 /// Iterations, and the factorisation for which they are given up.
 struct Rivals<'a, T: Scalar, B: SolverBackend> {
@@ -146,23 +155,14 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 break;
             }
         }
-        let Course { last, mut total, .. } = course;
+        let Course { last, total, .. } = course;
         // What was made ready for its forecast alone need not be kept.
         for stage in &mut self.stages[last + 1..] {
             stage.ready = stage.ready.take().filter(|_| stage.forecast.is_none());
         }
         self.seconds.solve += start.elapsed().as_secs_f64();
-        // What came behind a factorisation that found A singular, and did no better, does not make it regular.
-        let fell_short = |outcome: &Outcome| {
-            matches!(outcome, Outcome::Stagnated | Outcome::IterationLimit | Outcome::Breakdown { .. })
-        };
-        if let Some(report) = total.as_mut().filter(|report| fell_short(&report.outcome))
-            && self.trail.stages.iter().any(|stage| stage.outcome == Some(Outcome::Singular))
-        {
-            report.outcome = Outcome::Singular;
-        }
         match total {
-            Some(report) => self.tell(&report, last, 1, x),
+            Some(report) => self.tell(&report, last, 1, (b, x)),
             None => Err(Error::Unsupported("a system without a method".into())),
         }
     }
@@ -177,8 +177,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
 
     /// The residual norm that is asked for.
     fn goal(&mut self, b: &B::Slice<T>) -> Result<f64> {
-        let length = self.norm.measure(&self.backend, b)?.unwrap_or(0.0);
-        Ok(self.options.threshold::<T>(length))
+        let length = norm(&self.backend, b)?;
+        Ok(self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 }))
     }
 
     /// Makes a stage ready; none where it is refused, for which its reason is told.
@@ -236,6 +236,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             _ => Trial::None,
         };
         let goal = if next.is_some() { self.goal(b)? } else { 0.0 };
+        let (asked, mut aim) = (self.asked(), self.aim);
         let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
@@ -256,20 +257,56 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             None => course.total.map(|_| left),
         };
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
-        let task = Task { a, b, x: &mut *x, left, deadline };
-        let mut report = ready.solve(task, &mut |iteration, norm| {
+        let mut worst = f64::INFINITY;
+        let space = Space::new(self.backend.clone());
+        let (mut earlier, mut missed) = (None::<Report>, None);
+        let mut observe = |spent: usize, iteration: usize, norm: f64| {
             let means = (&self.backend, &self.stored, &self.options, (failed, deadline));
             if trial.is_futile(iteration, norm)
                 || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
             {
                 return ControlFlow::Break(());
             }
-            if iteration > 0 || is_first {
-                return watch.see(0, before + iteration, norm);
+            if iteration > 0 || (is_first && spent == 0) {
+                return watch.see(0, before + spent + iteration, norm);
             }
             ControlFlow::Continue(())
-        })?;
+        };
+        self.judged = None;
+        // A method works in one norm. Where its x does not meet the tolerance row by row, or rounding has hidden what is
+        // left, it is asked for more, as long as that brings x nearer.
+        let mut report = loop {
+            let spent = earlier.map_or(0, |report| report.iterations);
+            let left = left.map(|left| left.saturating_sub(spent));
+            let task = Task { a, b, x: &mut *x, norms: &mut self.norms, left, aim, deadline };
+            let mut report = ready.solve(task, &mut |iteration, norm| observe(spent, iteration, norm))?;
+            let own = report.relative_residual;
+            if let Some(earlier) = &earlier {
+                report.iterations += earlier.iterations;
+                report.restarts += earlier.restarts;
+            }
+            if report.outcome != Outcome::Converged {
+                // What was asked for beyond the tolerance is no limit of its own.
+                break report;
+            }
+            let judged = verdict(&space, (a, &mut self.norms), b, x, &asked)?;
+            self.judged = Some(judged);
+            let excess = judged.excess::<T>(&asked);
+            if judged.met {
+                break report;
+            }
+            let next = own / (ASK_FOR * excess.max(1.0));
+            if plan.method == Method::Direct || !(excess < worst / PROGRESS) || !(next > 0.0) {
+                missed = Some(judged.row_wise());
+                report.outcome = Outcome::Stagnated;
+                break report;
+            }
+            (worst, aim, earlier) = (excess, Some(next), Some(report));
+        };
         let mut remark = ready.remark();
+        if let Some(row_wise) = missed {
+            remark = with(remark, Some(format!("row by row the relative residual stays at {row_wise:.1e}")));
+        }
         if let Some(rivals) = rivals {
             if rivals.have_ended() && report.outcome == Outcome::Interrupted {
                 // It creeps, as what has had its share of the iterations does.
@@ -289,7 +326,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let skipped = usize::from(!self.history.is_empty());
         self.history.extend(ready.history().iter().skip(skipped));
         self.seconds.iterating += ready.iterating().as_secs_f64();
-        self.verdict = ready.verdict();
+        self.evidence.add(ready.evidence());
         course.failed.extend(ready.failed());
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];
         told.outcome = Some(report.outcome);

@@ -53,7 +53,7 @@ impl<T: Scalar, B: Products, A: LinearOperator<T, B>> LinearOperator<T, B> for S
         b: &B::Slice<T>,
         x: &B::Slice<T>,
         r: &mut B::Slice<T>,
-    ) -> Result<()>
+    ) -> Result<bool>
     where
         B: VectorOps,
     {

@@ -397,9 +397,26 @@ impl CoarseningSteps for Host {
 
     fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut [V::Real]) -> Result<()> {
         let a = Entries::of(a);
+        let tiny = V::Real::min_positive_value() / (V::Real::epsilon() * V::Real::epsilon());
+        let huge = V::Real::max_value() * V::Real::epsilon();
         each(norms, |i, norm| {
             let squares = a.row(i).map(|(_, value)| value.abs2());
-            *norm = Float::sqrt(squares.fold(V::Real::zero(), |sum, square| sum + square));
+            let square = squares.fold(V::Real::zero(), |sum, square| sum + square);
+            *norm = if square >= tiny && square <= huge {
+                Float::sqrt(square)
+            } else {
+                // Squares of such entries are beyond the range of the type, or lose their digits.
+                let largest = a.row(i).fold(V::Real::zero(), |most, (_, value)| Float::max(most, value.abs()));
+                if largest == V::Real::zero() || !Float::is_finite(largest) {
+                    largest
+                } else {
+                    let parts = a.row(i).map(|(_, value)| {
+                        let part = value.abs() / largest;
+                        part * part
+                    });
+                    Float::sqrt(parts.fold(V::Real::zero(), |sum, part| sum + part)) * largest
+                }
+            };
         });
         Ok(())
     }

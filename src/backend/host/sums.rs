@@ -46,7 +46,7 @@ fn least(n: usize) -> usize {
 }
 
 /// Sum of f over both slices, in running sums for each lane.
-pub(super) fn sum_pairs<T: Scalar, S: Scalar>(x: &[T], y: &[T], f: impl Fn(T, T) -> S) -> S {
+pub(super) fn sum_pairs<X: Copy, Y: Copy, S: Scalar>(x: &[X], y: &[Y], f: impl Fn(X, Y) -> S) -> S {
     let mut sums = [S::default(); LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();
     let (ys, y_rest) = y.as_chunks::<LANES>();

@@ -34,6 +34,23 @@ impl VectorOps for Host {
         Ok(())
     }
 
+    fn weighted_norms<T: Scalar>(&self, d: &[T::Real], x: &[T], out: &mut [T::Real]) -> Result<()> {
+        Error::check_dimension("length of the weights", x.len(), d.len())?;
+        let size = chunk_size(x.len());
+        let chunks = x.par_chunks(size).zip(d.par_chunks(size));
+        let super::sums::Several(sums) = sum_chunks(x.len(), chunks, |(x, d)| {
+            // The chunk is in the cache for the second sum.
+            let plain = sum_pairs(x, x, |x, _| x.abs2());
+            let weighted = sum_pairs(x, d, |x, d| {
+                let size = x.abs() * d;
+                size * size
+            });
+            super::sums::Several([plain, weighted])
+        });
+        out[..2].copy_from_slice(&sums);
+        Ok(())
+    }
+
     fn axpby<T: Scalar>(&self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<()> {
         Error::check_dimension("length of the second vector", x.len(), y.len())?;
         let size = chunk_size(x.len());

@@ -5,7 +5,7 @@ use super::run::Solved;
 use crate::cli::load::twice;
 use crate::krylov::Outcome;
 use crate::market::{Field, Header};
-use crate::solver::{self, SolveReport, Trail};
+use crate::solver::{self, Singularity, SolveReport, Trail};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ pub(super) struct Answer {
     pub(super) status: &'static str,
     pub(super) iterations: usize,
     pub(super) relative_residual: f64,
+    /// The same with each row divided by its norm in A.
+    pub(super) row_wise_residual: f64,
     /// ||b - A x|| / (||A|| ||x|| + ||b||).
     pub(super) backward_error: Option<f64>,
     /// Estimate of the condition number, and digits of x that can be trusted, where there is a factor.
@@ -23,6 +25,9 @@ pub(super) struct Answer {
     pub(super) digits: Option<f64>,
     /// ||A^H r|| / (||A|| ||r||) of a least-squares solution that a factorisation found.
     pub(super) normal_residual: Option<f64>,
+    /// The proof that A is singular, where that is what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) singularity: Option<Singularity>,
     /// The part of b, in norm, that lies in a null space that is known.
     pub(super) outside_range: Option<f64>,
     /// Rows and columns without a partner, from 1, where A is structurally singular and that was in the way.
@@ -73,10 +78,12 @@ impl Answer {
             status: decisive.status,
             iterations: decisive.iterations,
             relative_residual: decisive.relative_residual,
+            row_wise_residual: decisive.verdict.row_wise_residual,
             backward_error: decisive.verdict.backward_error,
             condition: decisive.verdict.condition,
             digits: decisive.verdict.digits,
             normal_residual: decisive.verdict.normal_residual,
+            singularity: decisive.verdict.singularity,
             outside_range: decisive.verdict.outside_range,
             unmatched: decisive.verdict.unmatched.clone(),
             memory_needed: decisive.verdict.memory_needed,
@@ -149,6 +156,8 @@ pub(super) struct Unmatched {
 /// What is known of a solution beside its residual.
 #[derive(Clone)]
 pub(super) struct Verdict {
+    pub(super) row_wise_residual: f64,
+    pub(super) singularity: Option<Singularity>,
     pub(super) backward_error: Option<f64>,
     pub(super) condition: Option<f64>,
     pub(super) digits: Option<f64>,
@@ -162,6 +171,8 @@ impl Verdict {
     fn new(report: &SolveReport) -> Self {
         let from_one = |numbers: &[u32]| numbers.iter().map(|&number| number + 1).collect();
         Self {
+            row_wise_residual: report.row_wise_residual,
+            singularity: report.singularity,
             backward_error: report.backward_error,
             condition: report.condition,
             digits: report.digits,
@@ -209,12 +220,18 @@ impl Column {
     }
 }
 
-/// The column that decides: one that did not converge before one that did, then the larger residual.
+/// The column that decides: one that was not solved before one that was, one that did not converge before one that did,
+/// then the larger residual.
 fn worst(columns: &[Column]) -> Option<&Column> {
     let badness = |column: &&Column| {
         let residual =
             if column.relative_residual.is_nan() { f64::INFINITY } else { column.relative_residual };
-        (u8::from(!column.outcome.is_converged()), residual)
+        let rank = match column.outcome {
+            Outcome::Converged => 0,
+            solved if solved.is_solved() => 1,
+            _ => 2,
+        };
+        (rank, residual)
     };
     columns.iter().reduce(|worst, next| {
         let (a, b) = (badness(&worst), badness(&next));

@@ -7,7 +7,7 @@ use crate::krylov::Outcome;
 use crate::matrix::{Basis, ChoiceReport};
 use crate::multigrid::operator_complexity;
 use crate::report::{Align, Table, bytes, count, ratio, seconds};
-use crate::solver::{Method, Precision, Reorder, StageReport};
+use crate::solver::{Method, Precision, Reorder, Singularity, StageReport};
 
 /// Right-hand sides that the report lists one by one.
 const MOST_COLUMNS: usize = 20;
@@ -207,6 +207,9 @@ pub(super) fn outcome(outcome: &Outcome, iterations: usize) -> String {
         Outcome::LeastSquares => format!(
             "a least-squares solution after {iterations} iteration{s}: no x solves the system, and none makes b - A x smaller"
         ),
+        Outcome::PrecisionLimit { digits } if outcome.is_solved() => format!(
+            "solved as far as the precision allows, after {iterations} iteration{s}: about {digits:.0} correct digits"
+        ),
         other => format!("not solved after {iterations} iteration{s}: {}", plainly(other)),
     }
 }
@@ -240,17 +243,14 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
     if let Some(error) = answer.backward_error {
         let outside = answer.outside_range.is_some_and(|outside| outside > 0.0);
         let of = if outside { " of what was solved for" } else { "" };
-        told.push(("", format!("backward error {}{of}: x solves a system as near as that", ratio(error))));
+        told.push(("", format!("backward error {}{of}", ratio(error))));
     }
     if let Some(outside) = answer.outside_range.filter(|&outside| outside > 0.0) {
         let what = "in norm, is in the null space: no x comes to it";
         told.push(("", format!("{} of b, {what}, and the rest was solved for", ratio(outside))));
     }
     if let Some(normal) = answer.normal_residual {
-        told.push((
-            "",
-            format!("A^H (b - A x) is {} beside A and b - A x: nothing is nearer", ratio(normal)),
-        ));
+        told.push(("", format!("||A^H r|| / (||A|| ||r||) = {}: no x has a smaller residual", ratio(normal))));
     }
     if let Some(condition) = answer.condition {
         let digits = match answer.digits {
@@ -340,8 +340,22 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
         ),
         Outcome::Breakdown { .. } => "The iteration cannot go on from here: the preconditioner is not positive definite, \
              or numbers are beyond the range of the type. Try: --preconditioner none, or scaling A and b.".into(),
-        Outcome::Singular => "The matrix is singular to working precision, and b is not in its range as far as can be \
-             told. --method lsmr gives a least-squares solution; look for equations that follow from others."
+        Outcome::Singular => {
+            let proof = match story.answer.singularity {
+                Some(Singularity::NullVector { ratio }) => format!(
+                    "The matrix is singular up to rounding of its entries: a vector v has |A v| of {ratio:.1} units of \
+                     rounding of |A| |v| or less in every row."
+                ),
+                _ => "The matrix is singular.".into(),
+            };
+            format!(
+                "{proof} No x was found that solves the system. --method lsmr gives a least-squares solution; look for \
+                 equations that follow from others."
+            )
+        }
+        Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, but not singular: its backward error is one of \
+             rounding, and no more can be had in double precision. Check the units of the unknowns and the boundary \
+             conditions; a looser --tolerance is met."
             .into(),
         Outcome::LeastSquares if story.answer.rows == story.answer.columns => {
             "No x solves the system: the matrix is singular, and b is not in its range. This x makes b - A x as small \

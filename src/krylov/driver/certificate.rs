@@ -84,6 +84,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
     pub(super) fn restart(&mut self, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<()> {
         let mut method = lock(self.method);
         let scale = T::from_real(units.scale());
-        self.system.a.accurate_residual(self.space.backend(), scale, b, x, method.vectors().residual)
+        self.system.a.accurate_residual(self.space.backend(), scale, b, x, method.vectors().residual)?;
+        Ok(())
     }
 }

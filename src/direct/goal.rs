@@ -1,0 +1,126 @@
+//! What a residual has to come down to: its norm, and the norm of its rows in units of their own.
+
+use crate::matrix::Csr;
+use crate::parallel::prelude::*;
+use crate::scalar::{Real, Scalar};
+
+/// Sums of squares in this range are neither those of numbers that overflow nor of such as vanish.
+const SAFE: std::ops::Range<f64> = 1e-200..1e200;
+
+/// The 2-norm, without overflow.
+pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
+    let square = x.iter().map(|x| x.abs2().to_f64()).sum::<f64>();
+    if SAFE.contains(&square) {
+        return square.sqrt();
+    }
+    scaled_norm(x.iter().map(|x| x.abs().to_f64()))
+}
+
+/// The 2-norm of W x with a diagonal W, without overflow.
+fn weighted_norm<T: Scalar>(weights: Option<&[f64]>, x: &[T]) -> f64 {
+    let Some(weights) = weights else { return norm(x) };
+    let sizes = || weights.iter().zip(x).map(|(w, x)| w * x.abs().to_f64());
+    let square = sizes().map(|size| size * size).sum::<f64>();
+    if SAFE.contains(&square) { square.sqrt() } else { scaled_norm(sizes()) }
+}
+
+/// The 2-norm of magnitudes, each divided by the largest before it is squared.
+fn scaled_norm(sizes: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = sizes.clone().fold(0.0, |a: f64, b| if b > a || b.is_nan() { b } else { a });
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    sizes.map(|size| (size / largest).powi(2)).sum::<f64>().sqrt() * largest
+}
+
+/// Diagonal matrices by which residuals are multiplied before their norm is taken; none stands for the identity.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Weights {
+    /// What leads from a residual of the matrix at hand to one of the caller's matrix.
+    pub(crate) plain: Option<Vec<f64>>,
+    /// The same with each row divided by its norm in the caller's matrix; none where rows count by their size alone.
+    pub(crate) rows: Option<Vec<f64>>,
+}
+
+impl Weights {
+    /// Those of a matrix as it is: each row in units of its norm. Norms are taken relative to the middle of the largest
+    /// and the smallest, so that no weight overflows.
+    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let norms: Vec<f64> = (0..a.rows()).into_par_iter().map(|row| norm(a.row(row).1)).collect();
+        Self { plain: None, rows: Some(inverses(&norms)) }
+    }
+}
+
+/// The reciprocals of norms, in units in which the largest and the smallest of them are as far from one; 0 where a norm
+/// is zero.
+fn inverses(norms: &[f64]) -> Vec<f64> {
+    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+    norms.iter().filter(|norm| **norm > 0.0).for_each(|&norm| (least, most) = (least.min(norm), most.max(norm)));
+    let middle = if most > 0.0 { least.sqrt() * most.sqrt() } else { 1.0 };
+    norms.iter().map(|&norm| if norm > 0.0 { middle / norm } else { 0.0 }).collect()
+}
+
+/// What ||r|| and the norm of its weighted rows have to come down to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Goal<'a> {
+    weights: &'a Weights,
+    /// For the norm.
+    pub(super) norm: f64,
+    /// The norm of weighted rows is multiplied by this before it is compared with the same.
+    rows: f64,
+}
+
+impl<'a> Goal<'a> {
+    /// A part of the norms of b, both times.
+    pub(super) fn new<T: Scalar>(weights: &'a Weights, b: &[T], tolerance: f64) -> Self {
+        let size = weighted_norm(weights.plain.as_deref(), b);
+        let rows = match &weights.rows {
+            Some(rows) => size / weighted_norm(Some(rows), b),
+            None => 0.0,
+        };
+        Self { weights, norm: tolerance * size, rows: if rows.is_finite() { rows } else { 0.0 } }
+    }
+
+    /// ||r|| in the units of the caller.
+    pub(super) fn norm_of<T: Scalar>(&self, r: &[T]) -> f64 {
+        weighted_norm(self.weights.plain.as_deref(), r)
+    }
+
+    /// What is at most `norm` where r meets both: the larger of its norm and that of its rows.
+    pub(super) fn size_of<T: Scalar>(&self, r: &[T]) -> f64 {
+        let plain = self.norm_of(r);
+        match &self.weights.rows {
+            Some(rows) if self.rows > 0.0 => larger(plain, self.rows * weighted_norm(Some(rows), r)),
+            _ => plain,
+        }
+    }
+}
+
+/// The larger of two, NaN where one is that.
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b || a.is_nan() { a } else { b }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_residual_in_a_row_of_small_entries_counts_as_much_as_in_one_of_large() {
+        let a = Csr::from_parts(2, 2, vec![0, 1, 2], vec![0, 1], vec![1e20, 1e-20]).unwrap();
+        let weights = Weights::of(&a);
+        let goal = Goal::new(&weights, &[1e20, 1e-20], 1e-8);
+        assert!((goal.norm - 1e12).abs() < 1.0);
+        assert!(goal.size_of(&[1e11, 0.0]) <= goal.norm && goal.size_of(&[0.0, 1e-29]) <= goal.norm);
+        assert!(goal.size_of(&[0.0, 1e-20]) > goal.norm && goal.norm_of(&[0.0, 1e-20]) <= goal.norm);
+        assert!(goal.size_of(&[f64::NAN, 0.0]).is_nan());
+    }
+
+    #[test]
+    fn norms_do_not_overflow_and_rows_of_zeros_have_no_weight() {
+        assert_eq!(norm(&[3e-200, 4e-200]), 5e-200);
+        assert_eq!(norm(&[3e200, 4e200]), 5e200);
+        assert_eq!(inverses(&[1e-300, 0.0, 1e300]), [1e300, 0.0, 1e-300]);
+        assert_eq!(weighted_norm(Some(&[1e-200, 1.0]), &[3e200, 4.0]), 5.0);
+    }
+}

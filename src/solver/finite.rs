@@ -1,0 +1,64 @@
+//! Infinities and NaN in what a caller gives are refused, by their place.
+
+use super::SolverBackend;
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
+use crate::scalar::{Real, Scalar};
+
+/// Whether a sum of squares says that all are finite; it may overflow where they are.
+fn seems_finite<T: Scalar, B: SolverBackend>(backend: &B, values: &B::Slice<T>) -> Result<bool> {
+    let mut square = backend.zeros::<T::Real>(1)?;
+    backend.norm2_squared(values, &mut square)?;
+    Ok(backend.value(&square)?.to_f64().is_finite())
+}
+
+/// Refuses a matrix with an entry that is infinite or not a number; rows and columns are counted from 0.
+///
+/// # Errors
+/// Where there is one, and when the device fails.
+pub(super) fn check_matrix<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<()> {
+    if seems_finite(backend, a.parts().values)? {
+        return Ok(());
+    }
+    let a = a.to_host(backend)?;
+    check_rows(&a, 0..a.rows())
+}
+
+/// The same of some rows of a matrix on the host.
+///
+/// # Errors
+/// Where there is such an entry.
+pub(super) fn check_rows<T: Scalar>(a: &Csr<T>, rows: std::ops::Range<usize>) -> Result<()> {
+    for row in rows {
+        let (columns, values) = a.row(row);
+        if let Some(k) = values.iter().position(|value| !value.is_finite()) {
+            return Err(Error::InvalidMatrix(format!(
+                "the entry in row {row}, column {} (from 0) is {}: infinities and NaN can't be solved with",
+                columns[k], values[k]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a vector with an entry that is infinite or not a number, in words that begin with `what`.
+///
+/// # Errors
+/// As [`check_matrix`].
+pub(super) fn check_vector<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    v: &B::Slice<T>,
+    what: &str,
+) -> Result<()> {
+    if seems_finite(backend, v)? {
+        return Ok(());
+    }
+    let v = backend.download(v)?;
+    match v.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(row) => Err(Error::InvalidArgument(format!(
+            "{what} has {} in row {row} (from 0): infinities and NaN can't be solved for",
+            v[row]
+        ))),
+    }
+}

@@ -1,0 +1,119 @@
+//! A matrix whose rows differ in scale, brought to one before it is iterated on.
+//!
+//! Rounding in rows of large entries is larger than all that rows of small ones have to come down to, once norms differ
+//! by so much that the tolerance is out of reach: then no method that works in one norm solves such a system. With
+//! powers of two nothing is rounded.
+
+use super::RowNorms;
+use crate::backend::copied;
+use crate::error::Result;
+use crate::krylov::SolveOptions;
+use crate::matrix::Csr;
+use crate::multigrid::MultigridBackend;
+use crate::scalar::{Real, Scalar};
+use num_traits::Float;
+
+/// Rows are scaled if their norms differ by more than this, or by the part of it that single precision needs.
+const MOST_SPREAD: f64 = 1e3;
+
+/// Rounding beside the largest norm, as a part of the tolerance beside the least, from which on rows are scaled.
+const OF_TOLERANCE: f64 = 1e-2;
+
+/// R and C of R A C, powers of two: (R A C) y = R b, x = C y. C is R for a Hermitian matrix, and 1 for others, whose
+/// unknowns keep their units.
+pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
+    left: B::Vec<T>,
+    /// C and its inverse.
+    right: Option<(B::Vec<T>, B::Vec<T>)>,
+}
+
+/// Whether rows of these norms have to be scaled for what is asked for.
+fn is_needed<T: Scalar>(spread: f64, options: &SolveOptions) -> bool {
+    let epsilon = <T::Real as Float>::epsilon().to_f64();
+    let rounding = spread * epsilon > OF_TOLERANCE * options.threshold_of_one::<T>();
+    spread > MOST_SPREAD && rounding
+}
+
+/// R A C and its factors where the rows of A have to be scaled; `norms` then are for that matrix. A Hermitian matrix
+/// stays one.
+///
+/// # Errors
+/// Without memory, or when the device fails.
+pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    a: &Csr<T, B>,
+    norms: &mut RowNorms<T, B>,
+    hermitian: bool,
+    options: &SolveOptions,
+) -> Result<Option<(Csr<T, B>, Equilibrated<T, B>)>> {
+    if a.rows() != a.columns() || !norms.counts_rows() || !is_needed::<T>(norms.spread(), options) {
+        return Ok(None);
+    }
+    let n = a.rows();
+    let power = |size: f64| if size > 0.0 && size.is_finite() { size.log2().round().exp2() } else { 1.0 };
+    let factors: Vec<f64> = if hermitian {
+        // 1 / a_ii, or the norm of its row where that says nothing.
+        let mut inverses = backend.buffer::<T::Real>(n)?;
+        backend.row_inverses::<T, T>(a.parts(), true, &mut inverses)?;
+        backend.download(&inverses)?.iter().map(|inverse| power(inverse.to_f64().sqrt())).collect()
+    } else {
+        norms.inverses(backend)?.into_iter().map(power).collect()
+    };
+    let factor = |f: &f64| T::from_f64(*f);
+    let left: B::Vec<T> = backend.upload(factors.iter().map(factor).collect())?;
+    let right = if hermitian {
+        let inverse = backend.upload(factors.iter().map(|f| T::from_f64(f.recip())).collect())?;
+        Some((copied(backend, &left)?, inverse))
+    } else {
+        None
+    };
+    let mut values = backend.buffer(a.nonzeros())?;
+    match &right {
+        Some((right, _)) => backend.scaled_values(a.parts(), &left, right, &mut values)?,
+        None => {
+            let mut ones = backend.buffer(n)?;
+            backend.fill(T::one(), &mut ones)?;
+            backend.scaled_values(a.parts(), &left, &ones, &mut values)?;
+        }
+    }
+    norms.scale(backend, &factors, hermitian)?;
+    Ok(Some((a.with_values(values), Equilibrated { left, right })))
+}
+
+impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
+    /// What is told of it.
+    pub(crate) fn words(&self) -> &'static str {
+        match self.right {
+            Some(_) => "rows and columns, alike",
+            None => "rows",
+        }
+    }
+
+    /// R b, and y from x.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(crate) fn enter(
+        &self,
+        backend: &B,
+        (b, x): (&B::Slice<T>, &B::Slice<T>),
+        (to_b, to_y): (&mut B::Slice<T>, &mut B::Slice<T>),
+    ) -> Result<()> {
+        backend.multiply(&self.left, b, to_b)?;
+        match &self.right {
+            Some((_, inverse)) => backend.multiply(inverse, x, to_y),
+            None => backend.copy(x, to_y),
+        }
+    }
+
+    /// x = C y.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(crate) fn leave(&self, backend: &B, y: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()> {
+        match &self.right {
+            Some((right, _)) => backend.multiply(right, y, x),
+            None => backend.copy(y, x),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What is said of x: computed from A, b and x alone, for the x that is handed out.
+//!
+//! ```text
+//! r = b - A x     in working precision, with a bound of its rounding errors
+//!                 -> in twice the working precision where that bound does not tell on which side of the tolerance r is
+//! converged       ||r|| <= tolerance ||b||  and  ||D r|| <= tolerance ||D b||,  D = 1 / the norm of each row of A
+//! ```
+//!
+//! A norm alone is blind where rows are in units of their own: a penalty of 1e12 in a few rows lets all others be wrong.
+//! So each row counts in its own unit too. Both are compared with what rounding may have done to them, so that what is
+//! said holds in exact arithmetic.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `rows` | the norms of the rows of a matrix, and weights for residuals |
+//! | `normal` | whether nothing is nearer than x |
+//! | `equilibrate` | a matrix whose rows differ in scale, brought to one |
+
+mod equilibrate;
+mod normal;
+mod rows;
+
+pub(crate) use equilibrate::{Equilibrated, equilibrated};
+pub(crate) use normal::normal_residual;
+pub(crate) use rows::RowNorms;
+
+use crate::backend::{Communicator, Space, VectorOps};
+use crate::error::Result;
+use crate::krylov::SolveOptions;
+use crate::krylov::units::Units;
+use crate::operator::{LinearOperator, plain_residual};
+use crate::scalar::{Real, Scalar};
+use num_traits::{Float, One};
+
+/// Norms of a residual, and how far rounding may have moved them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Verdict {
+    /// ||b - A x||, and ||b||.
+    pub(crate) residual: f64,
+    pub(crate) b: f64,
+    /// ||D (b - A x)||, and ||D b||; the plain ones where rows count by their size alone.
+    pub(crate) rows: f64,
+    pub(crate) b_rows: f64,
+    /// ||x||.
+    pub(crate) x: f64,
+    /// Whether the tolerance is met, in exact arithmetic.
+    pub(crate) met: bool,
+}
+
+impl Verdict {
+    /// ||b - A x|| / ||b||; 0 where both are zero.
+    pub(crate) fn relative(&self) -> f64 {
+        ratio(self.residual, self.b)
+    }
+
+    /// ||D (b - A x)|| / ||D b||; 0 where both are zero.
+    pub(crate) fn row_wise(&self) -> f64 {
+        ratio(self.rows, self.b_rows)
+    }
+
+    /// The larger of both, in units of what is allowed.
+    pub(crate) fn excess<T: Scalar>(&self, options: &SolveOptions) -> f64 {
+        let part = options.threshold::<T>(self.b) / self.b;
+        (self.relative() / part).max(self.row_wise() / part)
+    }
+
+    /// Normwise backward error with a norm of A: ||b - A x|| / (||A|| ||x|| + ||b||); none where that is no number.
+    pub(crate) fn backward_error(&self, norm_of_a: f64) -> Option<f64> {
+        if self.residual == 0.0 {
+            return Some(0.0);
+        }
+        let error = self.residual / (norm_of_a * self.x + self.b);
+        Some(error).filter(|error| error.is_finite() && norm_of_a > 0.0)
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if part == 0.0 { 0.0 } else { part / whole }
+}
+
+/// A norm that was computed, and how far it may be from that of the exact vector.
+#[derive(Clone, Copy)]
+struct Bounded {
+    norm: f64,
+    error: f64,
+}
+
+impl Bounded {
+    /// Whether it is at most that: none where the error does not tell.
+    fn is_at_most(self, threshold: f64) -> Option<bool> {
+        if self.norm + self.error <= threshold {
+            Some(true)
+        } else if self.norm - self.error > threshold || self.norm.is_nan() {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
+
+/// Units of rounding that a norm of a vector may be off by, relative to itself: sums are taken in blocks.
+const NORM_UNITS: f64 = 64.0;
+
+/// Roundings of a row beside its products and sums.
+const BESIDE: f64 = 4.0;
+
+/// Norms from here to its reciprocal are squared without loss in any type, so that b needs no unit of its own.
+const ORDINARY: f64 = 1e-12;
+
+/// Part of a norm up to which its error may be where it is told that the tolerance is missed.
+const TOLD: f64 = 0.05;
+
+/// Judges x: what every path asks before it says that a solve has converged.
+///
+/// # Errors
+/// Without memory, or when the device or another part fails.
+pub(crate) fn verdict<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    space: &Space<B, C>,
+    (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),
+    b: &B::Slice<T>,
+    x: &B::Slice<T>,
+    options: &SolveOptions,
+) -> Result<Verdict> {
+    let (mut room, mut squares) = norms.take_room(space.backend(), a.rows())?;
+    let judged = judged(space, (a, norms), (b, x), options, (&mut room, &mut squares));
+    norms.give_back(room, squares);
+    judged
+}
+
+/// The same with memory for a residual and for two numbers.
+fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    space: &Space<B, C>,
+    (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &RowNorms<T, B>),
+    (b, x): (&B::Slice<T>, &B::Slice<T>),
+    options: &SolveOptions,
+    (r, squares): (&mut B::Slice<T>, &mut B::Slice<T::Real>),
+) -> Result<Verdict> {
+    let backend = space.backend();
+    let mut scale = T::Real::one();
+    let (mut b_norm, mut b_rows) = norms.of_residual(space, b, squares)?;
+    if !(ORDINARY..ORDINARY.recip()).contains(&b_norm) {
+        // The square of b may have vanished or overflown.
+        let units = Units::of(space, b, r, B::part_mut(squares, 0..1))?;
+        scale = units.scale();
+        backend.axpby(T::from_real(scale), b, T::zero(), r)?;
+        (b_norm, b_rows) = norms.of_residual(space, r, squares)?;
+    }
+    let unit = scale.to_f64().recip();
+    (b_norm, b_rows) = (unit * b_norm, unit * b_rows);
+    let x_norm = norms.of_x(space, x, squares)?;
+    let epsilon = <T::Real as Float>::epsilon().to_f64();
+    // A product of complex numbers has four roundings where that of real ones has one.
+    let roundings = (norms.longest() as f64 + BESIDE) * if T::COMPLEX { 4.0 } else { 1.0 };
+    let threshold = options.threshold::<T>(b_norm);
+    let part = if b_norm > 0.0 { threshold / b_norm } else { 0.0 };
+    let mut told = Verdict { residual: f64::NAN, b: b_norm, rows: f64::NAN, b_rows, x: x_norm, met: false };
+    for accurate in [false, true] {
+        if !accurate {
+            plain_residual(backend, a, T::from_real(scale), b, x, r)?;
+        } else if !a.accurate_residual(backend, T::from_real(scale), b, x, r)? {
+            // What is in doubt is not claimed.
+            break;
+        }
+        let (norm, rows) = norms.of_residual(space, r, squares)?;
+        (told.residual, told.rows) = (unit * norm, unit * rows);
+        // Roundings in the sums of r, in r itself, and in its norm.
+        let of_sums = if accurate { (roundings * epsilon).powi(2) } else { roundings * epsilon };
+        let of_norm = (NORM_UNITS + 1.0) * epsilon;
+        let bounded = |norm: f64, of_a: f64, b: f64| Bounded {
+            norm,
+            error: of_sums * (of_a * x_norm + b) + of_norm * (norm + part * b),
+        };
+        let plain = bounded(told.residual, norms.norm(), b_norm);
+        let rows = bounded(told.rows, norms.norm_of_weighted(), b_rows);
+        let is_zero = b_norm == 0.0 && told.residual == 0.0;
+        let by_norm = if is_zero { Some(true) } else { plain.is_at_most(threshold) };
+        let by_rows = if b_norm > 0.0 { rows.is_at_most(part * b_rows) } else { Some(true) };
+        match (by_norm, by_rows) {
+            (Some(true), Some(true)) => {
+                told.met = true;
+                break;
+            }
+            (Some(false), _) if plain.error <= TOLD * plain.norm => break,
+            (_, Some(false)) if plain.error.max(rows.error) <= TOLD * plain.norm.min(rows.norm) => break,
+            _ if told.residual.is_nan() => break,
+            _ => {}
+        }
+    }
+    Ok(told)
+}

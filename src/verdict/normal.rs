@@ -1,0 +1,35 @@
+//! Whether nothing is nearer than x: the residual of the normal equations.
+
+use super::RowNorms;
+use crate::backend::{Communicator, Op, Space, VectorOps};
+use crate::error::Result;
+use crate::operator::LinearOperator;
+use crate::scalar::Scalar;
+
+/// ||A^H r|| / (||A|| ||r||) for r = b - A x in twice the working precision where the operator can, with a norm of A
+/// from below. 0 where r is zero.
+///
+/// # Errors
+/// Where the operator knows no product with its transpose, without memory, or when the device or another part fails.
+pub(crate) fn normal_residual<T: Scalar, B: VectorOps, C: Communicator<B>>(
+    space: &Space<B, C>,
+    (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),
+    b: &B::Slice<T>,
+    x: &B::Slice<T>,
+) -> Result<f64> {
+    let backend = space.backend();
+    let (mut r, mut squares) = norms.take_room(backend, a.rows())?;
+    a.accurate_residual(backend, T::one(), b, x, &mut r)?;
+    let (size, _) = norms.of_residual(space, &r, &mut squares)?;
+    norms.to_gradient(backend, &mut r)?;
+    let mut gradient = backend.zeros(a.columns())?;
+    a.product_op(backend, Op::ConjugateTranspose, T::one(), &r, T::zero(), &mut gradient)?;
+    let length = norms.of_gradient(space, &gradient, &mut squares)?;
+    norms.give_back(r, squares);
+    if size == 0.0 {
+        return Ok(0.0);
+    }
+    let (rows, columns) = (a.rows() as f64, a.columns() as f64);
+    let norm_of_a = norms.most.max(norms.frobenius / rows.min(columns).sqrt()).max(length / size);
+    Ok(length / (norm_of_a * size))
+}

@@ -1,0 +1,343 @@
+//! The norms of the rows of a matrix, and what residuals are weighted with.
+
+use crate::backend::{Backend, Communicator, CsrParts, Space, VectorOps};
+use crate::direct::Weights;
+use crate::error::Result;
+use crate::matrix::Csr;
+use crate::multigrid::MultigridBackend;
+use crate::scalar::{Max, Min, Real, Scalar};
+
+/// Norms of a matrix by its rows, found once for its values.
+///
+/// A solver may keep another matrix than the caller's, R A C with powers of two. Norms are those of the caller's matrix
+/// all the same, and weights take a residual of the one that is kept to one of the caller's.
+pub(crate) struct RowNorms<T: Scalar, B: Backend> {
+    /// R^-1, where rows are scaled; D R^-1, where rows count in units of their own; C, where columns are scaled.
+    plain: Option<B::Vec<T::Real>>,
+    rows: Option<B::Vec<T::Real>>,
+    columns: Option<B::Vec<T::Real>>,
+    /// Whether rows count in units of their own.
+    by_rows: bool,
+    /// The smallest norm of a row of A that is not zero, and the largest.
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    /// The Frobenius norm of A.
+    pub(crate) frobenius: f64,
+    /// D is the middle of these over the norm of a row.
+    middle: f64,
+    /// The most entries of a row, and of a column where that is known.
+    longest: usize,
+    longest_column: Option<usize>,
+    size: usize,
+    /// Memory for a residual and for two numbers, kept from one solve to the next.
+    room: Option<(B::Vec<T>, B::Vec<T::Real>)>,
+}
+
+/// Least and largest norm of rows, and the root of the sum of squares of all.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    least: f64,
+    most: f64,
+    frobenius: f64,
+}
+
+impl Spread {
+    fn of<R: Real>(norms: &[R]) -> Self {
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        let sizes = norms.iter().map(|norm| Real::to_f64(*norm));
+        for norm in sizes.filter(|norm| *norm != 0.0) {
+            (least, most) = (least.min(norm), if norm > most || norm.is_nan() { norm } else { most });
+        }
+        let least = if most > 0.0 { least } else { 0.0 };
+        Self { least, most, frobenius: crate::direct::norm(norms) }
+    }
+
+    fn middle(self) -> f64 {
+        if self.most > 0.0 { self.least.sqrt() * self.most.sqrt() } else { 1.0 }
+    }
+}
+
+impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
+    /// Of a matrix as it is. `by_rows`: whether rows count in units of their own; `alike`: whether columns have as many
+    /// entries as rows, as those of a symmetric matrix.
+    pub(crate) fn of(backend: &B, a: &Csr<T, B>, by_rows: bool, alike: bool) -> Result<Self> {
+        let mut norms = backend.buffer::<T::Real>(a.rows())?;
+        backend.row_norms(a.parts(), &mut norms)?;
+        let spread = inverted(backend, &mut norms)?;
+        let longest = longest(backend, a.parts())?;
+        Ok(Self {
+            plain: None,
+            rows: Some(norms),
+            columns: None,
+            by_rows,
+            least: spread.least,
+            most: spread.most,
+            frobenius: spread.frobenius,
+            middle: spread.middle(),
+            longest,
+            longest_column: alike.then_some(longest),
+            size: a.rows(),
+            room: None,
+        })
+    }
+
+    /// Of a matrix whose rows are spread over several parts, from this part's rows, which the matrix has from `first` on.
+    ///
+    /// # Errors
+    /// Without memory, and where another part has failed.
+    pub(crate) fn of_part<C: Communicator<B>>(
+        space: &Space<B, C>,
+        (a, rows): (&Csr<T>, std::ops::Range<usize>),
+        by_rows: bool,
+        alike: bool,
+    ) -> Result<Self> {
+        let norms: Vec<f64> = rows.clone().map(|row| crate::direct::norm(a.row(row).1)).collect();
+        let longest = rows.map(|row| a.row(row).0.len()).max().unwrap_or(0);
+        let own = Spread::of(&norms);
+        let told = [own.least, own.most, own.frobenius, longest as f64, norms.len() as f64];
+        let all = space.communicator().gather(told.iter().flat_map(|number| number.to_le_bytes()).collect())?;
+        let numbers = |k: usize| {
+            let number = move |bytes: &Vec<u8>| bytes.as_chunks().0.get(k).map(|word| f64::from_le_bytes(*word));
+            all.iter().filter_map(number).collect::<Vec<f64>>()
+        };
+        let least = numbers(0).into_iter().filter(|least| *least > 0.0).fold(f64::INFINITY, f64::min);
+        let most = numbers(1).into_iter().fold(0.0, f64::max);
+        let spread = Spread {
+            least: if most > 0.0 { least } else { 0.0 },
+            most,
+            frobenius: crate::direct::norm(&numbers(2)),
+        };
+        let (middle, longest) = (spread.middle(), numbers(3).into_iter().fold(0.0, f64::max) as usize);
+        let weight = |norm: &f64| T::Real::from_f64(if *norm > 0.0 { middle / norm } else { 0.0 });
+        Ok(Self {
+            plain: None,
+            rows: Some(space.backend().upload(norms.iter().map(weight).collect())?),
+            columns: None,
+            by_rows,
+            least: spread.least,
+            most: spread.most,
+            frobenius: spread.frobenius,
+            middle,
+            longest,
+            longest_column: alike.then_some(longest),
+            size: numbers(4).into_iter().sum::<f64>() as usize,
+            room: None,
+        })
+    }
+
+    /// The same for new values on the same pattern, of the matrix unscaled.
+    pub(crate) fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
+        let (by_rows, place) = (self.counts_rows(), self.rows.take().or(self.plain.take()));
+        let mut norms = match place {
+            Some(norms) => norms,
+            None => backend.buffer(a.rows())?,
+        };
+        backend.row_norms(a.parts(), &mut norms)?;
+        let spread = inverted(backend, &mut norms)?;
+        (self.least, self.most, self.frobenius) = (spread.least, spread.most, spread.frobenius);
+        self.middle = spread.middle();
+        (self.plain, self.columns) = (None, None);
+        // Kept for the next values where it weighs nothing.
+        self.rows = Some(norms);
+        self.by_rows = by_rows;
+        Ok(())
+    }
+
+    /// 1 / norm of each row of A, 0 for a row of zeros.
+    pub(super) fn inverses(&self, backend: &B) -> Result<Vec<f64>> {
+        let Some(rows) = &self.rows else { return Ok(Vec::new()) };
+        Ok(backend.download(rows)?.into_iter().map(|weight| weight.to_f64() / self.middle).collect())
+    }
+
+    /// Takes R, and C = R where the matrix is `hermitian`, of a matrix R A C that is kept from now on.
+    pub(super) fn scale(&mut self, backend: &B, factors: &[f64], hermitian: bool) -> Result<()> {
+        let of_rows = match &self.rows {
+            Some(rows) => backend.download(rows)?,
+            None => return Ok(()),
+        };
+        let real = |value: f64| T::Real::from_f64(value);
+        let rows = of_rows.iter().zip(factors).map(|(d, r)| real(d.to_f64() / r)).collect();
+        self.rows = Some(backend.upload(rows)?);
+        self.plain = Some(backend.upload(factors.iter().map(|r| real(r.recip())).collect())?);
+        self.columns = match hermitian {
+            true => Some(backend.upload(factors.iter().map(|c| real(*c)).collect())?),
+            false => None,
+        };
+        Ok(())
+    }
+}
+
+/// Norms become the middle of the least and the largest over each, 0 where one is zero.
+fn inverted<R: Real, B: MultigridBackend>(backend: &B, norms: &mut B::Vec<R>) -> Result<Spread> {
+    let n = B::len(norms);
+    if <B as crate::backend::PreconditionSteps>::BYTES_TELL && n > 0 {
+        let mut found = backend.zeros::<R>(1)?;
+        let mut told = |op: &dyn Fn(&B, &mut B::Slice<R>) -> Result<()>| -> Result<f64> {
+            op(backend, &mut found)?;
+            Ok(backend.value(&found)?.to_f64())
+        };
+        let least = told(&|backend, found| backend.reduce(Min, norms, found))?;
+        let most = told(&|backend, found| backend.reduce(Max, norms, found))?;
+        let square = told(&|backend, found| backend.norm2_squared(norms, found))?;
+        let squares_hold = square.is_finite() && square > R::min_positive_value().to_f64();
+        if least > 0.0 && most.is_finite() && squares_hold {
+            let spread = Spread { least, most, frobenius: square.sqrt() };
+            let mut numbers = backend.buffer::<u32>(n)?;
+            backend.sequence(&mut numbers)?;
+            let mut inverse = backend.buffer::<R>(n)?;
+            backend.fill(R::from_f64(spread.middle()), &mut inverse)?;
+            backend.divide_by_column(&numbers, norms, &mut inverse)?;
+            *norms = inverse;
+            return Ok(spread);
+        }
+    }
+    let mut here = backend.download(norms)?;
+    let spread = Spread::of(&here);
+    let middle = spread.middle();
+    here.iter_mut().for_each(|norm| {
+        let size = Real::to_f64(*norm);
+        *norm = R::from_f64(if size > 0.0 { middle / size } else { 0.0 });
+    });
+    backend.write(&here, norms)?;
+    Ok(spread)
+}
+
+/// The most entries of a row.
+fn longest<T: Scalar, B: MultigridBackend>(backend: &B, a: CsrParts<'_, T, B>) -> Result<usize> {
+    let mut lengths = backend.buffer::<u32>(a.rows)?;
+    if a.rows == 0 {
+        return Ok(0);
+    }
+    backend.row_lengths(a.offsets, 0, u32::MAX as usize, &mut lengths)?;
+    let mut most = backend.zeros(1)?;
+    backend.reduce(Max, &lengths, &mut most)?;
+    Ok(backend.value::<u32>(&most)? as usize)
+}
+
+impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
+    /// Whether rows count in units of their own.
+    pub(crate) fn counts_rows(&self) -> bool {
+        self.by_rows
+    }
+
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The largest row norm over the least: 1 where all rows are alike.
+    pub(crate) fn spread(&self) -> f64 {
+        if self.least > 0.0 { self.most / self.least } else { 1.0 }
+    }
+
+    /// A bound of || |A| ||: 2-norms of rows times the root of what sums of columns of D |A| may be, or ||A||_F.
+    pub(crate) fn norm(&self) -> f64 {
+        self.frobenius.min(self.most * self.of_pattern())
+    }
+
+    /// The same of D |A|, whose rows have the norm `middle`.
+    pub(crate) fn norm_of_weighted(&self) -> f64 {
+        self.middle * self.of_pattern().min((self.size as f64).sqrt())
+    }
+
+    /// A bound of || |M| || where each row of M has norm 1: the largest sum of a row is at most the root of its length,
+    /// and that of a column its length.
+    fn of_pattern(&self) -> f64 {
+        let columns = self.longest_column.unwrap_or(self.size).min(self.size);
+        ((self.longest as f64).sqrt() * columns as f64).sqrt()
+    }
+
+    /// The norm of a residual in the caller's units, and that of its weighted rows.
+    pub(crate) fn of_residual<C: Communicator<B>>(
+        &self,
+        space: &Space<B, C>,
+        r: &B::Slice<T>,
+        squares: &mut B::Slice<T::Real>,
+    ) -> Result<(f64, f64)> {
+        let backend = space.backend();
+        let mut both = |weights: Option<&B::Vec<T::Real>>| -> Result<[f64; 2]> {
+            match weights {
+                Some(weights) => backend.weighted_norms(weights, r, squares)?,
+                None => {
+                    backend.norm2_squared(r, B::part_mut(squares, 0..1))?;
+                    backend.fill(T::Real::default(), B::part_mut(squares, 1..2))?;
+                }
+            }
+            space.communicator().all_sum(backend, squares)?;
+            let mut told = [T::Real::default(); 2];
+            backend.read(squares, &mut told)?;
+            Ok(told.map(|square| square.to_f64().sqrt()))
+        };
+        let of_rows = both(self.rows.as_ref().filter(|_| self.by_rows))?;
+        let plain = if self.plain.is_some() { both(self.plain.as_ref())?[1] } else { of_rows[0] };
+        Ok((plain, if self.by_rows { of_rows[1] } else { plain }))
+    }
+
+    /// The norm of x in the caller's units.
+    pub(crate) fn of_x<C: Communicator<B>>(
+        &self,
+        space: &Space<B, C>,
+        x: &B::Slice<T>,
+        squares: &mut B::Slice<T::Real>,
+    ) -> Result<f64> {
+        let backend = space.backend();
+        let place = usize::from(self.columns.is_some());
+        match &self.columns {
+            Some(columns) => backend.weighted_norms(columns, x, squares)?,
+            None => backend.norm2_squared(x, B::part_mut(squares, 0..1))?,
+        }
+        let one = B::part_mut(squares, place..place + 1);
+        space.communicator().all_sum(backend, one)?;
+        Ok(backend.value(one)?.to_f64().sqrt())
+    }
+
+    /// From a residual of the matrix that is kept, R A C, to what its adjoint is applied to for A^H r: R^-2 of it.
+    pub(super) fn to_gradient(&self, backend: &B, r: &mut B::Vec<T>) -> Result<()> {
+        if let Some(plain) = &self.plain {
+            let mut once = backend.buffer(B::len(r))?;
+            backend.scale(plain, r, &mut once)?;
+            backend.scale(plain, &once, r)?;
+        }
+        Ok(())
+    }
+
+    /// The norm of A^H r, from that of the matrix that is kept: C^-1 is R^-1 where columns are scaled.
+    pub(super) fn of_gradient<C: Communicator<B>>(
+        &self,
+        space: &Space<B, C>,
+        gradient: &B::Slice<T>,
+        squares: &mut B::Slice<T::Real>,
+    ) -> Result<f64> {
+        let backend = space.backend();
+        let weights = self.plain.as_ref().filter(|_| self.columns.is_some());
+        let place = usize::from(weights.is_some());
+        match weights {
+            Some(weights) => backend.weighted_norms(weights, gradient, squares)?,
+            None => backend.norm2_squared(gradient, B::part_mut(squares, 0..1))?,
+        }
+        let one = B::part_mut(squares, place..place + 1);
+        space.communicator().all_sum(backend, one)?;
+        Ok(backend.value(one)?.to_f64().sqrt())
+    }
+
+    /// Memory for a residual and for two numbers.
+    pub(super) fn take_room(&mut self, backend: &B, rows: usize) -> Result<(B::Vec<T>, B::Vec<T::Real>)> {
+        match self.room.take() {
+            Some(room) => Ok(room),
+            None => Ok((backend.zeros(rows)?, backend.zeros(2)?)),
+        }
+    }
+
+    pub(super) fn give_back(&mut self, r: B::Vec<T>, squares: B::Vec<T::Real>) {
+        self.room = Some((r, squares));
+    }
+
+    /// The weights on the host, as a factorisation there takes them.
+    pub(crate) fn to_host(&self, backend: &B) -> Result<Weights> {
+        let doubles = |weights: &Option<B::Vec<T::Real>>| -> Result<Option<Vec<f64>>> {
+            let Some(weights) = weights else { return Ok(None) };
+            Ok(Some(backend.download(weights)?.into_iter().map(|weight| weight.to_f64()).collect()))
+        };
+        let rows = if self.by_rows { doubles(&self.rows)? } else { None };
+        Ok(Weights { plain: doubles(&self.plain)?, rows })
+    }
+}
