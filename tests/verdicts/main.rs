@@ -1,0 +1,21 @@
+//! What is said of x is true of the x that is given. Systems are made of kinds that people have reported trouble with,
+//! and at random; what is true of them is computed without rounding.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `exact`, `elimination` | numbers without rounding; small systems solved with them |
+//! | `measure`, `nearness` | what is true of an x; how far a matrix is from a singular one |
+//! | `judge` | whether a verdict, as it is worded, is true |
+//! | `cases`, `ways` | the systems with what is right for them; the ways to call a solver |
+//! | `named`, `random` | the tests of these, and of random systems |
+
+mod cases;
+mod elimination;
+mod exact;
+mod judge;
+mod measure;
+mod named;
+mod nearness;
+#[path = "../common/random.rs"]
+mod random;
+mod ways;

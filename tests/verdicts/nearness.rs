@@ -1,0 +1,71 @@
+//! How far the nearest singular matrix is, entry by entry: the least w for which some v has |A v|_i <= w (|A||v|)_i in
+//! every row (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 7.2).
+
+use crate::elimination::Solved;
+use crate::exact::Exact;
+use crate::random::Random;
+use num_complex::Complex;
+use residua::{Real, Scalar};
+
+/// An upper bound of that distance, of which a v was found, and A v computed without rounding; zero where A is singular.
+/// The search ends where the bound is at most `enough`.
+///
+/// v = A^-1 u, u in proportion to |A||v| in size. Which phases of u make v largest is tried: those that add up in some
+/// row of the inverse, and at random.
+pub fn distance_to_singular(rows: &[Vec<Exact>], enough: f64) -> f64 {
+    let n = rows.len();
+    let unit = |k: usize| (0..n).map(|i| if i == k { Exact::new(1.0) } else { Exact::zero() }).collect();
+    let Some(inverse) = Solved::new(rows, &(0..n).map(unit).collect::<Vec<_>>()) else {
+        return 0.0;
+    };
+    let number = |(re, im)| Complex::new(re, im);
+    let inverse: Vec<Vec<Complex<f64>>> =
+        (0..n).map(|i| (0..n).map(|k| number(inverse.rounded(i, k))).collect()).collect();
+    let sizes: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().map(Exact::abs).collect()).collect();
+    let is_real = rows.iter().flatten().all(|entry| entry.im.is_zero());
+    let mut random = Random(n as u64);
+    let phase = |z: Complex<f64>| if z.norm() == 0.0 { Complex::new(1.0, 0.0) } else { z.conj() / z.norm() };
+    let mut starts: Vec<Vec<Complex<f64>>> =
+        inverse.iter().map(|row| row.iter().map(|&z| phase(z)).collect()).collect();
+    for _ in 0..40 {
+        starts.push(random.vec(n, |random| {
+            let z = random.scalar::<Complex<f64>>();
+            if is_real { Complex::new(z.re.signum(), 0.0) } else { phase(z) }
+        }));
+    }
+    let mut best = f64::INFINITY;
+    for phases in starts {
+        let mut weights: Vec<f64> = sizes.iter().map(|row| row.iter().sum()).collect();
+        for _ in 0..4 {
+            let u: Vec<Complex<f64>> = phases.iter().zip(&weights).map(|(&p, &w)| p * w).collect();
+            let v: Vec<Complex<f64>> =
+                inverse.iter().map(|row| row.iter().zip(&u).map(|(a, b)| a * b).sum()).collect();
+            weights = product_of_sizes(&sizes, &v);
+            // Nothing is gained by w beyond one; in some units it is out of the range of doubles too.
+            if weights.iter().any(|w| !w.is_normal()) {
+                break;
+            }
+            best = best.min(shown_by(rows, &sizes, &v));
+            if best <= enough {
+                return best;
+            }
+            let largest = weights.iter().copied().fold(0.0, f64::max);
+            weights.iter_mut().for_each(|w| *w /= largest);
+        }
+    }
+    best
+}
+
+/// |A||v|.
+fn product_of_sizes(sizes: &[Vec<f64>], v: &[Complex<f64>]) -> Vec<f64> {
+    sizes.iter().map(|row| row.iter().zip(v).map(|(a, v)| a * v.norm()).sum()).collect()
+}
+
+/// The largest |A v|_i / (|A||v|)_i of a vector.
+fn shown_by(rows: &[Vec<Exact>], sizes: &[Vec<f64>], v: &[Complex<f64>]) -> f64 {
+    let exact = Exact::of_all(v);
+    let term = |sum: Exact, (a, v): (&Exact, &Exact)| sum.plus(&a.times(v));
+    let ratio =
+        |(row, size): (&Vec<Exact>, f64)| row.iter().zip(&exact).fold(Exact::zero(), term).abs() / size;
+    rows.iter().zip(product_of_sizes(sizes, v)).map(ratio).fold(0.0, f64::max)
+}
