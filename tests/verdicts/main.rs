@@ -7,15 +7,19 @@
 //! | `measure`, `nearness` | what is true of an x; how far a matrix is from a singular one |
 //! | `judge` | whether a verdict, as it is worded, is true |
 //! | `cases`, `ways` | the systems with what is right for them; the ways to call a solver |
-//! | `named`, `random` | the tests of these, and of random systems |
+//! | `named`, `random_systems` | the tests of these, and of random systems |
+//! | `memory`, `unchanged` | a failure leaves no trace; new values and the old ones again |
 
 mod cases;
 mod elimination;
 mod exact;
 mod judge;
 mod measure;
+mod memory;
 mod named;
 mod nearness;
 #[path = "../common/random.rs"]
 mod random;
+mod random_systems;
+mod unchanged;
 mod ways;
