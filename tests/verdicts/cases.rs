@@ -25,7 +25,7 @@ pub enum Want<T> {
 }
 
 /// A system and what is right for it.
-pub struct System<T> {
+pub struct System<T: Scalar> {
     pub name: String,
     pub a: Csr<T>,
     pub b: Vec<T>,

@@ -45,7 +45,7 @@ pub fn judge<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], report: &SolveReport, tole
 
 /// The distance from one to the next number of the type.
 pub fn epsilon<T: Scalar>() -> f64 {
-    T::Real::epsilon().to_f64()
+    <T::Real as num_traits::Float>::epsilon().to_f64()
 }
 
 /// What is told of b - A x is that of this x, as far as rounding allows.

@@ -5,7 +5,7 @@ use crate::elimination::Solved;
 use crate::exact::Exact;
 use crate::random::Random;
 use num_complex::Complex;
-use residua::{Real, Scalar};
+use residua::Scalar;
 
 /// An upper bound of that distance, of which a v was found, and A v computed without rounding; zero where A is singular.
 /// The search ends where the bound is at most `enough`.

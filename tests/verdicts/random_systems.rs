@@ -198,17 +198,22 @@ fn structural<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
 
 fn network<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
     let mut rows = vec![vec![T::zero(); n]; n];
-    let mut connect = |i: usize, j: usize, random: &mut Random| {
-        let conductance = T::from_f64(0.2 + random.below(64) as f64 / 16.0);
+    let conductances = random.vec(2 * n, |random| 0.2 + random.below(64) as f64 / 16.0);
+    let mut next = conductances.iter();
+    let mut connect = |i: usize, j: usize| {
+        let conductance = T::from_f64(*next.next().expect("one for each pair"));
         for (at, other) in [(i, j), (j, i)] {
             rows[at][at] += conductance;
             rows[at][other] -= conductance;
         }
     };
-    (1..n).for_each(|i| connect(i, random.below(i), random));
-    (0..n / 2).map(|_| (random.below(n), random.below(n))).filter(|(i, j)| i != j).for_each(|(i, j)| {
-        connect(i, j, random);
-    });
+    (1..n).for_each(|i| connect(i, random.below(i)));
+    for _ in 0..n / 2 {
+        let (i, j) = (random.below(n), random.below(n));
+        if i != j {
+            connect(i, j);
+        }
+    }
     let leak = if random.below(4) == 0 { 0.0 } else { decades(random, -17.0, -5.0) };
     (0..n).for_each(|i| rows[i][i] += T::from_f64(leak));
     rows

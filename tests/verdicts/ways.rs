@@ -1,7 +1,7 @@
 //! The ways to call a solver, each looked at with one system after the other.
 
 use crate::cases::{System, Want};
-use crate::judge::{Judged, judge};
+use crate::judge::{Judged, epsilon, judge};
 use residua::krylov::Outcome;
 use residua::solver::{Builder, Solvable, SolveReport};
 use residua::{Real, Scalar};
@@ -9,7 +9,7 @@ use residua::{prelude::*, solver::Solution};
 
 /// What is asked for where nothing is asked for.
 pub fn default_tolerance<T: Scalar>() -> f64 {
-    if T::Real::epsilon().to_f64() < 1e-10 { 1e-8 } else { 1e-5 }
+    if epsilon::<T>() < 1e-10 { 1e-8 } else { 1e-5 }
 }
 
 /// A way to call a solver.
