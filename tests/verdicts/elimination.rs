@@ -173,3 +173,29 @@ impl Solved {
         (quotient.re.over(&below), quotient.im.over(&below))
     }
 }
+
+fn of_numbers<const N: usize>(rows: [[f64; N]; N]) -> Vec<Vec<Exact>> {
+    rows.iter().map(|row| Exact::of_all(row)).collect()
+}
+
+#[test]
+fn ranks_and_solutions_are_exact() {
+    // Regular by one digit in the last place, and singular without it.
+    let digit = 1.0 + f64::EPSILON;
+    let (regular, singular) = (of_numbers([[1.0, 3.0], [digit, 3.0]]), of_numbers([[1.0, 3.0], [7.0, 21.0]]));
+    assert_eq!((rank(&regular), rank(&singular)), (2, 1));
+    let b = Exact::of_all(&[1.0, 1.0]);
+    assert!(is_consistent(&regular, &b) && !is_consistent(&singular, &b));
+    assert!(is_consistent(&singular, &Exact::of_all(&[2.0, 14.0])));
+    // x = (0, 1/3), in which 1/3 is as near as a double can be.
+    let solved = Solved::new(&regular, &[b]).unwrap();
+    assert_eq!((solved.rounded(0, 0).0, solved.rounded(1, 0).0), (0.0, 1.0 / 3.0));
+    assert!(solved.error(&[0.0, 1.0 / 3.0]) < f64::EPSILON && solved.error(&[0.25, 1.0 / 3.0]) == 0.75);
+    // In units far apart, with a pivot that is not on the diagonal.
+    let scaled = of_numbers([[0.0, 1e200, 0.0], [1e-200, 0.0, 1.0], [0.0, 1e200, 1e-100]]);
+    let solved = Solved::new(&scaled, &[Exact::of_all(&[1e200, 3.0, 1e200])]).unwrap();
+    assert!(solved.error(&[3e200, 1.0, 0.0]) < 1e-15);
+    // (1 + i) x = 2 has x = 1 - i.
+    let one = vec![vec![Exact::new(num_complex::Complex::new(1.0, 1.0))]];
+    assert_eq!(Solved::new(&one, &[vec![Exact::new(2.0)]]).unwrap().rounded(0, 0), (1.0, -1.0));
+}

@@ -149,10 +149,6 @@ impl Exact {
         values.iter().map(|&value| Self::new(value)).collect()
     }
 
-    pub fn is_zero(&self) -> bool {
-        self.re.is_zero() && self.im.is_zero()
-    }
-
     pub fn conj(&self) -> Self {
         Self { re: self.re.clone(), im: -&self.im }
     }
@@ -187,4 +183,23 @@ impl Exact {
 /// The norm of a vector, squared.
 pub fn norm_squared<'a>(vector: impl IntoIterator<Item = &'a Exact>) -> Dyadic {
     vector.into_iter().fold(Dyadic::zero(), |sum, item| &sum + &item.square())
+}
+
+#[test]
+fn nothing_is_rounded() {
+    let number = Dyadic::new;
+    let sum = &(&number(1e17) + &number(1.0)) - &number(1e17);
+    assert_eq!(sum, number(1.0));
+    // The double 0.1 is more than a tenth.
+    let tenth = number(0.1);
+    let above = &(&tenth * &number(10.0)) - &number(1.0);
+    assert_eq!(above, number(2_f64.powi(-54)));
+    // Far below and above the range of doubles, and back.
+    let tiny = number(f64::from_bits(3));
+    assert_eq!(tiny.square().over(&tiny.square()), 1.0);
+    assert_eq!(tiny.over(&number(f64::from_bits(1))), 3.0);
+    assert_eq!(number(-1e300).square().over(&number(1e300)), 1e300);
+    assert!(number(-2.0) < number(f64::from_bits(1)) && number(1e300) > number(3.0));
+    let i = Exact { re: Dyadic::zero(), im: number(1.0) };
+    assert_eq!((i.times(&i).re, i.square(), i.abs()), (number(-1.0), number(1.0), 1.0));
 }

@@ -1,7 +1,7 @@
 //! What is true of x: the measures of b - A x, in arithmetic without rounding.
 
 use crate::exact::{Dyadic, Exact, norm_squared};
-use residua::{Csr, Real, Scalar};
+use residua::{Csr, Scalar};
 
 /// b - A x and what belongs to it. Squares are exact; what is named otherwise is rounded once.
 pub struct Measures {
@@ -90,13 +90,16 @@ impl Measures {
     }
 }
 
-/// ||x - y|| / ||y||.
-pub fn difference<T: Scalar>(x: &[T], y: &[T]) -> f64 {
-    let square = |value: T| value.abs().to_f64().powi(2);
-    let (mut above, mut below) = (0.0, 0.0);
-    for (&x, &y) in x.iter().zip(y) {
-        above += square(x - y);
-        below += square(y);
-    }
-    (above / below).sqrt()
+#[test]
+fn measures_see_what_working_precision_does_not() {
+    // The first row cancels: its residual is -1, and 0 in doubles.
+    let a = Csr::from_parts(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![1e17, -1e17, 1.0]).unwrap();
+    let measures = Measures::new(&a, &[1.0, 1.0], &[1.0, 1.0]);
+    assert_eq!(measures.residual, Dyadic::new(1.0));
+    assert!((measures.relative() - 0.5_f64.sqrt()).abs() < 1e-15);
+    // D b is (1 / sqrt(2) 1e-17, 1), of which the first part is missed.
+    assert!((measures.row_wise / (0.5_f64.sqrt() * 1e-17) - 1.0).abs() < 1e-15);
+    assert!(measures.meets(0.75) && !measures.meets(0.7));
+    // A^H r is along the first row, which is nearly all of A.
+    assert!((measures.normal_residual() - 1.0).abs() < 1e-15 && !measures.is_least(0.99));
 }

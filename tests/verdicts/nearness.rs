@@ -69,3 +69,17 @@ fn shown_by(rows: &[Vec<Exact>], sizes: &[Vec<f64>], v: &[Complex<f64>]) -> f64 
         |(row, size): (&Vec<Exact>, f64)| row.iter().zip(&exact).fold(Exact::zero(), term).abs() / size;
     rows.iter().zip(product_of_sizes(sizes, v)).map(ratio).fold(0.0, f64::max)
 }
+
+#[test]
+fn distances_are_those_of_entries() {
+    let distance = |rows: &[[f64; 2]]| {
+        distance_to_singular(&rows.iter().map(|row| Exact::of_all(row)).collect::<Vec<_>>(), 0.0)
+    };
+    // [[1, 1], [1 - d, 1]]: each entry moves by d / 4.
+    for (d, is) in [(1e-3, 2.5e-4), (1e-12, 2.5e-13)] {
+        assert!((distance(&[[1.0, 1.0], [1.0 - d, 1.0]]) / is - 1.0).abs() < 1e-2);
+        // Units of rows and columns change nothing.
+        assert!((distance(&[[1e9, 1e-4], [1e-7 * (1.0 - d), 1e-20]]) / is - 1.0).abs() < 1e-2);
+    }
+    assert_eq!((distance(&[[1.0, 0.0], [5.0, 1.0]]), distance(&[[1.0, 2.0], [3.0, 6.0]])), (1.0, 0.0));
+}

@@ -251,9 +251,10 @@ fn faults<T: Solvable>(a: &Csr<T>, b: &[T], x: &[T], report: &SolveReport) -> Ve
     }
     let (rows, right) = (dense(a), Exact::of_all(b));
     let Some(exact) = Solved::new(&rows, std::slice::from_ref(&right)) else {
-        if matches!(report.outcome, Outcome::PrecisionLimit { .. }) && solved {
-            let consistent = is_consistent(&rows, &right);
-            faults.push(format!("{}: rank {}, consistent: {consistent}", report.outcome, rank(&rows)));
+        // Of x, which is one of many or none at all, no digit is there to be told of.
+        let told = matches!(report.outcome, Outcome::LeastSquares | Outcome::Singular);
+        if !told && (solved || !is_consistent(&rows, &right)) {
+            faults.push(format!("{}: the rank is {} of {}", report.outcome, rank(&rows), rows.len()));
         }
         return faults;
     };
