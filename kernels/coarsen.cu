@@ -383,7 +383,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_values(u64 n, const I* offsets, const u32* columns, const T* values, const T* left, const T* right,
                   T* scaled) {
     EACH(i, n)
-        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) scaled[at] = values[at] * (left[i] * right[columns[at]]);
+        for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
+            const T factor = left[i] * right[columns[at]];
+            const R size = magnitude(factor);
+            // Both may be so large that their product is no number where the entry is as small.
+            scaled[at] = size - size == 0 ? values[at] * factor : values[at] * left[i] * right[columns[at]];
+        }
 }
 
 // strong is zero before.

@@ -143,7 +143,8 @@ int32_t residua_options_create(residua_options **options);
 /*
  Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
  stagnation_window, time_limit (seconds), memory_limit (bytes), method, restart, preconditioner, precision, format,
- device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), null_space (constants).
+ device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), row_wise (yes, no),
+ null_space (constants).
 
  Asked of the caller:
  `name` and `value` are null or end in a zero byte.

@@ -123,6 +123,7 @@ impl Settings {
                     return Err(Fault::argument(text));
                 }
             }),
+            "row_wise" => b.row_wise(yes(name, value)?),
             "null_space" => match value {
                 "constants" => b.null_space_constants(),
                 _ => {
@@ -137,7 +138,7 @@ impl Settings {
                 return Err(Fault::argument(format!(
                     "no option '{name}': choose one of tolerance, absolute_tolerance, max_iterations, \
                      stagnation_window, time_limit, memory_limit, method, restart, preconditioner, precision, \
-                     format, device, reorder, right_hand_sides, updates, symmetry, condition, null_space"
+                     format, device, reorder, right_hand_sides, updates, symmetry, condition, row_wise, null_space"
                 )));
             }
         };
@@ -226,7 +227,8 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
 
 /// Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
 /// stagnation_window, time_limit (seconds), memory_limit (bytes), method, restart, preconditioner, precision, format,
-/// device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), null_space (constants).
+/// device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), row_wise (yes, no),
+/// null_space (constants).
 ///
 /// # Safety
 /// `name` and `value` are null or end in a zero byte.

@@ -47,6 +47,7 @@ impl Filed {
                 ("restarts", report.restarts as f64),
                 ("residual_norm", report.residual_norm),
                 ("relative_residual", report.relative_residual),
+                ("row_wise_residual", report.row_wise_residual),
                 ("backward_error", known(report.backward_error)),
                 ("condition", known(report.condition)),
                 ("digits", known(report.digits)),

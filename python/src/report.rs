@@ -3,7 +3,7 @@
 use numpy::{PyArray1, ToPyArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use residua::krylov::{Outcome, Report as KrylovReport};
 use residua::report::{Curve, convergence_svg};
 use residua::solver::SolveReport;
@@ -62,14 +62,15 @@ impl Report {
         of!(self, report => report.outcome.is_converged())
     }
 
-    /// Whether x is what was asked for: it has converged, or is the least-squares solution of a system without another.
+    /// Whether x is what was asked for: it has converged, or is the least-squares solution of a system without another, or
+    /// is as near as the precision allows, with at least one correct digit.
     #[getter]
     fn solved(&self) -> bool {
         of!(self, report => report.outcome.is_solved())
     }
 
-    /// One word: "converged", "least_squares", "max_iterations", "not_positive_definite", "breakdown", "singular",
-    /// "stagnated", "not_finite", "interrupted" or "time_limit".
+    /// One word: "converged", "least_squares", "precision_limit", "max_iterations", "not_positive_definite", "breakdown",
+    /// "singular", "stagnated", "not_finite", "interrupted" or "time_limit".
     #[getter]
     fn outcome(&self) -> &'static str {
         of!(self, report => report.outcome.status())
@@ -141,6 +142,54 @@ impl Report {
     #[getter]
     fn relative_residual(&self) -> f64 {
         of!(self, report => report.relative_residual)
+    }
+
+    /// The same with each row divided by its norm in A: ||D (b - A x)|| / ||D b||; None where a method was called with
+    /// operators of Python.
+    #[getter]
+    fn row_wise_residual(&self) -> Option<f64> {
+        match &self.told {
+            Told::Solver(report) => Some(report.row_wise_residual),
+            Told::Krylov(..) => None,
+        }
+    }
+
+    /// Estimate of the condition number; None where there is none.
+    #[getter]
+    fn condition(&self) -> Option<f64> {
+        match &self.told {
+            Told::Solver(report) => report.condition,
+            Told::Krylov(..) => None,
+        }
+    }
+
+    /// Decimal digits of x, in norm, that can be trusted; None where nothing is known of them.
+    #[getter]
+    fn digits(&self) -> Option<f64> {
+        match (&self.told, of!(self, report => report.outcome)) {
+            (_, Outcome::PrecisionLimit { digits }) => Some(digits),
+            (Told::Solver(report), _) => report.digits,
+            (Told::Krylov(..), _) => None,
+        }
+    }
+
+    /// ||A^H (b - A x)|| / (||A|| ||b - A x||) of a least-squares solution; None else.
+    #[getter]
+    fn normal_residual(&self) -> Option<f64> {
+        match &self.told {
+            Told::Solver(report) => report.normal_residual,
+            Told::Krylov(..) => None,
+        }
+    }
+
+    /// The proof that A is singular, where that is what was found: {"structural": {"rank": ...}}, or
+    /// {"null_vector": {"ratio": ...}} with the largest |A v|_i in units of rounding of (|A| |v|)_i; None else.
+    #[getter]
+    fn singularity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.told {
+            Told::Solver(report) => json(py, &report.singularity),
+            Told::Krylov(..) => Ok(py.None().into_bound(py)),
+        }
     }
 
     /// ||b - A x|| / (||A|| ||x|| + ||b||); None where it is not known.
@@ -275,6 +324,12 @@ impl Report {
         page.push_str(&self.convergence_svg());
         page.push_str("</div>");
         page
+    }
+
+    /// In another process a report is what its attributes were.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let told = slf.py().import("residua._errors")?.getattr("attributes")?.call1((slf,))?;
+        Ok((slf.py().import("residua._errors")?.getattr("restored")?, PyTuple::new(slf.py(), [told])?))
     }
 
     fn __repr__(&self) -> String {

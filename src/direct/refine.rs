@@ -265,7 +265,9 @@ pub(super) fn refine<T: Factorable>(
         let nearer = normal.is_some_and(|normal| {
             normal < best.normal.unwrap_or(f64::INFINITY) / 2.0 && two_part <= before * LEVEL
         });
-        let gained = two_part < before || nearer;
+        // The rounded solution may leave more than b itself; its backward error tells that it is one.
+        let is_solution = || best.steps == 1 && two_part.is_finite() && is_at_rounding(a, b, &x, &plain);
+        let gained = two_part < before || nearer || (!patient && is_solution());
         let old = best.residual;
         if gained {
             best.normal = normal;

@@ -11,7 +11,6 @@ use super::watch::Watch;
 use crate::backend::Space;
 use crate::error::Result;
 use crate::krylov::{Outcome, Report, SolveOptions};
-use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use crate::verdict::{RowNorms, Verdict, normal_residual, verdict};
 use std::sync::Arc;

@@ -55,7 +55,14 @@ pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
         // 1 / a_ii, or the norm of its row where that says nothing.
         let mut inverses = backend.buffer::<T::Real>(n)?;
         backend.row_inverses::<T, T>(a.parts(), true, &mut inverses)?;
-        backend.download(&inverses)?.iter().map(|inverse| power(inverse.to_f64().sqrt())).collect()
+        let here = backend.download(&inverses)?;
+        let of_norms = norms.logarithms(backend)?;
+        let factor = |(inverse, logarithm): (&T::Real, f64)| match inverse.to_f64() {
+            inverse if inverse.is_finite() => power(inverse.sqrt()),
+            // The reciprocal of a denormal number is beyond the range of the type, its root is not.
+            _ => power((-0.5 * logarithm).exp2()),
+        };
+        here.iter().zip(of_norms).map(factor).collect()
     } else {
         norms.inverses(backend)?.into_iter().map(power).collect()
     };

@@ -143,6 +143,13 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         Ok(())
     }
 
+    /// The binary logarithm of the norm of each row of A.
+    pub(super) fn logarithms(&self, backend: &B) -> Result<Vec<f64>> {
+        let Some(rows) = &self.rows else { return Ok(Vec::new()) };
+        let middle = self.middle.log2();
+        Ok(backend.download(rows)?.into_iter().map(|weight| middle - weight.to_f64().log2()).collect())
+    }
+
     /// 1 / norm of each row of A, 0 for a row of zeros.
     pub(super) fn inverses(&self, backend: &B) -> Result<Vec<f64>> {
         let Some(rows) = &self.rows else { return Ok(Vec::new()) };

@@ -17,7 +17,7 @@ jacobi, fsai, ilu, amg                          preconditioners for ``M``, by th
 """
 
 from ._direct import factorized, spsolve
-from ._errors import NotConverged
+from ._errors import NotConverged, PrecisionWarning
 from ._files import Info, devices, generate, info, models, read, write
 from ._iterative import bicgstab, cg, gmres, minres
 from ._least_squares import lsmr
@@ -28,6 +28,7 @@ from ._solver import Solver, solve
 __all__ = [
     "Info",
     "NotConverged",
+    "PrecisionWarning",
     "Report",
     "Solver",
     "Unsupported",

@@ -1,8 +1,13 @@
-"""What is raised where a tolerance is not met."""
+"""What is raised and warned of where a tolerance is not met, and reports that come from another process."""
 
 from __future__ import annotations
 
+import types
 from typing import Any
+
+
+class PrecisionWarning(UserWarning):
+    """x is as near as the precision of A allows, and does not meet the tolerance: A is ill-conditioned."""
 
 
 class NotConverged(ArithmeticError):
@@ -28,14 +33,22 @@ class NotConverged(ArithmeticError):
         self.report = report
 
     def __reduce__(self) -> Any:
-        # A report is of this process; what it says in words goes along.
-        return (_Restored, (str(self), self.x))
+        return (NotConverged, (self.x, self.report))
 
 
-class _Restored(NotConverged):
-    """A :class:`NotConverged` that came from another process, without its report."""
+class RestoredReport(types.SimpleNamespace):
+    """A :class:`Report` that came from another process: the attributes that it had there."""
 
-    def __init__(self, message: str, x: Any) -> None:
-        ArithmeticError.__init__(self, message)
-        self.x = x
-        self.report = None
+    def __reduce__(self) -> Any:
+        return (restored, (vars(self),))
+
+
+def attributes(report: Any) -> dict[str, Any]:
+    """What a report tells, by name."""
+    names = (name for name in dir(type(report)) if not name.startswith("_"))
+    return {name: value for name in names if not callable(value := getattr(report, name))}
+
+
+def restored(told: dict[str, Any]) -> RestoredReport:
+    """The report that told this."""
+    return RestoredReport(**told)

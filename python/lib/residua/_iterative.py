@@ -69,7 +69,7 @@ class System:
             try:
                 solver = Solver(
                     self.operator.matrix, method, device, rtol=rtol, atol=atol, maxiter=maxiter, dtype=self.dtype,
-                    _keep=False,
+                    row_wise=False, _keep=False,
                 )  # fmt: skip
                 return solver._engine.solve(self.b, self.x, False, None)[0]
             except _residua.Unsupported:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import _device, _matrix, _residua, _vectors
-from ._errors import NotConverged
+from ._errors import NotConverged, PrecisionWarning
 
 
 def _rows(what: str, given: Any) -> Any:
@@ -74,6 +75,9 @@ class Solver:
     null_space : "constants" or array, shape (n, k), optional
         Vectors that A takes to zero, or "constants" for those on each component of A's graph. b is made consistent (the
         report's ``outside_range`` tells by how much), and x is the shortest solution.
+    row_wise : bool
+        Whether a solve has converged only where the same tolerance holds with each row in units of its own norm, so
+        that fields in other units and penalties do not hide what is left. False asks for the norm of b - A x alone.
     dtype : dtype, optional
         The type in which it computes; A's by default.
     comm : mpi4py.MPI.Comm, optional
@@ -125,6 +129,7 @@ class Solver:
         coordinates: Any = None,
         near_null_space: Any = None,
         null_space: Any = None,
+        row_wise: bool = True,
         dtype: Any = None,
         comm: Any = None,
         _keep: bool = True,
@@ -142,6 +147,7 @@ class Solver:
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
             coordinates=_rows("coordinates", coordinates),
             near_null_space=_rows("near_null_space", near_null_space), null_space=_rows("null_space", null_space),
+            row_wise=row_wise,
         )  # fmt: skip
         self._engine: Any
         self._device = device
@@ -378,7 +384,7 @@ class Solver:
         return f"<residua.Solver: {rows} x {columns}, {self.nnz} entries of {self._dtype}, on {self.device}>"
 
 
-def solve(A: Any, b: Any, rtol: float = 1e-8, *, x0: Any = None, **settings: Any) -> Any:
+def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settings: Any) -> Any:
     """The solution of A x = b, certified.
 
     Parameters
@@ -388,9 +394,9 @@ def solve(A: Any, b: Any, rtol: float = 1e-8, *, x0: Any = None, **settings: Any
     b : array, shape (n,), (n, 1) or (n, k)
         One right-hand side or several, one a column. The type of x is NumPy's result type of A and b. An array on a
         GPU is solved for there, in A's type, unless ``device`` says otherwise.
-    rtol : float
-        ||b - A x|| <= rtol ||b||, computed anew from x, for each right-hand side. In single precision at least 1e-6
-        can be met as a rule.
+    rtol : float, optional
+        ||b - A x|| <= rtol ||b||, computed anew from x, for each right-hand side, and the same with rows in units of
+        their own norms. Default 1e-8, in single precision 1e-5.
     x0 : array, shape like x, optional
         Where the iteration starts.
     **settings
@@ -405,7 +411,13 @@ def solve(A: Any, b: Any, rtol: float = 1e-8, *, x0: Any = None, **settings: Any
     NotConverged
         Where the tolerance is not met; its ``x`` and ``report`` tell how far it came.
     ValueError, TypeError
-        On input that does not fit.
+        On input that does not fit, and on infinities and NaN.
+
+    Warns
+    -----
+    PrecisionWarning
+        Where A is so ill-conditioned that no x in this precision meets the tolerance: x is the nearest, with at least
+        one correct digit.
 
     Examples
     --------
@@ -431,6 +443,14 @@ def solve(A: Any, b: Any, rtol: float = 1e-8, *, x0: Any = None, **settings: Any
     solver = Solver(A, rtol=rtol, dtype=dtype, _keep=False, **settings)
     x, report = solver.solve(b, x0)
     reports = report if isinstance(report, list) else [report]
-    if not all(each.converged for each in reports):
+    if not all(each.converged or (each.solved and each.outcome == "precision_limit") for each in reports):
         raise NotConverged(x, report)
+    limited = next((each for each in reports if not each.converged), None)
+    if limited is not None:
+        warnings.warn(
+            f"{limited.message}: relative residual {limited.relative_residual:.1e}, condition number about "
+            f"{limited.condition or float('nan'):.1e}",
+            PrecisionWarning,
+            stacklevel=2,
+        )
     return x

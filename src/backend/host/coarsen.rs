@@ -463,7 +463,9 @@ impl CoarseningSteps for Host {
             (values, &mut nothing),
             |i, values, _| {
                 for ((j, entry), value) in a.row(i).zip(values) {
-                    *value = entry * (left[i] * right[j]);
+                    let factor = left[i] * right[j];
+                    // Both may be so large that their product is no number where the entry is as small.
+                    *value = if factor.is_finite() { entry * factor } else { entry * left[i] * right[j] };
                 }
             },
         );
