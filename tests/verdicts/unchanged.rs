@@ -48,7 +48,7 @@ fn look_at<T: Solvable>(method: Method, updates: bool) {
         solver.update(&old).unwrap();
         let back = solver.solve(&b).unwrap();
         assert_eq!(back.report.outcome, expected.report.outcome, "{setting}");
-        assert_eq!(bits(&back.x), bits(&expected.x), "{setting}");
+        assert!(bits(&back.x) == bits(&expected.x), "{setting}");
         // The same with a solve in between, whose verdict is true of the values that it had.
         solver.update(other).unwrap();
         let between = solver.solve(&b).unwrap();
@@ -60,7 +60,7 @@ fn look_at<T: Solvable>(method: Method, updates: bool) {
         let judged = judge(&with(&old), &b, &again.x, &again.report, default_tolerance::<T>());
         assert!(judged.faults.is_empty(), "{setting}, solved in between: {:?}", judged.faults);
         if !between.report.outcome.is_solved() {
-            assert_eq!(bits(&again.x), bits(&expected.x), "{setting}, missed in between");
+            assert!(bits(&again.x) == bits(&expected.x), "{setting}, missed in between");
         }
     }
 }
