@@ -45,9 +45,13 @@ def assert_true(outcome, case, x):
 @named(CASES)
 def test_solver_tells_the_truth(case):
     solver = residua.Solver(case.a)
+    seen = None
     for _ in range(2):
         x, report = solver.solve(case.b)
-        assert_true(report.outcome, case, x)
+        # What is true of the same x need not be computed twice.
+        if seen is None or report.outcome != seen[0] or not np.array_equal(x, seen[1]):
+            assert_true(report.outcome, case, x)
+            seen = report.outcome, x
         assert report.converged == (report.outcome == "converged")
         if case.regular:
             assert report.solved
@@ -69,6 +73,7 @@ def test_solve_returns_what_is_right_or_raises(case):
 
 def assert_as_good_as_scipys(case, x, theirs):
     """x has a backward error like that of SciPy's; of a matrix that is nearly singular no more can be said."""
+    assert np.isfinite(x).all()
     if np.isfinite(theirs).all():
         allowed = 10 * Measures(case.a, case.b, theirs).backward + AT_ROUNDING
         assert Measures(case.a, case.b, x).backward <= allowed
@@ -86,7 +91,8 @@ def test_spsolve_and_factorized_are_as_good_as_scipys(case):
         again = [solve(case.b), solve(case.b)]
     assert_as_good_as_scipys(case, x, theirs)
     for y in again:
-        assert_as_good_as_scipys(case, y, theirs)
+        if not np.array_equal(y, x):
+            assert_as_good_as_scipys(case, y, theirs)
 
 
 @named([case for case in SQUARE if "near-an-eigenvalue" in case.name or "leak-1" in case.name])

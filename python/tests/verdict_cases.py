@@ -216,7 +216,7 @@ def _chains():
 def _rows_in_units():
     """Fixed values as identity rows, penalties, two fields in different units."""
     rng = np.random.default_rng(12)
-    n = 100
+    n = 61
     i, j = np.arange(n * n) % n, np.arange(n * n) // n
     fixed = (i == 0) | (i == n - 1)
     for d in (1e-3, 1e-6, 1e-9):
