@@ -296,7 +296,7 @@ impl Tally {
                 tally.faults.extend(faults(&a, &b, x, report).into_iter().map(place));
             };
             let mut solver = builder.build(&a).unwrap();
-            if seed % 5 == 0 {
+            if seed.is_multiple_of(5) {
                 let (twice, mut x) = ([&b[..], &b[..]].concat(), vec![T::zero(); 2 * b.len()]);
                 let reports = solver.solve_many(&twice, &mut x).unwrap();
                 x.chunks(b.len()).zip(&reports).for_each(|(x, report)| told(x, report));
