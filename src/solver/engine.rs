@@ -13,6 +13,7 @@ use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
 use crate::backend::Host;
 use crate::error::{Error, Result};
+use crate::graph;
 use crate::krylov::Outcome;
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Real, Scalar, Symmetry};
@@ -31,6 +32,9 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
 
     /// Takes new values over.
     fn update(&mut self, values: &[T]) -> Result<()>;
+
+    /// The matrix in the caller's order, for its pattern: values may be those of -A.
+    fn pattern(&self) -> Result<Csr<T>>;
 
     /// Residual norms of a right-hand side of the last solve.
     fn history(&self, right_hand_side: usize) -> &[f64];
@@ -68,6 +72,9 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
     fn update(&mut self, values: &B::Slice<T>) -> Result<()>;
 
+    /// [`Engine::pattern`].
+    fn pattern(&self) -> Result<Csr<T>>;
+
     /// [`Engine::history`].
     fn history(&self, right_hand_side: usize) -> &[f64];
 
@@ -93,6 +100,10 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
 
     fn update(&mut self, values: &[T]) -> Result<()> {
         self.0.update_host(values)
+    }
+
+    fn pattern(&self) -> Result<Csr<T>> {
+        self.0.pattern()
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {
@@ -544,6 +555,16 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
             None => self.core.update()?,
         }
         self.core.measure(values, start)
+    }
+
+    fn pattern(&self) -> Result<Csr<T>> {
+        let a = self.core.stored().to_csr(&self.backend)?.to_host(&self.backend)?;
+        match &self.order {
+            None => Ok(a),
+            Some(order) => {
+                graph::permute_symmetric(&a, &order.permutation.to_host(&self.backend)?.into_inverse())
+            }
+        }
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {

@@ -9,6 +9,7 @@ mod limits;
 mod methods;
 mod null_space;
 mod orders;
+mod patterns;
 
 use num_complex::Complex;
 use residua::krylov::Outcome;
