@@ -51,6 +51,17 @@ const PARTS_A_THREAD: usize = 16;
 /// Tasks of a matrix that is not small, at least.
 const TASKS: usize = 32;
 
+/// Threads for each processor that a user may ask for, and for any machine: tests take more than there are processors.
+const MOST_A_PROCESSOR: usize = 4;
+const MOST_ANYWHERE: usize = 64;
+
+/// The most threads that are started, whatever the environment says.
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command starts threads by itself"))]
+pub(crate) fn most_threads() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (MOST_A_PROCESSOR * processors).max(MOST_ANYWHERE)
+}
+
 /// Whether the caller has a team: then loops of a few microseconds are worth sharing.
 pub(crate) fn in_team() -> bool {
     team::threads() > 1

@@ -136,6 +136,7 @@ pub(super) fn write<T: Scalar<Real = f64>>(
     answer: &Answer,
     solved: &Solved<T>,
 ) -> Result<(), Failure> {
+    interrupt::begin_writing();
     if let Some(sink) = &sinks.x {
         let (rows, count) = (answer.columns, solved.columns.len());
         sink.write_array("x", rows, count, &solved.x, &WriteOptions::default())?;
