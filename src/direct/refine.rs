@@ -13,6 +13,7 @@ use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::{Real, Scalar};
+use crate::work::is_asked;
 use num_traits::Float;
 
 /// Steps of refinement at most; each must halve the residual.
@@ -188,7 +189,7 @@ pub(super) fn refine<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, b: &[T], goa
     }
     let (mut r, mut plain) = (b.to_vec(), vec![T::default(); m]);
     let (mut rounds, mut stalled) = (0, false);
-    while best.residual > goal && best.steps < STEPS && rounds < ROUNDS {
+    while best.residual > goal && best.steps < STEPS && rounds < ROUNDS && !is_asked() {
         let before = best.two_part;
         let d = if stalled {
             if m != n {

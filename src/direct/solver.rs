@@ -11,6 +11,7 @@ use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Real;
+use crate::work;
 use num_traits::Float;
 use std::time::Instant;
 
@@ -238,11 +239,14 @@ impl<T: Factorable> Direct<T> {
                 // Where rows have no column, no other choice of pivots gives them one.
                 continue;
             }
-            if let Some(reason) = self.too_late(kind) {
+            if let Some(reason) = work::looking(|| self.too_late(kind)) {
                 self.reasons.push((kind, reason));
                 continue;
             }
-            match Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going) {
+            let factor = work::looking(|| {
+                Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going)
+            });
+            match factor {
                 Ok(factor) => self.factor = Some(factor),
                 Err(reason) => {
                     if reason == Reason::Stopped {
@@ -425,7 +429,7 @@ impl<T: Factorable> Direct<T> {
         let residual_norm = best.residual;
         let weight = self.norms.1 * largest(x) + largest(b);
         let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
-        if self.options.condition && self.inverse.is_none() {
+        if self.options.condition && self.inverse.is_none() && !work::is_asked() {
             let n = self.a.columns();
             self.inverse =
                 self.factor.as_ref().map(|factor| caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default());

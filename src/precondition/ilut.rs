@@ -205,7 +205,7 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
     let (mut row, mut met) = (Host.zeros::<T>(n)?, vec![false; n]);
     let (mut below, mut left, mut right) = (BinaryHeap::new(), Vec::new(), Vec::new());
     let mut above: Vec<u32> = Vec::new();
-    let mut failed = 0;
+    let (mut failed, mut eliminated) = (0, 0_usize);
     let (mut done, most_work) = (0_usize, options.work * a.nonzeros() as f64);
     let meter = work::begin(Stage::Factorising, n as u64, None);
     for i in 0..n {
@@ -232,6 +232,11 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
         }
         let smallest = (options.drop * square.sqrt()).powi(2);
         while let Some(Reverse(k)) = below.pop() {
+            // A row with much fill takes as long as thousands of others.
+            eliminated += 1;
+            if eliminated % ROWS == 0 {
+                meter.advance(0);
+            }
             let factor = row[k as usize] * inverses[k as usize];
             (row[k as usize], met[k as usize]) = (T::zero(), false);
             if factor.abs2().to_f64() < smallest || factor == T::zero() {

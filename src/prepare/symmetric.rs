@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::scalar::{Offset, Real, Scalar};
+use crate::work::look_at;
 use num_complex::Complex;
 
 /// Pivots of size 1 and 2 for a factorisation L D L^T, and a symmetric scaling D A D.
@@ -142,6 +143,7 @@ fn paired<T: Scalar>(
     let scaled = Scaled { a, root };
     let mut cycle = Vec::new();
     for first in 0..a.rows() as u32 {
+        look_at(first as usize);
         cycle.clear();
         let mut row = first;
         while row != UNMATCHED && !std::mem::replace(&mut seen[row as usize], true) {

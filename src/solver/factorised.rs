@@ -206,11 +206,11 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
 impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     fn solve(
         &mut self,
-        Task { a, b, x, deadline, .. }: Task<'_, T, B>,
+        Task { a, b, x, request, .. }: Task<'_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let start = Instant::now();
-        self.limits.deadline = deadline;
+        self.limits.deadline = request.deadline;
         let b_norm = norm(&self.backend.download(b)?);
         // Nearly all solves start from zero.
         let is_zero = self.backend.download(x)?.iter().all(|&x| x == T::default());

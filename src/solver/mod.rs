@@ -350,6 +350,12 @@ impl<T: Solvable> Solver<T> {
         self.engine.pattern()
     }
 
+    /// The longest time of a solve from here on.
+    #[cfg(feature = "cli")]
+    pub(crate) fn limit_time(&mut self, limit: Duration) {
+        self.time_limit = Some(limit);
+    }
+
     /// What was decided when the solver was built, and the methods in the order in which they will be tried, each with
     /// its reason and what is expected of it. After a solve it tells how each has ended too.
     pub fn trail(&self) -> &Trail {

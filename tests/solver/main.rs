@@ -10,6 +10,7 @@ mod methods;
 mod null_space;
 mod orders;
 mod patterns;
+mod stopping;
 
 use num_complex::Complex;
 use residua::krylov::Outcome;

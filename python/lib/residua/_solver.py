@@ -56,7 +56,7 @@ class Solver:
     format, reorder : str
         Storage format ("auto", "csr", "sell", ...) and order of the unknowns ("auto", "none", "rcm").
     time_limit : float, optional
-        Longest time of a solve in seconds; looked at once an iteration.
+        Longest time of a solve in seconds; setups and factorisations look at the clock too.
     memory_limit : int, optional
         Most bytes of a factorisation; by default seven eighths of what is free.
     stagnation_window : int, optional
@@ -238,7 +238,8 @@ class Solver:
         TypeError
             Where a type does not fit.
         KeyboardInterrupt
-            On Ctrl-C, at most 50 ms later where it iterates, at most about a second later where it factorises.
+            On Ctrl-C, at most 50 ms later where it iterates, at most a third of a second later where it sets up or
+            factorises.
 
         Examples
         --------
