@@ -13,7 +13,7 @@ use crate::backend::Offsets;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{OrderKind, better_dissection, maximum_product_matching};
+use crate::prepare::{OrderKind, better_dissection, product_matching_within_reason};
 use crate::scalar::{Real, Scalar};
 use crate::work::look_at;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
@@ -175,7 +175,7 @@ pub(super) fn symmetric_structure<T: Factorable>(
 
 /// Scaling and order of rows of a maximum product matching, how many rows it matches, and what it leaves alone.
 pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatched), Reason> {
-    let (matching, scaling) = maximum_product_matching(a).map_err(as_reason)?.into_parts();
+    let (matching, scaling) = product_matching_within_reason(a).map_err(as_reason)?.into_parts();
     let rows = matching.row_permutation().map_err(as_reason)?;
     let few = |mut numbers: Vec<u32>| {
         numbers.truncate(NAMED);

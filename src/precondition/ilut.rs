@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{Scaling, maximum_product_matching, permute};
+use crate::prepare::{Scaling, permute, product_matching_within_reason};
 use crate::scalar::{Real, Scalar};
 use crate::work::{self, Stage};
 use num_traits::{Float, One, Zero};
@@ -82,7 +82,7 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
     pub fn new(backend: &B, a: &Csr<T, B>, options: &IlutOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let a = a.to_host(backend)?;
-        let (matching, scaling) = maximum_product_matching(&a)?.into_parts();
+        let (matching, scaling) = product_matching_within_reason(&a)?.into_parts();
         if !matching.is_perfect() {
             return Err(Error::Unsupported(format!(
                 "an incomplete factorisation of a structurally singular matrix: {} of its {} rows find no column",

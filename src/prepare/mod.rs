@@ -56,6 +56,7 @@ pub use order_size::{OrderSize, graph_order_size, order_size};
 pub(crate) use order_size::{column_counts, elimination_tree, postorder};
 pub use pattern::Pattern;
 pub use permute::permute;
+pub(crate) use product::product_matching_within_reason;
 pub use product::{ProductMatching, maximum_product_matching};
 pub use scaling::Scaling;
 pub(crate) use strong::strong_components;

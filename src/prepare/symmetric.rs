@@ -2,7 +2,7 @@
 
 use super::matching::{Matching, UNMATCHED};
 use super::pattern::Pattern;
-use super::product::maximum_product_matching;
+use super::product::product_matching_within_reason;
 use super::scaling::{Scaling, logarithms};
 use crate::backend::with_offsets;
 use crate::error::{Error, Result};
@@ -67,7 +67,7 @@ impl SymmetricMatching {
 /// memory.
 pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-    let (matching, scaling) = maximum_product_matching(a)?.into_parts();
+    let (matching, scaling) = product_matching_within_reason(a)?.into_parts();
     let unmatched = matching.unmatched_rows();
     if unmatched.is_empty() {
         let root = half(&scaling);
@@ -78,7 +78,7 @@ pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
         .filter(|(_, column)| **column != UNMATCHED)
         .map(|(row, _)| row)
         .collect();
-    let (inner, inner_scaling) = maximum_product_matching(&principal(a, &kept)?)?.into_parts();
+    let (inner, inner_scaling) = product_matching_within_reason(&principal(a, &kept)?)?.into_parts();
     let mut whole = Matching::none(a.rows(), a.rows());
     let mut root = vec![f64::NEG_INFINITY; a.rows()];
     for (place, (&column, inner_root)) in inner.column_of().iter().zip(half(&inner_scaling)).enumerate() {
