@@ -5,9 +5,11 @@
 //! earlier content to keep.
 
 use crate::error::{Error, Result};
+use crate::lock::lock;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes `path` with `fill`; `-` is standard output.
@@ -85,8 +87,8 @@ impl Output {
             let file = OpenOptions::new().write(true).open(path)?;
             return Ok(To::Device(BufWriter::with_capacity(BUFFER, file)));
         }
-        // Through a symbolic link: the link stays, its target is replaced.
-        let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        // Through a symbolic link: the link stays, its target is replaced, or made.
+        let target = if existing.is_some() { fs::canonicalize(path)? } else { behind_links(path)? };
         let permissions = existing.map(|m| m.permissions());
         if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -119,6 +121,7 @@ impl Beside {
             // Some file systems tell of a full disk only here.
             file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
             fs::rename(&self.beside, &self.target)?;
+            lock(&UNFINISHED).retain(|path| *path != self.beside);
             self.beside = PathBuf::new();
         }
         Ok(())
@@ -134,6 +137,7 @@ impl Drop for Beside {
         if !self.beside.as_os_str().is_empty() {
             // Nothing more can be done about a file that cannot be removed.
             let _ = fs::remove_file(&self.beside);
+            lock(&UNFINISHED).retain(|path| *path != self.beside);
         }
     }
 }
@@ -157,6 +161,37 @@ impl Write for Output {
     }
 }
 
+/// Links that lead to each other, as many as systems follow.
+const MOST_LINKS: usize = 40;
+
+/// Where a path leads whose file need not be there: what the last of its symbolic links names.
+///
+/// # Errors
+/// Where links go round in a circle.
+pub(crate) fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            // What is relative is so to the folder of the link.
+            Ok(named) => path = path.parent().unwrap_or(Path::new("")).join(named),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// Files in the making, for whoever ends the process.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes all files in the making: the process is about to end.
+#[cfg(feature = "cli")]
+pub(crate) fn abandon() {
+    for path in lock(&UNFINISHED).drain(..) {
+        // Nothing more can be done about a file that cannot be removed.
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// A new file in the target's folder, under a name that nobody else uses.
 fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -169,7 +204,10 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
         beside.push(format!(".{}-{number}.part", std::process::id()));
         let beside = target.with_file_name(beside);
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Ok(file) => return Ok((file, beside)),
+            Ok(file) => {
+                lock(&UNFINISHED).push(beside.clone());
+                return Ok((file, beside));
+            }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(e),
         }
@@ -245,6 +283,15 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"new");
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(folder.names(), ["link", "target"]);
+        // What a link, or a link to a link, names need not be there.
+        for (name, leads_to) in [("later", "made"), ("farther", "later")] {
+            std::os::unix::fs::symlink(leads_to, folder.0.join(name)).unwrap();
+            write(folder.0.join(name), |file| file.write_all(name.as_bytes())).unwrap();
+            assert!(fs::symlink_metadata(folder.0.join(name)).unwrap().is_symlink());
+            assert_eq!(fs::read(folder.0.join("made")).unwrap(), name.as_bytes());
+        }
+        std::os::unix::fs::symlink("round", folder.0.join("round")).unwrap();
+        assert!(write(folder.0.join("round"), |file| file.write_all(b"never")).is_err());
         // A folder in memory is one as any other.
         let in_memory = Path::new("/dev/shm").join(format!("residua-output-{}", std::process::id()));
         if Path::new("/dev/shm").is_dir() {

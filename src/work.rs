@@ -12,6 +12,10 @@
 //! Err(Error::Stopped)            what was half made has been dropped on the way
 //! ```
 //!
+//! A solver has wishes of its own: a time limit, and a handle that cancels it. What it does inside of a work, or of none,
+//! asks for these too ([`within`]). Loops on all threads ask once a part, other loops by [`look_at`], and steps that
+//! count what they do by a meter: a few milliseconds pass between two questions.
+//!
 //! ```
 //! use residua::{Error, Solver, generate, work::Work};
 //!
@@ -95,9 +99,70 @@ impl fmt::Debug for Work {
     }
 }
 
+/// What else than its own flag ends a piece of work: a solver's time limit, and whoever cancels it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopRequest {
+    /// When the caller's time is over.
+    pub(crate) deadline: Option<Instant>,
+    /// Whether the solver was cancelled, where anybody can.
+    pub(crate) cancelled: Option<Arc<AtomicBool>>,
+}
+
+impl StopRequest {
+    fn is_due(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn can_come(&self) -> bool {
+        self.deadline.is_some() || self.cancelled.is_some()
+    }
+}
+
+/// What may ask for an end of what is under way.
+#[derive(Clone)]
+pub(crate) struct Asker {
+    work: Work,
+    request: StopRequest,
+}
+
+impl Asker {
+    /// Whether an end is asked for.
+    pub(crate) fn is_due(&self) -> bool {
+        self.work.is_stopped() || self.request.is_due()
+    }
+
+    fn check(&self) {
+        if self.is_due() {
+            self.unwind();
+        }
+    }
+
+    /// Runs a part of this thread's loop, or of its recursion, on any thread: loops in it look too.
+    pub(crate) fn lend<R>(&self, part: impl FnOnce() -> R) -> R {
+        struct Back(Option<Current>);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                CURRENT.set(self.0.take());
+            }
+        }
+        let current = Current { asker: self.clone(), loops: true };
+        let _back = Back(CURRENT.replace(Some(current)));
+        part()
+    }
+
+    /// Unwinds the stack up to who has entered the work.
+    pub(crate) fn unwind(&self) {
+        // What is dropped while the stack is unwound already must not unwind it again.
+        if !std::thread::panicking() {
+            resume_unwind(Box::new(Stopped));
+        }
+    }
+}
+
 /// What a thread works for, and whether its loops look too.
 struct Current {
-    work: Work,
+    asker: Asker,
     loops: bool,
 }
 
@@ -148,22 +213,62 @@ impl Work {
     }
 
     fn run_looking<R>(&self, loops: bool, body: impl FnOnce() -> Result<R>) -> Result<R> {
-        let before = CURRENT.replace(Some(Current { work: self.clone(), loops }));
-        let done = catch_unwind(AssertUnwindSafe(body));
-        CURRENT.set(before);
-        match done {
+        let asker = Asker { work: self.clone(), request: StopRequest::default() };
+        match entered(Current { asker, loops }, body) {
             Ok(Err(_)) if self.is_stopped() => Err(Error::Stopped),
             Ok(done) => done,
             Err(payload) if is_stop(&*payload) => Err(Error::Stopped),
             Err(payload) => resume_unwind(payload),
         }
     }
+}
 
-    fn check(&self) {
-        // What is dropped while the stack is unwound already must not unwind it again.
-        if self.is_stopped() && !std::thread::panicking() {
-            resume_unwind(Box::new(Stopped));
-        }
+/// Runs `body` with this thread at work for `current`.
+fn entered<R>(current: Current, body: impl FnOnce() -> R) -> std::thread::Result<R> {
+    let before = CURRENT.replace(Some(current));
+    let done = catch_unwind(AssertUnwindSafe(body));
+    CURRENT.set(before);
+    done
+}
+
+/// What a setup comes to, in which loops look for the end that `request`, or the work around it, asks for.
+///
+/// # Errors
+/// Those of `setup`, and [`Error::Stopped`] where it was ended on the way, or was to be: what was refused within it for
+/// that reason leaves another one.
+pub(crate) fn within<R>(request: &StopRequest, setup: impl FnOnce() -> Result<R>) -> Result<R> {
+    let looking = || {
+        let made = setup();
+        look();
+        made
+    };
+    asked_by(request, true, looking)
+}
+
+/// The same of a solve, in which setups and factorisations look.
+///
+/// # Errors
+/// As [`within`].
+pub(crate) fn within_solve<R>(request: &StopRequest, solve: impl FnOnce() -> Result<R>) -> Result<R> {
+    asked_by(request, false, solve)
+}
+
+fn asked_by<R>(request: &StopRequest, loops: bool, body: impl FnOnce() -> Result<R>) -> Result<R> {
+    let outer = current();
+    if outer.is_none() && !request.can_come() {
+        return body();
+    }
+    let work = outer.map(|asker| asker.work).unwrap_or_default();
+    let asker = Asker { work, request: request.clone() };
+    // What has no long loop never looks.
+    if asker.is_due() {
+        return Err(Error::Stopped);
+    }
+    match entered(Current { asker: asker.clone(), loops }, body) {
+        Ok(Err(_)) if asker.is_due() => Err(Error::Stopped),
+        Ok(done) => done,
+        Err(payload) if is_stop(&*payload) => Err(Error::Stopped),
+        Err(payload) => resume_unwind(payload),
     }
 }
 
@@ -172,51 +277,97 @@ pub(crate) fn is_stop(payload: &(dyn std::any::Any + Send)) -> bool {
     payload.is::<Stopped>()
 }
 
-fn current() -> Option<Work> {
-    CURRENT.with_borrow(|current| current.as_ref().map(|current| current.work.clone()))
+fn current() -> Option<Asker> {
+    CURRENT.with_borrow(|current| current.as_ref().map(|current| current.asker.clone()))
 }
 
-/// Where a loop of a setup begins.
-pub(crate) fn look() {
+/// Runs a setup within a solve: its loops look, where anybody may ask for an end.
+pub(crate) fn looking<R>(setup: impl FnOnce() -> R) -> R {
+    match current() {
+        Some(asker) => asker.lend(setup),
+        None => setup(),
+    }
+}
+
+/// Whether an end is asked for: for steps that end by themselves with what they have.
+pub(crate) fn is_asked() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.asker.is_due()))
+}
+
+/// Unwinds the stack where an end is asked for, in a loop or not.
+pub(crate) fn check() {
     CURRENT.with_borrow(|current| {
-        if let Some(Current { work, loops: true }) = current {
-            work.check();
+        if let Some(current) = current {
+            current.asker.check();
         }
     });
 }
 
+/// Who may ask a loop of a setup for its end, where somebody may.
+pub(crate) fn asker_of_loops() -> Option<Asker> {
+    if std::thread::panicking() {
+        return None;
+    }
+    CURRENT.with_borrow(|current| current.as_ref().filter(|current| current.loops).map(|c| c.asker.clone()))
+}
+
+/// Whether loops of this thread look.
+pub(crate) fn loops_look() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.loops))
+}
+
+/// Where a loop of a setup begins, or comes to its next pass.
+pub(crate) fn look() {
+    CURRENT.with_borrow(|current| {
+        if let Some(Current { asker, loops: true }) = current {
+            asker.check();
+        }
+    });
+}
+
+/// Steps of a loop of a setup between two looks: of some microseconds at most each.
+const STEPS: usize = 1 << 10;
+
+/// The same at each 1024th step of a loop.
+#[inline(always)]
+pub(crate) fn look_at(step: usize) {
+    if step.is_multiple_of(STEPS) {
+        look();
+    }
+}
+
 /// Counts a stage of this thread's work; any thread may advance it. The stage ends when it is dropped.
 pub(crate) struct Meter {
-    work: Option<Work>,
+    asker: Option<Asker>,
     outer: Option<Begun>,
 }
 
 /// A stage of `total` steps begins; 0 where they cannot be counted.
 pub(crate) fn begin(stage: Stage, total: u64, expected: Option<Duration>) -> Meter {
-    let work = current();
+    let asker = current();
     let begun = Begun { stage, total, since: Instant::now(), expected };
-    let outer = work.as_ref().and_then(|work| {
-        work.check();
-        work.0.done.store(0, Ordering::Relaxed);
-        lock(&work.0.stage).replace(begun)
+    let outer = asker.as_ref().and_then(|asker| {
+        asker.check();
+        asker.work.0.done.store(0, Ordering::Relaxed);
+        lock(&asker.work.0.stage).replace(begun)
     });
-    Meter { work, outer }
+    Meter { asker, outer }
 }
 
 impl Meter {
     /// So many steps more are done. Where an end was asked for, the stack is unwound.
     pub(crate) fn advance(&self, steps: u64) {
-        if let Some(work) = &self.work {
-            work.0.done.fetch_add(steps, Ordering::Relaxed);
-            work.check();
+        if let Some(asker) = &self.asker {
+            asker.work.0.done.fetch_add(steps, Ordering::Relaxed);
+            asker.check();
         }
     }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        if let Some(work) = &self.work {
-            *lock(&work.0.stage) = self.outer;
+        if let Some(asker) = &self.asker {
+            *lock(&asker.work.0.stage) = self.outer;
         }
     }
 }
@@ -229,7 +380,7 @@ pub(crate) fn is_watched() -> bool {
 /// What a call comes to that cannot be interrupted. In watched work it runs in a thread of its own, which is left to
 /// itself where an end is asked for, so it owns what it needs.
 pub(crate) fn apart<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static) -> R {
-    let Some(work) = current() else { return call() };
+    let Some(asker) = current() else { return call() };
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().name("residua-apart".into()).spawn(move || {
         // Nobody listens any more where an end was asked for.
@@ -243,7 +394,7 @@ pub(crate) fn apart<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static
         match receiver.recv_timeout(OFTEN) {
             Ok(Ok(result)) => return result,
             Ok(Err(payload)) => resume_unwind(payload),
-            Err(RecvTimeoutError::Timeout) => work.check(),
+            Err(RecvTimeoutError::Timeout) => asker.check(),
             Err(RecvTimeoutError::Disconnected) => {
                 resume_unwind(Box::new("a factorisation's thread is gone"))
             }
@@ -300,6 +451,55 @@ mod tests {
         // Without a work nothing is asked.
         look();
         begin(Stage::Factorising, 0, None).advance(5);
+    }
+
+    #[test]
+    fn a_time_limit_and_a_cancelled_solver_end_loops_on_all_threads() {
+        use crate::parallel::prelude::*;
+        let late =
+            StopRequest { deadline: Some(Instant::now() + Duration::from_millis(30)), cancelled: None };
+        let start = Instant::now();
+        let ended = within(&late, || {
+            (0..100_000_usize).into_par_iter().for_each(|_| std::thread::sleep(Duration::from_micros(20)));
+            Ok(())
+        });
+        // Parts that were begun are ended, no others are begun.
+        assert!(matches!(ended, Err(Error::Stopped)) && start.elapsed() >= Duration::from_millis(30));
+        assert!(current().is_none());
+        let flag = Arc::new(AtomicBool::new(false));
+        let request = StopRequest { deadline: None, cancelled: Some(Arc::clone(&flag)) };
+        let steps = AtomicU64::new(0);
+        let ended = within(&request, || {
+            for step in 0..1_000_000 {
+                look_at(step);
+                steps.fetch_add(1, Ordering::Relaxed);
+                flag.store(step == 5000, Ordering::Relaxed);
+                if step == 5000 {
+                    look();
+                }
+            }
+            Ok(())
+        });
+        assert!(matches!(ended, Err(Error::Stopped)));
+        assert_eq!(steps.into_inner(), 5001);
+        flag.store(false, Ordering::Relaxed);
+        assert_eq!(within(&request, || Ok(7)).unwrap(), 7);
+        // The work around it is heard too, and stays the one that tells how far it is.
+        let work = Work::default();
+        let mut ended = Ok(());
+        work.run(|| {
+            ended = within(&request, || {
+                let meter = begin(Stage::Ordering, 4, None);
+                meter.advance(1);
+                assert_eq!(work.standing().unwrap().done, Some(0.25));
+                work.stop();
+                meter.advance(1);
+                Ok(())
+            });
+            Ok(())
+        })
+        .unwrap();
+        assert!(matches!(ended, Err(Error::Stopped)));
     }
 
     #[test]

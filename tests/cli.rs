@@ -7,6 +7,8 @@ mod bad_input;
 mod boeing;
 #[path = "cli/collection.rs"]
 mod collection;
+#[path = "cli/faults.rs"]
+mod faults;
 #[path = "cli/files.rs"]
 mod files;
 #[path = "cli/formats.rs"]

@@ -66,6 +66,16 @@ int main(void) {
         CHECK(residua_solver_update(solver, values, entries) == RESIDUA_OK);
         solve_and_compare(solver, step);
     }
+    for (int64_t k = 0; k < entries; k++)
+        values[k] *= 5.0 / 4;
+    CHECK(residua_solver_update_csr(solver, N, N, entries, 1, 64, offsets, 32, columns, values) == RESIDUA_OK);
+    solve_and_compare(solver, 5);
+    /* Another pattern: the last entry of the first row one column to the right. */
+    columns[1]++;
+    CHECK(residua_solver_update_csr(solver, N, N, entries, 1, 64, offsets, 32, columns, values) ==
+          RESIDUA_INVALID_MATRIX);
+    columns[1]--;
+    solve_and_compare(solver, 5);
     CHECK(residua_solver_solve(solver, b, N - 1, x, N, &report) == RESIDUA_DIMENSION);
     CHECK(residua_solver_solve(solver, b, N, b, N, &report) == RESIDUA_INVALID_ARGUMENT);
     CHECK(residua_solver_destroy(solver) == RESIDUA_OK);

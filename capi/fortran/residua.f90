@@ -118,6 +118,22 @@ module residua
             integer(c_int64_t), value :: entries
             integer(c_int32_t) :: status
         end function
+        function residua_solver_update_csr(solver, rows, columns, entries, base, offset_bits, offsets, column_bits, &
+                                           column_indices, values) bind(c) result(status)
+            import
+            type(c_ptr), value :: solver, offsets, column_indices, values
+            integer(c_int32_t), value :: base, offset_bits, column_bits
+            integer(c_int64_t), value :: rows, columns, entries
+            integer(c_int32_t) :: status
+        end function
+        function residua_solver_update_coo(solver, rows, columns, entries, base, index_bits, row_indices, &
+                                           column_indices, values) bind(c) result(status)
+            import
+            type(c_ptr), value :: solver, row_indices, column_indices, values
+            integer(c_int32_t), value :: base, index_bits
+            integer(c_int64_t), value :: rows, columns, entries
+            integer(c_int32_t) :: status
+        end function
         function residua_solver_solve(solver, b, b_length, x, x_length, report) bind(c) result(status)
             import
             type(c_ptr), value :: solver, b, x

@@ -286,6 +286,41 @@ int32_t residua_solver_from_function(residua_solver **solver,
 int32_t residua_solver_update(residua_solver *solver, const void *values, int64_t entries);
 
 /*
+ Takes the values of a matrix in CSR over that has its entries where the solver's has them; rows need not be sorted,
+ what stands twice adds up. On another pattern RESIDUA_INVALID_MATRIX, the message names the first place that only
+ one of both has, and the solver is as it was. Arguments are as for residua_solver_from_csr.
+
+ Asked of the caller:
+ As residua_solver_from_csr.
+ */
+int32_t residua_solver_update_csr(residua_solver *solver,
+                                  int64_t rows,
+                                  int64_t columns,
+                                  int64_t entries,
+                                  int32_t base,
+                                  int32_t offset_bits,
+                                  const void *offsets,
+                                  int32_t column_bits,
+                                  const void *column_indices,
+                                  const void *values);
+
+/*
+ As residua_solver_update_csr of a matrix in coordinates. Arguments are as for residua_solver_from_coo.
+
+ Asked of the caller:
+ As residua_solver_from_coo.
+ */
+int32_t residua_solver_update_coo(residua_solver *solver,
+                                  int64_t rows,
+                                  int64_t columns,
+                                  int64_t entries,
+                                  int32_t base,
+                                  int32_t index_bits,
+                                  const void *row_indices,
+                                  const void *column_indices,
+                                  const void *values);
+
+/*
  As residua_solver_update of values on the GPU that the solver computes on. Work of `stream` so far is waited for on
  the GPU, and later work of it waits until the values have been read.
 

@@ -18,6 +18,14 @@ pub(crate) trait Engine: Send {
     /// As [`slice`]; where a stream is given, of values on a GPU that this stream writes.
     unsafe fn update(&mut self, values: *const c_void, len: usize, stream: Option<u64>) -> Answer;
 
+    /// Takes the values of a matrix of the same pattern.
+    ///
+    /// # Safety
+    /// As [`Raw::on_host`].
+    unsafe fn update_matrix(&mut self, _: &Raw) -> Answer {
+        Err(Fault::new(RESIDUA_UNSUPPORTED, "only a solver of a stored matrix takes new values"))
+    }
+
     /// Solves for `count` right-hand sides; lengths are those of all.
     ///
     /// # Safety
@@ -165,6 +173,11 @@ impl<T: Solvable> Engine for Stored<T> {
             let values = on_gpu::<T>(&cuda, "values", values, len)?;
             in_order(&cuda, stream, || Ok(self.0.update_on(&cuda, values)?))
         }
+    }
+
+    unsafe fn update_matrix(&mut self, raw: &Raw) -> Answer {
+        // SAFETY: the caller's promise.
+        Ok(self.0.update_matrix(&unsafe { raw.on_host::<T>()? })?)
     }
 
     unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>> {

@@ -287,6 +287,55 @@ pub unsafe extern "C" fn residua_solver_update(
     guard(|| unsafe { update(solver, values, entries, None) })
 }
 
+/// Takes the values of a matrix in CSR over that has its entries where the solver's has them; rows need not be sorted,
+/// what stands twice adds up. On another pattern RESIDUA_INVALID_MATRIX, the message names the first place that only
+/// one of both has, and the solver is as it was. Arguments are as for residua_solver_from_csr.
+///
+/// # Safety
+/// As residua_solver_from_csr.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "a matrix in C")]
+pub unsafe extern "C" fn residua_solver_update_csr(
+    solver: *mut residua_solver,
+    rows: i64,
+    columns: i64,
+    entries: i64,
+    base: i32,
+    offset_bits: i32,
+    offsets: *const c_void,
+    column_bits: i32,
+    column_indices: *const c_void,
+    values: *const c_void,
+) -> i32 {
+    let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
+    let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { idle(&engine(solver)?)?.update_matrix(&raw) })
+}
+
+/// As residua_solver_update_csr of a matrix in coordinates. Arguments are as for residua_solver_from_coo.
+///
+/// # Safety
+/// As residua_solver_from_coo.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "a matrix in C")]
+pub unsafe extern "C" fn residua_solver_update_coo(
+    solver: *mut residua_solver,
+    rows: i64,
+    columns: i64,
+    entries: i64,
+    base: i32,
+    index_bits: i32,
+    row_indices: *const c_void,
+    column_indices: *const c_void,
+    values: *const c_void,
+) -> i32 {
+    let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
+    let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
+    // SAFETY: the caller's promise.
+    guard(|| unsafe { idle(&engine(solver)?)?.update_matrix(&raw) })
+}
+
 /// As residua_solver_update of values on the GPU that the solver computes on. Work of `stream` so far is waited for on
 /// the GPU, and later work of it waits until the values have been read.
 ///

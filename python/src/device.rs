@@ -127,11 +127,48 @@ pub(crate) fn build<T: Value>(
         let cuda = Cuda::new(ordinal)?;
         // SAFETY: the Python side has read address, length and type of each array from its own description, holds a
         // reference to them until this returns, and has put our stream behind the one on which they were written.
-        let (first, second, values) = unsafe {
-            (integers(&cuda, first)?, integers(&cuda, second)?, cuda.foreign::<T>(values.0, values.1))
-        };
-        let arrays = Arrays { layout, shape, base: 0, first, second, values };
+        let arrays = unsafe { arrays::<T>(&cuda, (layout, shape), [first, second, values])? };
         builder.build_arrays_on(&cuda, &arrays, keep).map(T::typed)
+    })
+}
+
+/// The arrays of a matrix that lies on a GPU.
+///
+/// # Safety
+/// As [`Cuda::foreign`], of integers and values of the types that are told.
+unsafe fn arrays<'a, T: Value>(
+    cuda: &Cuda,
+    (layout, shape): (Layout, (usize, usize)),
+    [first, second, values]: [Lying; 3],
+) -> residua::Result<Arrays<'a, T, Cuda>> {
+    // SAFETY: the caller's promise.
+    let (first, second, values) =
+        unsafe { (integers(cuda, first)?, integers(cuda, second)?, cuda.foreign::<T>(values.0, values.1)) };
+    Ok(Arrays { layout, shape, base: 0, first, second, values })
+}
+
+/// Refuses values of another width than the solver's.
+fn check_width<T: Value>(bits: u32) -> PyResult<()> {
+    if bits as usize == 8 * size_of::<T>() {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!("values of {bits} bits for a solver of another type")))
+}
+
+/// Gives a solver on a GPU the values of a matrix that lies there.
+pub(crate) fn update_matrix<T: Value>(
+    engine: &Engine,
+    py: Python<'_>,
+    ordinal: usize,
+    matrix: (Layout, (usize, usize)),
+    lying: [Lying; 3],
+) -> PyResult<()> {
+    check_width::<T>(lying[2].2)?;
+    engine.update_by::<T>(py, |state| {
+        let cuda = Cuda::new(ordinal)?;
+        // SAFETY: as for the arrays of a matrix that a solver is built from.
+        let arrays = unsafe { arrays::<T>(&cuda, matrix, lying)? };
+        state.update_matrix_on(&cuda, &arrays)
     })
 }
 
@@ -142,9 +179,7 @@ pub(crate) fn update<T: Value>(
     ordinal: usize,
     (address, len, bits): Lying,
 ) -> PyResult<()> {
-    if bits as usize != 8 * size_of::<T>() {
-        return Err(PyTypeError::new_err(format!("values of {bits} bits for a solver of another type")));
-    }
+    check_width::<T>(bits)?;
     engine.update_by::<T>(py, |state| {
         let cuda = Cuda::new(ordinal)?;
         // SAFETY: as for the arrays of a matrix.

@@ -180,6 +180,17 @@ fn updated<T: Value>(values: PyReadonlyArray1<'_, T>, py: Python<'_>, engine: &E
     engine.update_by(py, |state: &mut ArraySolver<T>| state.update(values))
 }
 
+fn updated_by_matrix<T: Value>(
+    values: PyReadonlyArray1<'_, T>,
+    py: Python<'_>,
+    engine: &Engine,
+    matrix: (Layout, (usize, usize)),
+    indices: (&Indices<'_>, &Indices<'_>),
+) -> PyResult<()> {
+    let arrays = arrays_of(matrix, indices, &values)?;
+    engine.update_by(py, |state: &mut ArraySolver<T>| state.update_matrix(&arrays))
+}
+
 impl Engine {
     fn lock(&self) -> MutexGuard<'_, Option<Typed>> {
         // A panic in a solve leaves a solver that reports, at worst, that it did not converge.
@@ -379,6 +390,42 @@ impl Engine {
     /// New values of the matrix, in the order in which they were given.
     fn update(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         by_type!(values, updated(py, self))
+    }
+
+    /// The same from a matrix, in any layout, whose pattern has to be that of the solver's.
+    fn update_matrix(
+        &self,
+        py: Python<'_>,
+        layout: &str,
+        shape: (usize, usize),
+        first: Indices<'_>,
+        second: Indices<'_>,
+        values: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let layout = layout_of(layout)?;
+        by_type!(values, updated_by_matrix(py, self, (layout, shape), (&first, &second)))
+    }
+
+    /// As `update_matrix` of a matrix on the solver's GPU, its arrays as for `on_gpu`.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a matrix")]
+    fn update_matrix_gpu(
+        &self,
+        py: Python<'_>,
+        ordinal: usize,
+        layout: &str,
+        shape: (usize, usize),
+        first: Lying,
+        second: Lying,
+        values: Lying,
+    ) -> PyResult<()> {
+        open_gpu()?;
+        let kind = self.tell(py, |typed| match typed {
+            Typed::F32(_) => crate::device::update_matrix::<f32>,
+            Typed::F64(_) => crate::device::update_matrix::<f64>,
+            Typed::C32(_) => crate::device::update_matrix::<Complex<f32>>,
+            Typed::C64(_) => crate::device::update_matrix::<Complex<f64>>,
+        })?;
+        kind(self, py, ordinal, (layout_of(layout)?, shape), [first, second, values])
     }
 
     /// Rows and columns.

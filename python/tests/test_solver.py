@@ -104,6 +104,43 @@ def test_new_values_in_every_format(kind, dtype):
         solver.update(np.ones(3, dtype))
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_matrix_of_another_pattern_is_refused_with_the_first_place_that_differs(kind):
+    a = sparse.lil_array(dominant(30, np.float64))
+    a[3, :] = 0.0
+    a[3, 3] = 5.0
+    solver = residua.Solver(sparse.csr_array(a).asformat(kind))
+    b = random_vector(30, np.float64)
+    x = solver.solve(b)[0]
+    moved = sparse.lil_array(a)
+    moved[3, 3], moved[3, 4] = 0.0, 5.0
+    with pytest.raises(ValueError, match=r"row 3, column 3 \(from 0\) is an entry of the solver's matrix alone"):
+        solver.update(sparse.csr_array(moved))
+    more = sparse.lil_array(a)
+    more[3, 1] = 1.0
+    with pytest.raises(ValueError, match=r"row 3, column 1 \(from 0\) is an entry of the new matrix alone"):
+        solver.update(sparse.csc_array(more))
+    with pytest.raises(ValueError, match="another shape: 29 x 29"):
+        solver.update(sparse.csr_array(a)[:29, :29])
+    with pytest.raises(TypeError, match="complex128"):
+        solver.update(sparse.csr_array(a) * 1j)
+    np.testing.assert_array_equal(solver.solve(b)[0], x)
+
+
+@pytest.mark.parametrize("updates", [False, True])
+def test_new_values_come_in_any_order_of_the_same_pattern(updates):
+    a = sparse.coo_array(dominant(30, np.float64))
+    b, order = random_vector(30, np.float64), np.random.default_rng(5).permutation(a.nnz)
+    solver = residua.Solver(sparse.csr_array(a), updates=updates)
+    shuffled = sparse.coo_array((3 * a.data[order], (a.row[order], a.col[order])), shape=a.shape)
+    halves = [np.concatenate([each, each]) for each in (1.5 * a.data[order], a.row[order], a.col[order])]
+    twice = sparse.coo_array((halves[0], (halves[1], halves[2])), shape=a.shape)
+    for changed in (shuffled, twice, sparse.csc_array(3 * a), 3 * a.toarray()):
+        solver.update(sparse.csr_array(a))
+        solver.update(changed)
+        assert residual(3 * a.toarray(), solver.solve(b)[0], b) <= 1e-8
+
+
 def test_new_values_of_unsorted_rows_with_duplicates():
     a = sparse.csr_array((np.array([1.0, 1.0, 5.0, 3.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])), shape=(2, 2))
     solver = residua.Solver(a)

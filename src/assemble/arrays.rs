@@ -66,7 +66,7 @@ pub type Kept<T, B> = (Csr<T, B>, Assembly<B>);
 pub type Built<T, B> = (Csr<T, B>, Option<Kept<T, B>>);
 
 impl<'a, B: Assemble> Integers<'a, B> {
-    fn len(self) -> usize {
+    pub(super) fn len(self) -> usize {
         match self {
             Integers::Short(all) => B::len::<u32>(all),
             Integers::Long(all) => B::len::<u64>(all),

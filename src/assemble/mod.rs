@@ -17,9 +17,11 @@
 //! | `near` | whether values should be moved near their nonzeros first, where triplets come in an order far from theirs, and one way to |
 //! | `resident` | [`ResidentTriplets`], triplets in the memory of a backend |
 //! | `arrays` | [`Arrays`]: compressed rows or columns, or triplets, that a caller has in the memory of a backend |
+//! | `fingerprint` | whether two matrices have their entries at the same places |
 //! | `host` | the same result on the CPU in less memory and time |
 
 mod arrays;
+mod fingerprint;
 mod host;
 mod map;
 mod near;
@@ -28,6 +30,7 @@ mod sorting;
 
 pub use crate::scalar::Symmetry;
 pub use arrays::{Arrays, Built, Integers, Kept, Layout};
+pub(crate) use fingerprint::{check_pattern, fingerprint_of};
 #[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(crate) use host::{Arrangement, Stretch, some_rows};
 pub use map::Assembly;

@@ -1,18 +1,23 @@
 //! Ctrl-C and a request to terminate.
 
+use super::console;
+use crate::output;
 use crate::work::Work;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static WORK: OnceLock<Work> = OnceLock::new();
+static WRITING: AtomicBool = AtomicBool::new(false);
 
-/// From here on the first interrupt only sets a flag, so that a solver can end with what it has; a second one ends the
-/// process at once, with the status that a shell gives a process ended by Ctrl-C.
+/// From here on the first interrupt only sets a flag, so that a solver can end with what it has; a second one, or one
+/// while results are written, ends the process at once, with the status that a shell gives a process ended by Ctrl-C.
 pub(crate) fn listen() {
     // Fails only where a handler is set already, by an earlier call.
     let _ = ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+        if INTERRUPTED.swap(true, Ordering::SeqCst) || WRITING.load(Ordering::SeqCst) {
+            output::abandon();
+            console::tell("residua: interrupted: not all results were written\n");
             std::process::exit(130);
         }
         if let Some(work) = WORK.get() {
@@ -26,6 +31,11 @@ pub(crate) fn listen_during() -> Work {
     let work = WORK.get_or_init(Work::default).clone();
     listen();
     work
+}
+
+/// There is nothing to wait for from here on: results are being written, and whoever should read them may not be there.
+pub(crate) fn begin_writing() {
+    WRITING.store(true, Ordering::SeqCst);
 }
 
 /// Whether an interrupt came.

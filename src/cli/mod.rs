@@ -21,6 +21,7 @@ mod interrupt;
 mod load;
 mod memory;
 mod pages;
+mod process;
 mod progress;
 mod reorder;
 mod sink;
@@ -107,6 +108,7 @@ fn parse() -> Result<CommandLine, Refused> {
 /// Runs the command that the process was started with.
 pub(crate) fn main() -> ExitCode {
     memory::keep_what_is_freed();
+    process::prepare();
     let line = match parse() {
         Ok(line) => line,
         // Of several processes that MPI has started with the same words, the first tells the user.

@@ -1,6 +1,7 @@
 //! Where results go.
 
 use super::Failure;
+use super::process::stdout_was_closed;
 use crate::files;
 use crate::market::{self, WriteOptions};
 use crate::output::{self, Output};
@@ -25,6 +26,9 @@ impl Sink {
     /// Checks that a result can be put there, without touching what is there.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let sink = Self { path: path.to_path_buf() };
+        if sink.is_stdout() && stdout_was_closed() {
+            return Err(Failure::about(path, "standard output is closed: a result would be lost"));
+        }
         // Opening and closing a pipe would end it for its reader.
         if path.metadata().map_or(true, |data| data.is_file() || data.is_dir()) {
             Output::create(path)?;
@@ -127,6 +131,7 @@ fn file(path: &Path) -> Option<PathBuf> {
     if let Ok(there) = path.canonicalize() {
         return there.is_file().then_some(there);
     }
+    let path = &output::behind_links(path).ok()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }

@@ -22,6 +22,7 @@ use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::prepare::{OrderKind, Pattern, strong_components};
+use crate::work::look_at;
 use num_traits::Float;
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,6 +88,7 @@ impl BlockPlan {
         }
         let mut most = 0.0;
         for (k, block) in blocks.iter().enumerate() {
+            look_at(k);
             let elimination = match block.len() {
                 1 => None,
                 few if few <= SMALL => Some(Box::new(Elimination::natural(few))),
@@ -167,6 +169,7 @@ impl<T: Factorable> BlockLu<T> {
         };
         lu.starts.push(0);
         for (k, elimination) in plan.eliminations.iter().enumerate() {
+            look_at(k);
             let end = plan.begin[k + 1];
             for &column in &plan.members[plan.range(k)] {
                 for at in parts.starts[column as usize] as usize..parts.starts[column as usize + 1] as usize {

@@ -18,7 +18,7 @@ use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::prepare::{OrderKind, Scaling, equilibrate_symmetric};
 use crate::scalar::{Real, Scalar};
-use crate::work::is_stop;
+use crate::work::{self, Stage, is_stop};
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use num_traits::Float;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -266,7 +266,12 @@ impl<T: Factorable> Factor<T> {
                 dense[row + columns.indices[k] as usize * m] = values[k];
             }
         }
-        let qr = T::qr_factor(m, n, &dense, true);
+        let qr = if flops < foreign::LONG_FLOPS || !work::is_watched() {
+            T::qr_factor(m, n, &dense, true)
+        } else {
+            let _meter = work::begin(Stage::Factorising, 0, None);
+            work::apart(move || T::qr_factor(m, n, &dense, true))
+        };
         Ok(Self { kind: Kind::DenseQr, bytes, numbers: Numbers::Dense(qr) })
     }
 

@@ -26,7 +26,7 @@ pub(super) fn fgmres<T: Scalar>(
     // Columns of R, the rotations that made them, and the right-hand side.
     let (mut columns, mut rotations): (Vec<Vec<T>>, Vec<(f64, T)>) = (Vec::new(), Vec::new());
     let mut rhs = vec![T::from_f64(beta)];
-    while columns.len() < most {
+    while columns.len() < most && !crate::work::is_asked() {
         let k = columns.len();
         let mut z = basis[k].clone();
         precondition(&mut z);

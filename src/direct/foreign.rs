@@ -27,9 +27,11 @@ use num_complex::Complex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What has fewer rows, or takes fewer multiplications, is over before anyone wishes it were.
-const LONG_ROWS: usize = 50_000;
-const LONG_FLOPS: f64 = 3e8;
+/// What has fewer rows, or takes fewer multiplications, is over before anyone wishes it were: an order or a structure,
+/// and an LU factorisation, whose factors may be full.
+const LONG_ROWS: usize = 5000;
+const LONG_LU_ROWS: usize = 500;
+pub const LONG_FLOPS: f64 = 3e8;
 
 /// Multiplications a second in dense blocks: so many were measured.
 pub const IN_BLOCKS: f64 = 3e9;
@@ -281,7 +283,7 @@ macro_rules! foreign {
                 cleared(|| symmetric_solve(structure, values, ldl, transposed, x));
             }
             fn lu_factor(a: (Columns<'_>, &[Self])) -> Result<Supernodal<Self>, Reason> {
-                if a.0.columns < LONG_ROWS || !work::is_watched() {
+                if a.0.columns < LONG_LU_ROWS || !work::is_watched() {
                     return cleared(|| lu(a));
                 }
                 let (columns, entries) = (Owned::new(a.0), a.1.to_vec());

@@ -28,6 +28,9 @@ pub(super) const PREFER_LARGE: f64 = 0.1;
 /// The caller is asked after so many columns whether to go on.
 const COLUMNS: usize = 64;
 
+/// And, where columns are full, after so many multiplications: some 50 milliseconds.
+const MULTIPLICATIONS: usize = 10_000_000;
+
 /// What a factorisation may take.
 pub(super) struct Limits<'a> {
     /// Entries of L and U.
@@ -203,7 +206,7 @@ impl<T: Scalar> Lu<T> {
         let mut spare = 0;
         let epsilon = <T::Real as Float>::epsilon();
         let Limits { entries: most, flops: most_flops, going } = limits;
-        let mut flops = 0_usize;
+        let (mut flops, mut asked) = (0_usize, 0);
         let meter = work::begin(Stage::Factorising, n as u64, None);
         for (k, &column) in order.iter().enumerate() {
             if k % COLUMNS == 0 {
@@ -232,6 +235,10 @@ impl<T: Scalar> Lu<T> {
                     lu.upper.push(step, value);
                     if value != T::default() {
                         flops += lu.lower.starts[step as usize + 1] - lu.lower.starts[step as usize];
+                        if flops - asked > MULTIPLICATIONS {
+                            asked = flops;
+                            meter.advance(0);
+                        }
                         lu.lower.take_away(step as usize, value, &mut x);
                     }
                 }

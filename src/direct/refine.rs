@@ -14,6 +14,7 @@ use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::{Real, Scalar};
+use crate::work::is_asked;
 use num_traits::Float;
 
 /// Steps of refinement at most; each must halve the residual.
@@ -225,7 +226,7 @@ pub(super) fn refine<T: Factorable>(
     }
     let (mut r, mut plain) = (b.to_vec(), vec![T::default(); m]);
     let (mut rounds, mut stalled) = (0, false);
-    while best.residual > goal.norm && best.steps < STEPS && rounds < ROUNDS {
+    while best.residual > goal.norm && best.steps < STEPS && rounds < ROUNDS && !is_asked() {
         let before = best.two_part;
         let d = if stalled {
             if m != n {

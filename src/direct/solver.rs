@@ -13,6 +13,7 @@ use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Real;
+use crate::work;
 use num_traits::Float;
 use std::sync::Arc;
 use std::time::Instant;
@@ -248,11 +249,14 @@ impl<T: Factorable> Direct<T> {
                 // Where rows have no column, no other choice of pivots gives them one.
                 continue;
             }
-            if let Some(reason) = self.too_late(kind) {
+            if let Some(reason) = work::looking(|| self.too_late(kind)) {
                 self.reasons.push((kind, reason));
                 continue;
             }
-            match Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going) {
+            let factor = work::looking(|| {
+                Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going)
+            });
+            match factor {
                 Ok(factor) => self.factor = Some(factor),
                 Err(reason) => {
                     if reason == Reason::Stopped {
@@ -507,7 +511,8 @@ impl<T: Factorable> Direct<T> {
         let at_rounding = best.limited || backward_error <= AT_ROUNDING * unit;
         let has_x = best.residual.is_finite() && best.x.iter().any(|x| *x != T::default());
         let precision_limited = !given_up && singularity.is_none() && at_rounding && has_x;
-        let condition = if self.options.condition || precision_limited { self.condition() } else { None };
+        let wished = self.options.condition || precision_limited;
+        let condition = if wished && !work::is_asked() { self.condition() } else { None };
         let mut digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
         if let Some(factor) = self.factor.as_ref().filter(|_| precision_limited) {
             let mut r = vec![T::default(); b.len()];

@@ -13,8 +13,9 @@ use crate::backend::Offsets;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{OrderKind, better_dissection, maximum_product_matching};
+use crate::prepare::{OrderKind, better_dissection, product_matching_within_reason};
 use crate::scalar::{Real, Scalar};
+use crate::work::look_at;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
 use std::sync::Arc;
 
@@ -174,7 +175,7 @@ pub(super) fn symmetric_structure<T: Factorable>(
 
 /// Scaling and order of rows of a maximum product matching, how many rows it matches, and what it leaves alone.
 pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatched), Reason> {
-    let (matching, scaling) = maximum_product_matching(a).map_err(as_reason)?.into_parts();
+    let (matching, scaling) = product_matching_within_reason(a).map_err(as_reason)?.into_parts();
     let rows = matching.row_permutation().map_err(as_reason)?;
     let few = |mut numbers: Vec<u32>| {
         numbers.truncate(NAMED);
@@ -190,6 +191,7 @@ pub(super) fn prepared<T: Scalar>(a: &Csr<T>) -> Result<(Prepared, usize, Unmatc
 fn is_prepared<T: Scalar>(a: &Csr<T>) -> bool {
     let (mut diagonal, mut beside) = (vec![0.0_f64; a.rows()], vec![0.0_f64; a.rows()]);
     for row in 0..a.rows() {
+        look_at(row);
         let (indices, values) = a.row(row);
         for (&column, value) in both(indices, values) {
             let size = value.abs2().to_f64();
@@ -229,6 +231,7 @@ pub(super) fn matched_columns<T: Factorable>(a: &Csr<T>, prepared: &Prepared) ->
     let starts = next.clone();
     let (mut indices, mut values) = (vec![0; parts.indices.len()], vec![T::default(); parts.indices.len()]);
     for (new, &old) in prepared.rows.new_to_old().iter().enumerate() {
+        look_at(new);
         for k in rows.starts[old as usize] as usize..rows.starts[old as usize + 1] as usize {
             let place = &mut next[parts.indices[k] as usize];
             (indices[*place as usize], values[*place as usize]) = (new as u32, parts.values[k]);

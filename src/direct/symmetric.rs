@@ -15,6 +15,7 @@ use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::prepare::{OrderKind, Scaling, symmetric_matching};
 use crate::scalar::Scalar;
+use crate::work::look_at;
 use std::sync::Arc;
 
 /// What holds for every set of values on a pattern, as long as the pivots of the first serve.
@@ -98,6 +99,7 @@ impl<'a> Groups<'a> {
         let (mut starts, mut indices) = (vec![0], Vec::with_capacity(2 * graph.edges()));
         let mut met = vec![u32::MAX; self.len()];
         for group in 0..self.len() as u32 {
+            look_at(group as usize);
             let start = indices.len();
             let mut meet = |other: u32| {
                 if met[other as usize] != group {
@@ -119,7 +121,8 @@ impl<'a> Groups<'a> {
     /// The pattern of the rows, in which members of a group are coupled with the same ones.
     fn expanded<T: Factorable>(&self, groups: &Csr<T>) -> Result<Csr<T>, Reason> {
         let (mut starts, mut indices) = (vec![0], Vec::with_capacity(4 * groups.nonzeros()));
-        for &group in &self.of {
+        for (row, &group) in self.of.iter().enumerate() {
+            look_at(row);
             let start = indices.len();
             indices.extend(groups.row(group as usize).0.iter().flat_map(|&other| self.members(other)));
             indices[start..].sort_unstable();

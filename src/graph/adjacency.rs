@@ -9,6 +9,7 @@ use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
+use crate::work::look_at;
 
 /// The undirected graph of a square matrix: an edge between i and j where a_ij or a_ji is stored (explicit zeros
 /// count), no edge for the diagonal.
@@ -194,6 +195,7 @@ fn union_with_transpose<O: Offset>(
     let mut transposed: Vec<u32> = Host.zeros(indices.len())?;
     let mut next = Host.download(&starts[..rows])?;
     for row in 0..rows {
+        look_at(row);
         for &w in row_of(row) {
             transposed[next[w as usize] as usize] = row as u32;
             next[w as usize] += 1;

@@ -6,6 +6,7 @@ use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Scalar;
+use crate::work::look;
 use num_traits::{Float, Zero};
 use std::ops::Range;
 
@@ -39,6 +40,7 @@ pub(super) fn general_inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     let largest = rows.iter().fold(T::Real::zero(), |most, value| Float::max(most, value.abs()));
     let smallest = largest * <T::Real as Float>::epsilon();
     for k in 0..n {
+        look();
         let size = |row: usize| rows[row * n + k].abs();
         let pivot = (k..n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
         let found = size(pivot);
@@ -94,6 +96,7 @@ fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
     // The columns of a panel, and each of them conjugated when its turn came, one behind the other.
     let (mut columns, mut swept) = (vec![T::zero(); PANEL * n], vec![T::zero(); PANEL * n]);
     for start in (0..n).step_by(PANEL) {
+        look();
         let panel = start..n.min(start + PANEL);
         for (p, column) in panel.clone().zip(columns.chunks_mut(n)) {
             let above = rows[p * n..p * n + p].iter().map(|value| value.conj());

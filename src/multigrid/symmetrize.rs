@@ -13,6 +13,7 @@ use crate::look::Transposed;
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::scalar::Scalar;
+use crate::work::look_at;
 use num_traits::{Float, One, Zero};
 
 /// Factors of rows may span so many orders of magnitude. Constant convection is symmetric up to factors that grow
@@ -87,6 +88,7 @@ fn symmetrizing<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<T::Real>>> {
         let (mut smallest, mut largest) = (T::Real::one(), T::Real::one());
         let mut next = 0;
         while next < queue.len() {
+            look_at(next);
             let i = queue[next] as usize;
             next += 1;
             let ((columns, values), (others, mirrored)) = (a.row(i), mirrored.row(i));

@@ -5,7 +5,7 @@
 //! crate's code. Here a loop is one function of a range of item numbers; cutting and sharing such ranges among threads
 //! is compiled once: with the `team` that the caller has gathered, else through rayon with whoever is free.
 //!
-//! Work that divides itself in two goes through `join`, which is rayon's.
+//! Work that divides itself in two goes through `join`.
 //!
 //! What a loop computes never depends on how it is cut: items are independent, and `reduce` is for exact operations.
 
@@ -27,12 +27,26 @@ use pieces::Numbers;
 use pieces::Sliced as _;
 use pieces::{AtLeast, Zip};
 pub(crate) use pieces::{Chunks, ChunksMut, Cut};
-pub(crate) use rayon::join;
 use std::ops::{Add, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use team::gather;
 pub(crate) use vectors::vectorised;
+
+/// Does both, on two threads where another one is free. What one of them does in a setup can be asked for its end on
+/// either.
+pub(crate) fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match crate::work::asker_of_loops() {
+        None => rayon::join(first, second),
+        Some(asker) => rayon::join(|| asker.lend(first), || asker.lend(second)),
+    }
+}
 
 /// Runs `own` on this thread, and `others` on another one meanwhile, or on this one where there is no other. Unlike
 /// [`join`] it never moves `own` to another thread, so that it may be work for a device.
@@ -48,8 +62,22 @@ pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl Fn
 /// Parts of a loop for each thread, where there are items enough: what one thread has left, others take over.
 const PARTS_A_THREAD: usize = 16;
 
+/// Parts of a loop of a setup at least, where somebody may ask for its end between two of them.
+const PARTS_THAT_LOOK: usize = 64;
+
 /// Tasks of a matrix that is not small, at least.
 const TASKS: usize = 32;
+
+/// Threads for each processor that a user may ask for, and for any machine: tests take more than there are processors.
+const MOST_A_PROCESSOR: usize = 4;
+const MOST_ANYWHERE: usize = 64;
+
+/// The most threads that are started, whatever the environment says.
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command starts threads by itself"))]
+pub(crate) fn most_threads() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (MOST_A_PROCESSOR * processors).max(MOST_ANYWHERE)
+}
 
 /// Whether the caller has a team: then loops of a few microseconds are worth sharing.
 pub(crate) fn in_team() -> bool {
@@ -77,9 +105,24 @@ pub(crate) fn of_stretches<R: Send>(
     (0..range.len().div_ceil(length)).into_par_iter().map(stretch).collect()
 }
 
-/// Runs `body` on the numbers below `parts`, shared among threads.
+/// Runs `body` on the numbers below `parts`, shared among threads. In a setup that was asked for its end no further
+/// part is begun, and the stack is unwound: nobody sees what is missing.
 fn shared(parts: usize, body: &(dyn Fn(usize) + Sync)) {
-    crate::work::look();
+    let Some(asker) = crate::work::asker_of_loops() else { return on_threads(parts, body) };
+    let stopped = AtomicBool::new(false);
+    on_threads(parts, &|part| {
+        if stopped.load(Ordering::Relaxed) || asker.is_due() {
+            stopped.store(true, Ordering::Relaxed);
+        } else {
+            asker.lend(|| body(part));
+        }
+    });
+    if stopped.into_inner() {
+        asker.unwind();
+    }
+}
+
+fn on_threads(parts: usize, body: &(dyn Fn(usize) + Sync)) {
     if !team::run(parts, body) {
         halves(0..parts, body);
     }
@@ -186,6 +229,7 @@ pub(crate) fn parts(n: usize, least: usize) -> usize {
     }
     let parts = n / least;
     match (team::threads(), rayon::current_num_threads()) {
+        (1, threads) if crate::work::loops_look() => parts.min(PARTS_THAT_LOOK.max(PARTS_A_THREAD * threads)),
         (1, 1) => 1,
         (1, threads) => parts.min(PARTS_A_THREAD * threads),
         // As many for each: who takes which is settled.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{Scaling, maximum_product_matching, permute};
+use crate::prepare::{Scaling, permute, product_matching_within_reason};
 use crate::scalar::{Real, Scalar};
 use crate::work::{self, Stage};
 use num_traits::{Float, One, Zero};
@@ -82,7 +82,7 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
     pub fn new(backend: &B, a: &Csr<T, B>, options: &IlutOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let a = a.to_host(backend)?;
-        let (matching, scaling) = maximum_product_matching(&a)?.into_parts();
+        let (matching, scaling) = product_matching_within_reason(&a)?.into_parts();
         if !matching.is_perfect() {
             return Err(Error::Unsupported(format!(
                 "an incomplete factorisation of a structurally singular matrix: {} of its {} rows find no column",
@@ -205,7 +205,7 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
     let (mut row, mut met) = (Host.zeros::<T>(n)?, vec![false; n]);
     let (mut below, mut left, mut right) = (BinaryHeap::new(), Vec::new(), Vec::new());
     let mut above: Vec<u32> = Vec::new();
-    let mut failed = 0;
+    let (mut failed, mut eliminated) = (0, 0_usize);
     let (mut done, most_work) = (0_usize, options.work * a.nonzeros() as f64);
     let meter = work::begin(Stage::Factorising, n as u64, None);
     for i in 0..n {
@@ -232,6 +232,11 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
         }
         let smallest = (options.drop * square.sqrt()).powi(2);
         while let Some(Reverse(k)) = below.pop() {
+            // A row with much fill takes as long as thousands of others.
+            eliminated += 1;
+            if eliminated % ROWS == 0 {
+                meter.advance(0);
+            }
             let factor = row[k as usize] * inverses[k as usize];
             (row[k as usize], met[k as usize]) = (T::zero(), false);
             if factor.abs2().to_f64() < smallest || factor == T::zero() {

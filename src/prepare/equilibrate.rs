@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::scalar::Scalar;
+use crate::work::look_at;
 
 /// Passes over the matrix at most: each halves the distance of all logarithms from their goal.
 const PASSES: usize = 30;
@@ -75,6 +76,7 @@ impl Largest {
         self.columns.fill(f64::NEG_INFINITY);
         let starts = pattern.starts();
         for (row, most) in self.rows.iter_mut().enumerate() {
+            look_at(row);
             *most = f64::NEG_INFINITY;
             let places = starts[row]..starts[row + 1];
             for (&column, entry) in both(pattern.row(row), &entries[places]) {

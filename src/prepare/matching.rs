@@ -4,6 +4,7 @@ use super::pattern::Pattern;
 use super::peel::peel;
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
+use crate::work::look_at;
 
 /// What stands for "none" where a row or a column has no partner.
 pub const UNMATCHED: u32 = u32::MAX;
@@ -99,6 +100,7 @@ impl Matching {
             }
         }
         for row in 0..pattern.rows() {
+            look_at(row);
             if matching.column_of[row] == UNMATCHED {
                 let free = pattern.row(row).iter().find(|&&j| matching.row_of[j as usize] == UNMATCHED);
                 if let Some(&column) = free {
@@ -141,6 +143,7 @@ pub fn maximum_matching(pattern: &Pattern<'_>) -> Result<Matching> {
     while search.levels() {
         search.next.copy_from_slice(&pattern.starts()[..pattern.rows()]);
         for row in 0..pattern.rows() {
+            look_at(row);
             if search.matching.column_of[row] == UNMATCHED {
                 search.augment(row);
             }
@@ -172,6 +175,7 @@ impl Search<'_> {
         self.rows.iter().for_each(|&row| self.levels[row as usize] = 0);
         let (mut at, mut last) = (0, FAR);
         while at < self.rows.len() {
+            look_at(at);
             let row = self.rows[at] as usize;
             at += 1;
             let level = self.levels[row];
@@ -198,8 +202,11 @@ impl Search<'_> {
         let indices = self.pattern.indices();
         self.rows.clear();
         self.rows.push(start as u32);
+        let mut steps = 0;
         while let Some(&row) = self.rows.last() {
             let row = row as usize;
+            steps += 1;
+            look_at(steps);
             let Some(&column) = indices[..starts[row + 1]].get(self.next[row]) else {
                 // Nothing to be found from here, in this phase.
                 self.levels[row] = FAR;

@@ -57,6 +57,7 @@ pub(crate) use order_size::{column_counts, elimination_tree, postorder};
 pub use pattern::Pattern;
 pub(crate) use peel::triangular_order;
 pub use permute::permute;
+pub(crate) use product::product_matching_within_reason;
 pub use product::{ProductMatching, maximum_product_matching};
 pub use scaling::Scaling;
 pub(crate) use strong::strong_components;

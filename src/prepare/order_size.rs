@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
+use crate::work::look_at;
 
 /// No vertex.
 const NONE: u32 = u32::MAX;
@@ -64,6 +65,7 @@ pub(crate) fn elimination_tree(graph: &Adjacency<'_>, order: &Permutation) -> Ve
     let n = graph.vertices();
     let (mut parents, mut ancestors) = (vec![NONE; n], vec![NONE; n]);
     for row in 0..n as u32 {
+        look_at(row as usize);
         for mut column in places(graph, order, row) {
             while column < row {
                 let next = std::mem::replace(&mut ancestors[column as usize], row);
@@ -125,7 +127,8 @@ pub(crate) fn column_counts(graph: &Adjacency<'_>, order: &Permutation, parents:
     let mut latest = vec![NONE; n];
     let mut previous_leaf = vec![NONE; n];
     let mut sets: Vec<u32> = (0..n as u32).collect();
-    for &column in &post {
+    for (step, &column) in post.iter().enumerate() {
+        look_at(step);
         let parent = parents[column as usize];
         if parent != NONE {
             counts[parent as usize] -= 1;

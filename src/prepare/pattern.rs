@@ -4,6 +4,7 @@ use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
+use crate::work::look_at;
 use std::borrow::Cow;
 
 /// The places of a matrix's entries, row by row: what matchings and block forms are made from. It borrows the column
@@ -40,6 +41,7 @@ impl<'a> Pattern<'a> {
         let mut kept = Vec::with_capacity(values.len());
         let mut start = 0;
         for row in 0..pattern.rows() {
+            look_at(row);
             let end = pattern.starts[row + 1];
             kept.extend((start..end).filter(|&k| values[k] != T::default()).map(|k| pattern.indices[k]));
             (start, pattern.starts[row + 1]) = (end, kept.len());
@@ -94,6 +96,7 @@ impl<'a> Pattern<'a> {
         // starts[j + 1] is the next free place of column j, and at the end where column j + 1 starts.
         let mut indices = Host.zeros::<u32>(self.entries())?;
         for row in 0..self.rows() {
+            look_at(row);
             for &column in self.row(row) {
                 let next = &mut starts[column as usize + 1];
                 indices[*next as usize] = row as u32;

@@ -4,6 +4,7 @@ use super::pattern::Pattern;
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
+use crate::work::look_at;
 
 /// A pair that was forced: when it was found, the row had no entry but in this column (`by_row`), or the column none
 /// but in this row, pairs found before set aside.
@@ -35,6 +36,7 @@ pub(super) fn peel(pattern: &Pattern<'_>) -> Result<(Vec<Forced>, Option<Pattern
     let (mut row_gone, mut column_gone) = (vec![false; rows.len()], vec![false; columns.len()]);
     let mut forced = Vec::new();
     loop {
+        look_at(forced.len());
         let (row, column, by_row) = if let Some(row) = single_rows.pop() {
             let left = pattern.row(row as usize).iter().find(|&&column| !column_gone[column as usize]);
             match left {

@@ -9,7 +9,8 @@
 //! Costs are whole numbers, logarithms in units of 2^-32: sums are exact then, entries tie exactly where their
 //! magnitudes do, and the inequalities hold to the last bit.
 
-use super::matching::{Matching, UNMATCHED};
+use super::equilibrate::equilibrate;
+use super::matching::{Matching, UNMATCHED, maximum_matching};
 use super::pattern::Pattern;
 use super::peel::{Forced, peel};
 use super::scaling::{LARGEST_POWER, Scaling, logarithms};
@@ -18,7 +19,7 @@ use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
-use crate::work::{self, Stage};
+use crate::work::{self, Meter, Stage, look_at};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -39,6 +40,16 @@ const BIDDING_PASSES: usize = 40;
 
 /// Bids in all passes, for each row of the matrix.
 const BIDS_A_ROW: usize = 24;
+
+/// Steps of searches for each row and entry of the matrix, and for any matrix, above which
+/// [`product_matching_within_reason`] gives up. A step is an entry that is looked at, or a column that is taken from the
+/// heap. Of 209 real matrices none of more than 1000 rows takes more than 12 for each (`bayer10`), small dense ones take
+/// 53; random ones of 10^5 rows take 70 to 140, and ten times as many rows three times that (2026-11-27).
+const MOST_STEPS: u64 = 16;
+const MOST_ANYWHERE: u64 = 10_000_000;
+
+/// Steps between two looks whether an end is asked for: a millisecond or less.
+const STEPS: u64 = 1 << 16;
 
 /// A matching of largest product, and the scaling that shows it.
 #[derive(Debug, Clone)]
@@ -87,20 +98,46 @@ impl ProductMatching {
 /// # Errors
 /// Where an entry is infinite or not a number, where there are 2^32 - 1 rows or columns or more, or without memory.
 pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching> {
+    let best = within(a, u64::MAX)?;
+    Ok(best.expect("a search without a limit ends with a matching"))
+}
+
+/// The same where that takes no more than a fair number of steps, which depends on the matrix alone; else a matching
+/// with as many pairs, for which sizes do not count, and a scaling by the largest magnitudes of rows and columns. On
+/// large random matrices each search passes through much of the matrix.
+///
+/// # Errors
+/// As [`maximum_product_matching`].
+pub(crate) fn product_matching_within_reason<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching> {
+    matching_or_norms(a, MOST_ANYWHERE + MOST_STEPS * (a.nonzeros() + a.rows()) as u64)
+}
+
+pub(super) fn matching_or_norms<T: Scalar>(a: &Csr<T>, most: u64) -> Result<ProductMatching> {
+    match within(a, most)? {
+        Some(best) => Ok(best),
+        None => Ok(ProductMatching {
+            matching: maximum_matching(&Pattern::nonzero(a)?)?,
+            scaling: equilibrate(a)?,
+        }),
+    }
+}
+
+/// The matching of largest product, unless its searches take more steps.
+fn within<T: Scalar>(a: &Csr<T>, most: u64) -> Result<Option<ProductMatching>> {
     let mut sizes = logarithms(a, Pattern::stored(a)?.starts())?;
     sizes.retain(|&size| size != f64::NEG_INFINITY);
     let pattern = Pattern::nonzero(a)?;
     let (forced, transposed) = peel(&pattern)?;
-    let mut assignment = Assignment::new(&pattern, &sizes);
+    let mut assignment = Assignment::new(&pattern, &sizes, most);
     assignment.set_aside(&forced);
     assignment.start();
     assignment.look_one_step_ahead();
     assignment.bid();
-    let meter = work::begin(Stage::Ordering, 0, None);
+    // Bids have a limit of their own.
+    (assignment.effort.steps, assignment.effort.look) = (0, STEPS);
     for row in 0..pattern.rows() {
-        if assignment.matching.column_of()[row] == UNMATCHED {
-            meter.advance(0);
-            assignment.search(row);
+        if assignment.matching.column_of()[row] == UNMATCHED && !assignment.search(row) {
+            return Ok(None);
         }
     }
     assignment.settle_dead_trees();
@@ -109,7 +146,28 @@ pub fn maximum_product_matching<T: Scalar>(a: &Csr<T>) -> Result<ProductMatching
     }
     assignment.settle_unmatched();
     let scaling = assignment.scaling(&sizes);
-    Ok(ProductMatching { matching: assignment.matching, scaling })
+    Ok(Some(ProductMatching { matching: assignment.matching, scaling }))
+}
+
+/// How much was done, in steps.
+struct Effort {
+    meter: Meter,
+    steps: u64,
+    most: u64,
+    /// Steps at which the next look is due.
+    look: u64,
+}
+
+impl Effort {
+    /// Counts so many steps; whether more are allowed.
+    fn spend(&mut self, steps: usize) -> bool {
+        self.steps += steps as u64;
+        if self.steps >= self.look {
+            self.look = self.steps + STEPS;
+            self.meter.advance(0);
+        }
+        self.steps <= self.most
+    }
 }
 
 /// The state between two searches: u_i + v_j <= c_ij wherever column j is alive, equality where matched.
@@ -137,10 +195,11 @@ struct Assignment<'a> {
     dead: Vec<u32>,
     /// Rows and columns of each tree of a failed search, the row at which it started first.
     trees: Vec<(Vec<u32>, Vec<u32>)>,
+    effort: Effort,
 }
 
 impl<'a> Assignment<'a> {
-    fn new(pattern: &'a Pattern<'a>, sizes: &[f64]) -> Self {
+    fn new(pattern: &'a Pattern<'a>, sizes: &[f64], most: u64) -> Self {
         let (rows, columns) = (pattern.rows(), pattern.columns());
         let mut costs = vec![0; sizes.len()];
         costs.par_iter_mut().zip(sizes).with_min_len(1 << 14).for_each(|(cost, &size)| {
@@ -148,6 +207,7 @@ impl<'a> Assignment<'a> {
         });
         let mut largest = vec![0; rows];
         for (row, largest) in largest.iter_mut().enumerate() {
+            look_at(row);
             let line = &mut costs[pattern.starts()[row]..pattern.starts()[row + 1]];
             let least = line.iter().copied().min().unwrap_or(0);
             line.iter_mut().for_each(|cost| *cost -= least);
@@ -170,6 +230,7 @@ impl<'a> Assignment<'a> {
             searches: 0,
             dead: vec![ALIVE; columns],
             trees: Vec::new(),
+            effort: Effort { meter: work::begin(Stage::Ordering, 0, None), steps: 0, most, look: STEPS },
         }
     }
 
@@ -197,6 +258,7 @@ impl<'a> Assignment<'a> {
         let rows: Vec<usize> = self.matching.unmatched_rows().into_iter().map(|row| row as usize).collect();
         self.v.fill(NEVER);
         for &row in &rows {
+            look_at(row);
             let places = self.pattern.starts()[row]..self.pattern.starts()[row + 1];
             for (&column, &cost) in both(self.pattern.row(row), &self.costs[places]) {
                 let v = &mut self.v[column as usize];
@@ -205,6 +267,7 @@ impl<'a> Assignment<'a> {
         }
         self.v.iter_mut().filter(|v| **v == NEVER).for_each(|v| *v = 0);
         for &row in &rows {
+            look_at(row);
             self.u[row] = self.alive(row).map(|(column, cost)| cost - self.v[column]).min().unwrap_or(0);
             let diagonal = self.alive(row).find(|&(column, _)| column == row);
             if diagonal.is_some_and(|(_, cost)| cost == self.u[row] + self.v[row]) {
@@ -233,6 +296,7 @@ impl<'a> Assignment<'a> {
     /// For each row left, asks the owners of columns that would cost nothing whether they can have another for nothing.
     fn look_one_step_ahead(&mut self) {
         for row in 0..self.u.len() {
+            look_at(row);
             if self.matching.column_of()[row] != UNMATCHED {
                 continue;
             }
@@ -271,6 +335,7 @@ impl<'a> Assignment<'a> {
                         break;
                     }
                     left -= 1;
+                    self.effort.spend(self.pattern.row(row as usize).len());
                     let owner = self.matching.row_of()[column];
                     self.u[row as usize] = second;
                     self.v[column] -= second - least;
@@ -304,14 +369,18 @@ impl<'a> Assignment<'a> {
         best.map(|column| (column, least, second))
     }
 
-    /// The shortest augmenting path from an unmatched row, if there is one, and the exchange along it.
-    fn search(&mut self, start: usize) {
+    /// The shortest augmenting path from an unmatched row, if there is one, and the exchange along it. False where the
+    /// steps that are allowed were spent.
+    fn search(&mut self, start: usize) -> bool {
         self.searches += 1;
         self.heap.clear();
         self.near.clear();
         self.tree.clear();
         let (mut row, mut distance, mut shortest, mut end) = (start, 0, NEVER, 0);
         loop {
+            if !self.effort.spend(self.pattern.row(row).len() + 1) {
+                return false;
+            }
             self.reach(row, distance, &mut shortest, &mut end);
             let Some((column, length)) = self.nearest(distance, shortest) else { break };
             self.done[column] = self.searches;
@@ -320,7 +389,7 @@ impl<'a> Assignment<'a> {
         }
         if shortest == NEVER {
             self.bury(start);
-            return;
+            return true;
         }
         self.u[start] += shortest;
         for &column in &self.tree {
@@ -334,7 +403,7 @@ impl<'a> Assignment<'a> {
             let before = self.matching.column_of()[row];
             self.matching.pair(row, end);
             if row == start {
-                return;
+                return true;
             }
             end = before as usize;
         }
@@ -415,6 +484,7 @@ impl<'a> Assignment<'a> {
         let mut buried = vec![false; self.u.len()];
         trees.iter().flat_map(|(rows, _)| rows).for_each(|&row| buried[row as usize] = true);
         for row in (0..self.u.len()).filter(|&row| !buried[row]) {
+            look_at(row);
             let column = self.matching.column_of()[row];
             if self.dead[column as usize] != FORCED {
                 self.note_excess(row, &mut excess);

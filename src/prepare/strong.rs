@@ -1,6 +1,7 @@
 //! Strongly connected components.
 
 use super::pattern::Pattern;
+use crate::work::look_at;
 
 /// Components of the directed graph whose vertices are rows: which of them can reach each other. Each entry of a row
 /// is an edge to the row that `end` gives for its column, `u32::MAX` where that is none. Tarjan, "Depth-first search
@@ -18,13 +19,15 @@ pub(crate) fn strong_components(
     let mut components = Vec::new();
     let mut open: Vec<u32> = Vec::new(); // vertices whose component is not yet known
     let mut path: Vec<(u32, usize)> = Vec::new(); // from the root, each with the edge that is tried next
-    let mut seen = 0;
+    let (mut seen, mut steps) = (0, 0);
     for &root in rows {
         if number[root as usize] != UNSEEN {
             continue;
         }
         path.push((root, 0));
         while let Some((vertex, edge)) = path.last_mut() {
+            steps += 1;
+            look_at(steps);
             let v = *vertex as usize;
             if *edge == 0 && number[v] == UNSEEN {
                 (number[v], lowest[v]) = (seen, seen);

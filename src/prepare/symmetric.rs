@@ -2,13 +2,14 @@
 
 use super::matching::{Matching, UNMATCHED};
 use super::pattern::Pattern;
-use super::product::maximum_product_matching;
+use super::product::product_matching_within_reason;
 use super::scaling::{Scaling, logarithms};
 use crate::backend::with_offsets;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::scalar::{Offset, Real, Scalar};
+use crate::work::look_at;
 use num_complex::Complex;
 
 /// Pivots of size 1 and 2 for a factorisation L D L^T, and a symmetric scaling D A D.
@@ -66,7 +67,7 @@ impl SymmetricMatching {
 /// memory.
 pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
-    let (matching, scaling) = maximum_product_matching(a)?.into_parts();
+    let (matching, scaling) = product_matching_within_reason(a)?.into_parts();
     let unmatched = matching.unmatched_rows();
     if unmatched.is_empty() {
         let root = half(&scaling);
@@ -77,7 +78,7 @@ pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
         .filter(|(_, column)| **column != UNMATCHED)
         .map(|(row, _)| row)
         .collect();
-    let (inner, inner_scaling) = maximum_product_matching(&principal(a, &kept)?)?.into_parts();
+    let (inner, inner_scaling) = product_matching_within_reason(&principal(a, &kept)?)?.into_parts();
     let mut whole = Matching::none(a.rows(), a.rows());
     let mut root = vec![f64::NEG_INFINITY; a.rows()];
     for (place, (&column, inner_root)) in inner.column_of().iter().zip(half(&inner_scaling)).enumerate() {
@@ -142,6 +143,7 @@ fn paired<T: Scalar>(
     let scaled = Scaled { a, root };
     let mut cycle = Vec::new();
     for first in 0..a.rows() as u32 {
+        look_at(first as usize);
         cycle.clear();
         let mut row = first;
         while row != UNMATCHED && !std::mem::replace(&mut seen[row as usize], true) {

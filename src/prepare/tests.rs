@@ -319,3 +319,36 @@ fn long_chains_need_no_stack() {
     let form = block_triangular(&Pattern::stored(&a).unwrap(), &matching).unwrap();
     assert_eq!(form.blocks().len(), 1);
 }
+
+#[test]
+fn a_matching_that_takes_too_long_gives_way_to_one_by_places_alone() {
+    let a = random_symmetric(1000, 5);
+    let most = (a.nonzeros() + a.rows()) as u64;
+    let given_up = super::product::matching_or_norms(&a, most / 8).unwrap();
+    let by_places = maximum_matching(&Pattern::nonzero(&a).unwrap()).unwrap();
+    assert_eq!(given_up.matching().column_of(), by_places.column_of());
+    assert_eq!(given_up.scaling(), &equilibrate(&a).unwrap());
+    let found = super::product::matching_or_norms(&a, 16 * most).unwrap();
+    assert_eq!(found.scaling(), maximum_product_matching(&a).unwrap().scaling());
+    // What has large entries to be found takes a few steps an entry.
+    let hidden = generate::convection_diffusion([12, 12, 12], 0.1).unwrap();
+    let best = maximum_product_matching(&hidden).unwrap();
+    let found = product_matching_within_reason(&hidden).unwrap();
+    assert_eq!(found.matching().column_of(), best.matching().column_of());
+    assert_eq!(found.scaling(), best.scaling());
+}
+
+/// So many entries a row in each triangle, at random, and none on the diagonal.
+fn random_symmetric(n: usize, each: usize) -> Csr<f64> {
+    let mut random = Random::new(11);
+    let mut triplets = crate::Triplets::<f64>::new(n, n).unwrap();
+    for _ in 0..each * n {
+        let (i, j) = (random.below(n as u64) as usize, random.below(n as u64) as usize);
+        if i != j {
+            let value = random.between(0.001, 1.0);
+            triplets.push(i, j, value).unwrap();
+            triplets.push(j, i, value).unwrap();
+        }
+    }
+    crate::assemble::to_csr(&crate::Host, triplets).unwrap()
+}

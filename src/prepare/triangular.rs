@@ -5,6 +5,7 @@ use super::pattern::Pattern;
 use super::strong::strong_components;
 use crate::error::{Error, Result};
 use crate::graph::Permutation;
+use crate::work::look_at;
 use std::ops::Range;
 
 /// What a diagonal block of the block triangular form is.
@@ -152,7 +153,10 @@ fn reached(pattern: &Pattern<'_>, row_of: &[u32], unmatched: &[u32]) -> Result<(
     let (mut rows, mut columns) = (vec![false; pattern.rows()], vec![false; pattern.columns()]);
     let mut queue = unmatched.to_vec();
     queue.iter().for_each(|&row| rows[row as usize] = true);
+    let mut steps = 0;
     while let Some(row) = queue.pop() {
+        steps += 1;
+        look_at(steps);
         for &column in pattern.row(row as usize) {
             if std::mem::replace(&mut columns[column as usize], true) {
                 continue;

@@ -25,6 +25,9 @@ const TO_BEGIN: Duration = Duration::from_secs(60);
 /// How long ranks may take to end once one has failed, and how long one that has closed its socket may take to end.
 const TO_END: Duration = Duration::from_secs(2);
 
+/// How long a process that is stopped (SIGSTOP) may stay so once the user wishes all of them to end.
+const TO_GO_ON: Duration = Duration::from_millis(500);
+
 /// How often the starter looks up.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -46,12 +49,12 @@ pub fn launch(
     let listener = UnixListener::bind(place.socket()).map_err(|source| place.io(source))?;
     listener.set_nonblocking(true).map_err(|source| place.io(source))?;
     let mut started = Started { ranks, children: Vec::new(), streams: Vec::new(), window: None };
-    let ended = started.run(&place, &listener, command, interrupted);
+    let ended = started.run(&place, &listener, command, &interrupted);
     if let Err(Error::Rank { rank, cause, .. }) = &ended {
         started.tell_all(&Message::Fault(*rank, cause.clone()));
     }
-    started.end(ended.is_err());
-    ended
+    let left = started.end(ended.is_err(), &interrupted);
+    ended.and_then(|statuses| left.map(|()| statuses))
 }
 
 /// A folder that only this user can look into, removed at the end.
@@ -108,7 +111,7 @@ impl Started {
         place: &Place,
         listener: &UnixListener,
         mut command: impl FnMut(usize) -> Command,
-        interrupted: impl Fn() -> bool,
+        interrupted: &impl Fn() -> bool,
     ) -> Result<Vec<u8>> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let threads = (processors / self.ranks).max(1).to_string();
@@ -122,7 +125,7 @@ impl Started {
             self.children
                 .push(child.map_err(|error| self.error(rank, format!("could not be started: {error}")))?);
         }
-        self.greet(listener)?;
+        self.greet(listener, interrupted)?;
         // Nothing is left behind, however this process ends.
         place.remove();
         let window = self.window.insert(Window::create(self.ranks)?).display().to_string();
@@ -134,7 +137,7 @@ impl Started {
     }
 
     /// Waits until all ranks have said hello.
-    fn greet(&mut self, listener: &UnixListener) -> Result<()> {
+    fn greet(&mut self, listener: &UnixListener, interrupted: &impl Fn() -> bool) -> Result<()> {
         let start = Instant::now();
         self.streams = (0..self.ranks).map(|_| None).collect();
         while let Some(missing) = self.streams.iter().position(Option::is_none) {
@@ -156,6 +159,9 @@ impl Started {
                 if let Ok(Some(status)) = child.try_wait() {
                     return Err(self.error(rank, how(status)));
                 }
+            }
+            if interrupted() {
+                return Err(Error::Stopped);
             }
             if start.elapsed() > TO_BEGIN {
                 let waited = TO_BEGIN.as_secs();
@@ -185,13 +191,17 @@ impl Started {
     }
 
     /// Hears the ranks until all have left, or one has failed.
-    fn watch(&mut self, said: &Receiver<Said>, interrupted: impl Fn() -> bool) -> Result<Vec<u8>> {
+    fn watch(&mut self, said: &Receiver<Said>, interrupted: &impl Fn() -> bool) -> Result<Vec<u8>> {
         let (mut statuses, mut ready) = (vec![None; self.ranks], 0);
-        let mut told = false;
+        let mut told: Option<Instant> = None;
         while statuses.iter().any(Option::is_none) {
-            if !told && interrupted() {
-                told = true;
-                self.tell_all(&Message::Interrupt);
+            match told {
+                None if interrupted() => {
+                    told = Some(Instant::now());
+                    self.tell_all(&Message::Interrupt);
+                }
+                Some(since) if since.elapsed() > TO_GO_ON => self.check_running()?,
+                _ => {}
             }
             match said.recv_timeout(TICK) {
                 Ok((_, Some(Message::Ready))) => {
@@ -213,6 +223,16 @@ impl Started {
         Ok(statuses.into_iter().map(|status| status.unwrap_or(3)).collect())
     }
 
+    /// Refuses to wait for what cannot end: a process that is stopped.
+    fn check_running(&self) -> Result<()> {
+        match self.children.iter().position(|child| is_stopped(child.id())) {
+            Some(rank) => {
+                Err(self.error(rank, "is stopped, so that it cannot end as the user wishes".into()))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// How a rank whose socket is closed has ended.
     fn last(&mut self, rank: usize) -> String {
         let start = Instant::now();
@@ -231,19 +251,28 @@ impl Started {
         }
     }
 
-    /// Waits for the processes; after a failure not longer than a while.
-    fn end(&mut self, failed: bool) {
+    /// Waits for the processes; after a failure not longer than a while, and where the user wishes an end not for one
+    /// that is stopped.
+    fn end(&mut self, failed: bool, interrupted: &impl Fn() -> bool) -> Result<()> {
         let start = Instant::now();
         self.forget_window();
-        for child in &mut self.children {
-            while failed && start.elapsed() < TO_END && matches!(child.try_wait(), Ok(None)) {
+        let mut left = Ok(());
+        for (rank, child) in self.children.iter_mut().enumerate() {
+            while matches!(child.try_wait(), Ok(None)) {
+                let late = failed && start.elapsed() >= TO_END;
+                let stopped =
+                    start.elapsed() >= TO_GO_ON && (failed || interrupted()) && is_stopped(child.id());
+                if late || stopped {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    let cause = "was stopped, and was ended".to_string();
+                    left = Err(Error::Rank { rank, ranks: self.ranks, cause });
+                    break;
+                }
                 thread::sleep(Duration::from_millis(1));
             }
-            if failed && matches!(child.try_wait(), Ok(None)) {
-                let _ = child.kill();
-            }
-            let _ = child.wait();
         }
+        left
     }
 
     /// Removes the name of the window: the ranks hold it open, and nothing is left behind however they end.
@@ -256,6 +285,13 @@ impl Started {
     fn error(&self, rank: usize, cause: String) -> Error {
         Error::Rank { rank, ranks: self.ranks, cause }
     }
+}
+
+/// Whether a process is stopped, where the system tells that in a file.
+fn is_stopped(process: u32) -> bool {
+    let told = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // Number, name in parentheses, state; the name may hold anything.
+    told.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 
 /// How a process has ended, in words.

@@ -1,11 +1,12 @@
 //! Solvers of matrices that are a caller's arrays: new values come in the order of those arrays.
 
 use super::{Builder, Solvable, Solver};
-use crate::assemble::{Arrays, Kept};
-use crate::backend::Host;
+use crate::assemble::{Arrays, Assemble, Kept, Layout, check_pattern, fingerprint_of};
 #[cfg(feature = "cuda")]
 use crate::backend::{Backend, Cuda};
-use crate::error::Result;
+use crate::backend::{Conversions, Host};
+use crate::error::{Error, Result};
+use crate::matrix::Csr;
 
 /// A [`Solver`] with the way of new values into it.
 #[derive(Debug)]
@@ -13,6 +14,10 @@ pub struct ArraySolver<T: Solvable> {
     /// The solver.
     pub solver: Solver<T>,
     order: Order<T>,
+    /// The fingerprint of the arrays that it was built from, where new values will come and they were on the host.
+    given: Option<u64>,
+    /// The fingerprint of the matrix that these make, once a matrix was compared with it.
+    pattern: Option<u64>,
 }
 
 /// In which order the caller's values are.
@@ -39,10 +44,10 @@ impl Builder {
         keep: bool,
     ) -> Result<ArraySolver<T>> {
         let (a, kept) = arrays.build(&Host, keep)?;
-        Ok(ArraySolver {
-            solver: self.build(a)?,
-            order: kept.map_or(Order::Own, |kept| Order::Host(Box::new(kept))),
-        })
+        let given = keep.then(|| arrays.fingerprint());
+        let pattern = given.filter(|_| kept.is_none() && arrays.layout == Layout::Rows);
+        let order = kept.map_or(Order::Own, |kept| Order::Host(Box::new(kept)));
+        Ok(ArraySolver { solver: self.build(a)?, order, given, pattern })
     }
 
     /// The same of arrays on a GPU, which is where the solver computes. The arrays have been read when this returns.
@@ -60,7 +65,7 @@ impl Builder {
         let (a, kept) = arrays.build(cuda, keep)?;
         cuda.synchronize()?;
         let order = kept.map_or(Order::Own, |kept| Order::Cuda(*cuda, Box::new(kept)));
-        Ok(ArraySolver { solver: self.build_on(cuda, a)?, order })
+        Ok(ArraySolver { solver: self.build_on(cuda, a)?, order, given: None, pattern: None })
     }
 }
 
@@ -100,5 +105,53 @@ impl<T: Solvable> ArraySolver<T> {
                 self.solver.update_on(cuda, a.parts().values)
             }
         }
+    }
+    /// Takes the values of a matrix over that has its entries at the same places: rows need not be sorted, places may
+    /// be given twice, and the layout may be another one than that of the arrays that this was built from.
+    ///
+    /// # Errors
+    /// [`Error::InvalidMatrix`] with the first place that only one of the two matrices has; nothing has changed then.
+    /// As [`Arrays::build`] and [`Solver::update`].
+    pub fn update_matrix(&mut self, arrays: &Arrays<'_, T, Host>) -> Result<()> {
+        if self.given.is_some_and(|given| given == arrays.fingerprint()) {
+            return self.update(arrays.values);
+        }
+        let a = self.of_same_pattern(&Host, arrays)?;
+        self.solver.update(a.parts().values)
+    }
+
+    /// The same of a matrix on the GPU that the solver computes on.
+    ///
+    /// # Errors
+    /// As [`ArraySolver::update_matrix`].
+    #[cfg(feature = "cuda")]
+    pub fn update_matrix_on(&mut self, cuda: &Cuda, arrays: &Arrays<'_, T, Cuda>) -> Result<()> {
+        let a = self.of_same_pattern(cuda, arrays)?;
+        self.solver.update_on(cuda, a.parts().values)
+    }
+
+    /// The matrix of these arrays, its pattern found to be that of the solver's.
+    fn of_same_pattern<B: Assemble + Conversions>(
+        &mut self,
+        backend: &B,
+        arrays: &Arrays<'_, T, B>,
+    ) -> Result<Csr<T, B>> {
+        let own = (self.solver.rows(), self.solver.columns());
+        if arrays.shape != own {
+            let (given, own) =
+                (format!("{} x {}", arrays.shape.0, arrays.shape.1), format!("{} x {}", own.0, own.1));
+            return Err(Error::InvalidMatrix(format!("another shape: {given} in the place of {own}")));
+        }
+        let a = arrays.to_csr(backend)?;
+        let new = a.to_host(backend)?;
+        let now = fingerprint_of(&new);
+        if self.pattern != Some(now) {
+            let own = self.solver.pattern()?;
+            self.pattern = Some(fingerprint_of(&own));
+            if self.pattern != Some(now) {
+                check_pattern(&own, &new)?;
+            }
+        }
+        Ok(a)
     }
 }

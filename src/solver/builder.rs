@@ -121,8 +121,8 @@ impl Builder {
     }
 
     /// The longest time of a solve, which then ends with [`Outcome::TimeLimit`](crate::krylov::Outcome::TimeLimit).
-    /// The clock is looked at once an iteration; a factorisation that is expected to take longer than what is left is
-    /// not begun. Default: none.
+    /// Iterations, setups, orders and factorisations look at the clock every few milliseconds; a factorisation that is
+    /// expected to take longer than what is left is not begun. Default: none.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
 use crate::verdict::{RowNorms, Verdict, normal_residual, verdict};
+use crate::work;
 use std::sync::Arc;
 
 /// A matrix with its stages, and what they have come to.
@@ -121,7 +122,15 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             && self.stages[..self.first].iter().all(|stage| stage.plan.race);
         self.first = if by_factors { self.first } else { 0 };
         let Stored::Open(a) = &self.stored else { return Ok(()) };
-        self.stages.iter_mut().filter_map(|stage| stage.ready.as_mut()).try_for_each(|ready| ready.update(a))
+        for stage in &mut self.stages {
+            // What ends in an error, or was asked for its end, is not put back: it is set up anew when its turn comes.
+            if let Some(mut ready) = stage.ready.take() {
+                ready.update(a)?;
+                work::check();
+                stage.ready = Some(ready);
+            }
+        }
+        Ok(())
     }
 
     /// Solves from x, in the order of the matrix.

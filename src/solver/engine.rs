@@ -14,6 +14,7 @@ use super::system::{Order, Stored, reorder};
 use super::watch::Watch;
 use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
+use crate::graph;
 use crate::krylov::{Outcome, SolveOptions};
 use crate::matrix::{ChoiceReport, Csr};
 use crate::scalar::{Real, Scalar, Symmetry};
@@ -33,6 +34,9 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
 
     /// Takes new values over.
     fn update(&mut self, values: &[T]) -> Result<()>;
+
+    /// The matrix in the caller's order, for its pattern: values may be those of -A.
+    fn pattern(&self) -> Result<Csr<T>>;
 
     /// Residual norms of a right-hand side of the last solve.
     fn history(&self, right_hand_side: usize) -> &[f64];
@@ -70,6 +74,9 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
     fn update(&mut self, values: &B::Slice<T>) -> Result<()>;
 
+    /// [`Engine::pattern`].
+    fn pattern(&self) -> Result<Csr<T>>;
+
     /// [`Engine::history`].
     fn history(&self, right_hand_side: usize) -> &[f64];
 
@@ -95,6 +102,10 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
 
     fn update(&mut self, values: &[T]) -> Result<()> {
         self.0.update_host(values)
+    }
+
+    fn pattern(&self) -> Result<Csr<T>> {
+        self.0.pattern()
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {
@@ -685,6 +696,16 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         }
         self.core.seconds.update = start.elapsed().as_secs_f64();
         Ok(())
+    }
+
+    fn pattern(&self) -> Result<Csr<T>> {
+        let a = self.core.stored().to_csr(&self.backend)?.to_host(&self.backend)?;
+        match &self.order {
+            None => Ok(a),
+            Some(order) => {
+                graph::permute_symmetric(&a, &order.permutation.to_host(&self.backend)?.into_inverse())
+            }
+        }
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {

@@ -228,7 +228,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let start = Instant::now();
-        self.limits.deadline = task.deadline;
+        self.limits.deadline = task.request.deadline;
         let options = task.options(&self.options);
         let Task { a, b, x, norms, .. } = task;
         let space = Space::new(self.backend.clone());

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::precondition::{Ilu, Ilut, IlutOptions, Narrowed, Preconditioner};
 use crate::scalar::{Scalar, Widen};
+use crate::work::look_at;
 use std::any::Any;
 
 /// Multiplications for each entry of A of factors with fill that a solver chooses (5 ns each), and of such as come
@@ -82,6 +83,7 @@ fn check_work<T: Scalar>(a: &Csr<T>, most: f64) -> Result<()> {
         |k: usize| a.row(k).0.len() - a.row(k).0.partition_point(|&column| column as usize <= k);
     let right: Vec<usize> = (0..a.rows()).map(behind_diagonal).collect();
     let of_row = |i: usize| -> usize {
+        look_at(i);
         a.row(i).0.iter().take_while(|&&k| (k as usize) < i).map(|&k| right[k as usize]).sum()
     };
     let work = (0..a.rows()).map(of_row).sum::<usize>() as f64;

@@ -348,6 +348,17 @@ impl<T: Solvable> Solver<T> {
         on(backend, &mut *self.engine)?.update(values)
     }
 
+    /// The matrix on the host, in the caller's order; values may be those of -A, and as narrow as loses nothing.
+    pub(crate) fn pattern(&self) -> Result<Csr<T>> {
+        self.engine.pattern()
+    }
+
+    /// The longest time of a solve from here on.
+    #[cfg(feature = "cli")]
+    pub(crate) fn limit_time(&mut self, limit: Duration) {
+        self.time_limit = Some(limit);
+    }
+
     /// What was decided when the solver was built, and the methods in the order in which they will be tried, each with
     /// its reason and what is expected of it. After a solve it tells how each has ended too.
     pub fn trail(&self) -> &Trail {

@@ -70,6 +70,16 @@ pub struct SolveReport {
     pub trail: Arc<Trail>,
 }
 
+#[cfg(feature = "cli")]
+impl SolveReport {
+    /// Of a solve whose setup was ended early: x is zero, and the residual b, of this norm.
+    pub(crate) fn unstarted(outcome: Outcome, residual_norm: f64, device: &str) -> Self {
+        let blank = super::lone::blank(&device.into(), &Trail::default(), "none", "none");
+        let relative_residual = if residual_norm == 0.0 { 0.0 } else { 1.0 };
+        Self { outcome, residual_norm, relative_residual, row_wise_residual: relative_residual, ..blank }
+    }
+}
+
 /// A solution with its report.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "not converging is no error: the outcome in the report tells"]

@@ -19,6 +19,7 @@ use crate::multigrid::LevelFacts;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
 use crate::verdict::RowNorms;
+use crate::work::{StopRequest, within};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -33,8 +34,8 @@ pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
     pub(super) left: Option<usize>,
     /// The relative tolerance, where that is not what the options say.
     pub(super) aim: Option<f64>,
-    /// When the caller's time is over, for what does not ask the observer.
-    pub(super) deadline: Option<Instant>,
+    /// For what does not ask the observer.
+    pub(super) request: &'a StopRequest,
 }
 
 impl<T: Scalar, B: SolverBackend> Task<'_, T, B> {
@@ -155,51 +156,62 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     }
 
     /// Sets the stage up for a matrix, unless it is. `without`: kinds of factorisation that have failed.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] where its end was asked for on the way: nothing is left of it then.
     pub(super) fn prepare(
         &mut self,
         backend: &B,
         a: &Stored<T, B>,
         options: &SolveOptions,
-        (without, deadline): (&[Kind], Option<Instant>),
+        (without, request): (&[Kind], &StopRequest),
     ) -> Result<&mut Box<dyn Ready<T, B>>> {
-        let made: Box<dyn Ready<T, B>> = match self.ready.take() {
-            Some(ready) => ready,
-            None => {
-                let Plan { method, preconditioner: name, flops, memory, condition, .. } = self.plan;
-                if method == Method::Direct {
-                    let limits = Limits { flops, memory, condition, without: without.to_vec(), deadline };
-                    let made = match a {
-                        Stored::Open(a) => Factorised::new(backend, a, options, limits)?,
-                        other => Factorised::new(backend, &other.to_csr(backend)?, options, limits)?,
-                    };
-                    return Ok(self.ready.insert(Box::new(made)));
-                }
-                let set_up = |a: &Csr<T, B>| match name {
-                    PreconditionerChoice::Ilu => {
-                        let bounds = if self.plan.takes_over { Bounds::TAKES_OVER } else { Bounds::NONE };
-                        Setup::without_fill(backend, a, (method, bounds))
-                    }
-                    PreconditionerChoice::Ilut(choice) => {
-                        let bounds = if self.plan.indefinite { Bounds::BEFORE_MINRES } else { Bounds::FILL };
-                        Setup::with_fill(backend, a, choice, (method, bounds))
-                    }
-                    _ => Setup::new(backend, a, (method, name), None),
-                };
-                let setup = match a {
-                    Stored::Open(a) => set_up(a)?,
-                    other => set_up(&other.to_csr(backend)?)?,
-                };
-                let setup = match (setup, a.shared()) {
-                    (setup, Some(operator)) => setup.on(backend, &operator)?,
-                    (Setup::Waiting(..), None) => {
-                        return Err(Error::Unsupported(format!("{name} for new values")));
-                    }
-                    (setup, None) => setup,
-                };
-                iterated(backend, Parts { setup, method, name, options })?
+        if self.ready.is_none() {
+            let made = within(request, || self.made(backend, a, options, (without, request.deadline)));
+            self.ready = Some(made?);
+        }
+        Ok(self.ready.as_mut().expect("a stage that was made ready"))
+    }
+
+    fn made(
+        &self,
+        backend: &B,
+        a: &Stored<T, B>,
+        options: &SolveOptions,
+        (without, deadline): (&[Kind], Option<Instant>),
+    ) -> Result<Box<dyn Ready<T, B>>> {
+        let Plan { method, preconditioner: name, flops, memory, condition, .. } = self.plan;
+        if method == Method::Direct {
+            let limits = Limits { flops, memory, condition, without: without.to_vec(), deadline };
+            let made = match a {
+                Stored::Open(a) => Factorised::new(backend, a, options, limits)?,
+                other => Factorised::new(backend, &other.to_csr(backend)?, options, limits)?,
+            };
+            return Ok(Box::new(made));
+        }
+        let set_up = |a: &Csr<T, B>| match name {
+            PreconditionerChoice::Ilu => {
+                let bounds = if self.plan.takes_over { Bounds::TAKES_OVER } else { Bounds::NONE };
+                Setup::without_fill(backend, a, (method, bounds))
             }
+            PreconditionerChoice::Ilut(choice) => {
+                let bounds = if self.plan.indefinite { Bounds::BEFORE_MINRES } else { Bounds::FILL };
+                Setup::with_fill(backend, a, choice, (method, bounds))
+            }
+            _ => Setup::new(backend, a, (method, name), None),
         };
-        Ok(self.ready.insert(made))
+        let setup = match a {
+            Stored::Open(a) => set_up(a)?,
+            other => set_up(&other.to_csr(backend)?)?,
+        };
+        let setup = match (setup, a.shared()) {
+            (setup, Some(operator)) => setup.on(backend, &operator)?,
+            (Setup::Waiting(..), None) => {
+                return Err(Error::Unsupported(format!("{name} for new values")));
+            }
+            (setup, None) => setup,
+        };
+        iterated(backend, Parts { setup, method, name, options })
     }
 
     /// Seconds that a factorisation is forecast to take, or why it is refused.
@@ -208,11 +220,13 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         backend: &B,
         a: &Stored<T, B>,
         options: &SolveOptions,
-        without: (&[Kind], Option<Instant>),
+        limits: (&[Kind], &StopRequest),
     ) -> std::result::Result<f64, String> {
         let bandwidth = backend.ordering_price().bandwidth;
-        let forecast = match self.prepare(backend, a, options, without) {
+        let forecast = match self.prepare(backend, a, options, limits) {
             Ok(ready) => Ok(ready.forecast(a.operator(), 1, bandwidth).1),
+            // Another solve asks again.
+            Err(Error::Stopped) => return Err(Error::Stopped.to_string()),
             Err(error) => Err(error.to_string()),
         };
         self.forecast = Some(forecast.as_ref().copied().unwrap_or(f64::INFINITY));

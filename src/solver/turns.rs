@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
 use crate::verdict::verdict;
+use crate::work::{StopRequest, within_solve};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,7 +41,7 @@ struct Rivals<'a, T: Scalar, B: SolverBackend> {
 }
 
 /// What a stage is made ready with.
-type Means<'a, T, B> = (&'a B, &'a Stored<T, B>, &'a SolveOptions, (&'a [Kind], Option<Instant>));
+type Means<'a, T, B> = (&'a B, &'a Stored<T, B>, &'a SolveOptions, (&'a [Kind], &'a StopRequest));
 
 impl<T: Scalar, B: SolverBackend> Rivals<'_, T, B> {
     /// Whether the iterations are given up with this one.
@@ -182,7 +183,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     }
 
     /// Makes a stage ready; none where it is refused, for which its reason is told.
-    fn make_ready(&mut self, number: usize, course: &mut Course, deadline: Option<Instant>) -> Result<bool> {
+    fn make_ready(&mut self, number: usize, course: &mut Course, request: &StopRequest) -> Result<bool> {
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];
         if let Some((_, why)) = course.refused.take_if(|(other, _)| *other == number) {
             told.refused = Some(why);
@@ -191,7 +192,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let is_last = number + 1 == self.stages.len();
         let stage = &mut self.stages[number];
         let iterations = stage.plan.iterations;
-        match stage.prepare(&self.backend, &self.stored, &self.options, (&course.failed, deadline)) {
+        match stage.prepare(&self.backend, &self.stored, &self.options, (&course.failed, request)) {
             Ok(ready) => {
                 if told.predicted_bytes == 0.0 {
                     let bandwidth = self.backend.ordering_price().bandwidth;
@@ -200,6 +201,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 }
                 Ok(true)
             }
+            Err(Error::Stopped) => Err(Error::Stopped),
             // What was reached before stays, and so does the reason why nothing comes behind it.
             Err(error) if course.total.is_some() || !is_last => {
                 told.refused = Some(error.to_string());
@@ -218,15 +220,21 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,
     ) -> Result<ControlFlow<()>> {
-        let (begun, deadline) = (Instant::now(), watch.deadline());
+        let (begun, request) = (Instant::now(), watch.request());
         let (plan, before) = (self.stages[number].plan, course.iterations());
         let is_last = number + 1 == self.stages.len();
         watch.method = plan.method;
         let left = self.options.iteration_limit(self.stored.operator().columns()).saturating_sub(before);
         let share = plan.share.map(|share| (share * left as f64).ceil() as usize).filter(|_| !is_last);
         let what = (plan.method, plan.preconditioner, plan.precision);
-        if course.has_had(what, share) || !self.make_ready(number, course, deadline)? {
+        if course.has_had(what, share) {
             return Ok(ControlFlow::Continue(()));
+        }
+        match self.make_ready(number, course, &request) {
+            Ok(true) => {}
+            Ok(false) => return Ok(ControlFlow::Continue(())),
+            Err(Error::Stopped) => return self.end_early(number, course, b, x, watch),
+            Err(error) => return Err(error),
         }
         // The factorisation whose turn comes next, where iterations are given up if that is faster.
         let next = course.next_factors(&self.stages[number + 1..]).filter(|_| plan.race);
@@ -261,7 +269,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let space = Space::new(self.backend.clone());
         let (mut earlier, mut missed) = (None::<Report>, None);
         let mut observe = |spent: usize, iteration: usize, norm: f64| {
-            let means = (&self.backend, &self.stored, &self.options, (failed, deadline));
+            let means = (&self.backend, &self.stored, &self.options, (failed, &request));
             if trial.is_futile(iteration, norm)
                 || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
             {
@@ -278,8 +286,18 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let mut report = loop {
             let spent = earlier.map_or(0, |report| report.iterations);
             let left = left.map(|left| left.saturating_sub(spent));
-            let task = Task { a, b, x: &mut *x, norms: &mut self.norms, left, aim, deadline };
-            let mut report = ready.solve(task, &mut |iteration, norm| observe(spent, iteration, norm))?;
+            let task = Task { a, b, x: &mut *x, norms: &mut self.norms, left, aim, request: &request };
+            let mut hear = |iteration: usize, norm: f64| observe(spent, iteration, norm);
+            let solved = match plan.method {
+                // It has long steps that no observer hears of.
+                Method::Direct => within_solve(&request, || ready.solve(task, &mut hear)),
+                _ => ready.solve(task, &mut hear),
+            };
+            if let Err(Error::Stopped) = solved {
+                stage.ready = None;
+                return self.end_early(number, course, b, x, watch);
+            }
+            let mut report = solved?;
             let own = report.relative_residual;
             if let Some(earlier) = &earlier {
                 report.iterations += earlier.iterations;
@@ -344,6 +362,29 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         if report.outcome.is_solved() {
             self.first = number;
         }
+        Ok(ControlFlow::Break(()))
+    }
+    /// Ends a solve in the setup of a stage, or in a step of its factorisation: x is what it was before.
+    fn end_early(
+        &mut self,
+        number: usize,
+        course: &mut Course,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        watch: &mut Watch<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let outcome = watch.stopped();
+        let report = match course.total.take() {
+            Some(report) => Report { outcome, ..report },
+            None => {
+                let judged = self.judge(b, x)?;
+                self.history.push(judged.residual);
+                self.judged = Some(judged);
+                Report::of_factor(outcome, 0, judged.residual, judged.relative())
+            }
+        };
+        Arc::make_mut(&mut self.trail).stages[number].outcome = Some(outcome);
+        (course.last, course.total) = (number, Some(report));
         Ok(ControlFlow::Break(()))
     }
 }

@@ -3,6 +3,7 @@
 use super::names::Method;
 use super::report::{Seconds, SolveReport};
 use crate::krylov::Outcome;
+use crate::work::StopRequest;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,9 +134,19 @@ impl<'a> Watch<'a> {
         SolveReport { seconds: Seconds { solve, ..report.seconds }, ..report }
     }
 
-    /// When the caller's time is over.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.start.checked_add(self.limit?)
+    /// What setups and factorisations ask, as iterations ask the observer.
+    pub(super) fn request(&self) -> StopRequest {
+        let Canceller(flag) = self.canceller;
+        // A solver that holds the only handle is cancelled by nobody.
+        let cancelled =
+            (Arc::strong_count(flag) > 1 || self.canceller.is_cancelled()).then(|| Arc::clone(flag));
+        StopRequest { deadline: self.limit.and_then(|limit| self.start.checked_add(limit)), cancelled }
+    }
+
+    /// The outcome of a setup that was ended early.
+    pub(super) fn stopped(&mut self) -> Outcome {
+        self.late = self.limit.is_some_and(|limit| self.start.elapsed() >= limit);
+        self.reason(Outcome::Interrupted)
     }
 
     /// The outcome, with the reason why it was ended early.

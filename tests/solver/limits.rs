@@ -11,9 +11,11 @@ fn factorisations(report: &residua::solver::SolveReport) -> Vec<&StageReport> {
 fn a_factorisation_that_takes_longer_than_is_left_is_not_begun() {
     let a = uneven(150);
     let limited = Solver::builder().time_limit(Duration::from_micros(500));
-    let refused = limited.clone().method(Method::Direct).build_on(&Host, csr_copy(&a)).unwrap();
-    let error = { refused }.solve(&noise(a.rows(), 1)).unwrap_err().to_string();
-    assert!(error.contains("are needed") && error.contains("left"), "{error}");
+    // Half of a millisecond is over in the search for an order.
+    let late = limited.clone().method(Method::Direct).build_on(&Host, csr_copy(&a)).unwrap();
+    let late = { late }.solve(&noise(a.rows(), 1)).unwrap();
+    assert_eq!((late.report.outcome, late.report.relative_residual), (Outcome::TimeLimit, 1.0));
+    assert!(late.x.iter().all(|&x| x == 0.0));
     // Where the method is not named, something else has the time that is left.
     let mut b = noise(a.rows(), 1);
     b[0] = 1.0;

@@ -9,6 +9,8 @@ mod limits;
 mod methods;
 mod null_space;
 mod orders;
+mod patterns;
+mod stopping;
 
 use num_complex::Complex;
 use residua::krylov::Outcome;

@@ -249,8 +249,17 @@ def update(solver: Any, ordinal: int | None, values: Any) -> bool:
     where = place(given)
     if where.dtype != solver.dtype or where.device[1] != ordinal or not is_packed(where):
         return False
+    indices = [] if found is None else [place(found.first), place(found.second)]
+    if not all(
+        each.dtype.name in INDICES and each.device[1] == ordinal and is_packed(each) for each in indices
+    ):
+        return False
     try:
-        solver._engine.update_gpu(ordinal, _lying(where))
+        if found is None:
+            solver._engine.update_gpu(ordinal, _lying(where))
+        else:
+            first, second = map(_lying, indices)
+            solver._engine.update_matrix_gpu(ordinal, found.layout, found.shape, first, second, _lying(where))
     finally:
         release(ordinal, given)
     return True

@@ -151,15 +151,17 @@ def arrays_of(a: Any, dtype: Any = None) -> Arrays:
     return Arrays("coo", shape, rows, columns, _flat(a.data, dtype))
 
 
-def values_of(a: Any, dtype: np.dtype) -> np.ndarray:
-    """New values of a matrix, in the order of :func:`arrays_of`: from a matrix, or an array like its data."""
-    a = from_foreign(a)
-    if sparse.issparse(a):
-        return arrays_of(a, dtype).values
-    values = to_numpy(a)
-    if not np.can_cast(values.dtype, dtype, "same_kind"):
-        raise TypeError(f"values of type {values.dtype} for a solver of {dtype}")
+def values_of(values: Any, dtype: np.dtype) -> np.ndarray:
+    """New values of a matrix in the order of its data, as the compiled half takes them."""
+    values = to_numpy(values)
+    check_kind(values.dtype, dtype)
     return _flat(values, dtype)
+
+
+def check_kind(given: Any, dtype: np.dtype) -> None:
+    """Refuses values that lose their imaginary part in a type."""
+    if not np.can_cast(given, dtype, "same_kind"):
+        raise TypeError(f"values of type {given} for a solver of {dtype}")
 
 
 def vector(what: str, value: Any, dtype: np.dtype, length: int) -> np.ndarray:

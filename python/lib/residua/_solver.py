@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sparse
 
 from . import _device, _matrix, _residua, _vectors
 from ._errors import NotConverged, PrecisionWarning
@@ -56,7 +57,7 @@ class Solver:
     format, reorder : str
         Storage format ("auto", "csr", "sell", ...) and order of the unknowns ("auto", "none", "rcm").
     time_limit : float, optional
-        Longest time of a solve in seconds; looked at once an iteration.
+        Longest time of a solve in seconds; setups and factorisations look at the clock too.
     memory_limit : int, optional
         Most bytes of a factorisation; by default seven eighths of what is free.
     stagnation_window : int, optional
@@ -243,7 +244,8 @@ class Solver:
         TypeError
             Where a type does not fit.
         KeyboardInterrupt
-            On Ctrl-C, at most 50 ms later where it iterates, at most about a second later where it factorises.
+            On Ctrl-C, at most 50 ms later where it iterates, at most a third of a second later where it sets up or
+            factorises.
 
         Examples
         --------
@@ -325,14 +327,16 @@ class Solver:
 
         Parameters
         ----------
-        values : sparse matrix, or array
-            A matrix of the same format and pattern as A, or its ``data`` alone, in A's order of entries (with
-            duplicates as A had them). Of diagonals (dia): a matrix. On the solver's GPU it is read where it lies.
+        values : sparse or dense matrix, or array
+            A matrix with its entries where A has them, in any format and order (duplicates add up), or the ``data`` of
+            A alone with other values, in A's order of entries (with duplicates as A had them). Of diagonals (dia): a
+            matrix. On the solver's GPU it is read where it lies.
 
         Raises
         ------
         ValueError
-            On another number of values.
+            On a matrix of another pattern, in the name of the first place that only one of both has, and on another
+            number of values; the solver is as it was then.
         NotImplementedError
             On a solver that was made with ``comm``.
 
@@ -347,7 +351,14 @@ class Solver:
         """
         if not hasattr(self._engine, "update"):
             raise NotImplementedError("with comm a solver takes no new values: make a new one")
-        if not _device.update(self, self._ordinal, values):
+        if _device.update(self, self._ordinal, values):
+            return
+        values = _matrix.from_foreign(values)
+        if sparse.issparse(values) or np.shape(values) == self._shape:
+            values = values if sparse.issparse(values) else np.asarray(values)
+            _matrix.check_kind(values.dtype, self._dtype)
+            self._engine.update_matrix(*_matrix.arrays_of(values, self._dtype))
+        else:
             self._engine.update(_matrix.values_of(values, self._dtype))
 
     def as_preconditioner(self) -> Any:

@@ -11,6 +11,7 @@ use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
+use crate::work::look_at;
 use num_traits::{Float, One, Zero};
 
 /// Rows of a level that are worth another thread: starting one costs about 5 us.
@@ -23,6 +24,7 @@ impl TriangularSteps for Host {
     fn row_levels(&self, pattern: CsrPattern<'_, Self>, side: Side, levels: &mut [u32]) -> Result<()> {
         let rows = Rows::of(pattern);
         let mut level = |row: usize| {
+            look_at(row);
             let columns = rows.columns(row);
             let needs = columns[side.places(row, columns)].iter();
             levels[row] = needs.map(|&column| levels[column as usize] + 1).max().unwrap_or(0);
@@ -50,6 +52,7 @@ impl TriangularSteps for Host {
         let mut upper = vec![0; pattern.rows];
         failed[0] = 0;
         for i in 0..pattern.rows {
+            look_at(i);
             let (range, columns) = (rows.range(i), rows.columns(i));
             let (before, row) = values.split_at_mut(range.start);
             let row = &mut row[..columns.len()];
@@ -63,6 +66,7 @@ impl TriangularSteps for Host {
                 row[lower.end] *= T::from_f64(pivots.diagonal);
             }
             for at in lower.clone() {
+                look_at(at + 1);
                 let k = columns[at] as usize;
                 let factor = row[at] * inverses[k];
                 row[at] = factor;

@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     /// Stop after this many iterations [default: 10 for each unknown, at least 1000, at most 100000]
     #[arg(long)]
     max_iterations: Option<usize>,
-    /// Stop after this many seconds of solving [default: none]
+    /// Stop after this many seconds of setting up and solving [default: none]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
     /// The most memory of a factorisation, such as 4GB [default: seven eighths of what is free]

@@ -11,9 +11,12 @@ use crate::cli::failure::About;
 use crate::cli::load::Loaded;
 use crate::cli::progress::Progress;
 use crate::cli::{Ending, Failure, console, interrupt};
+use crate::direct::norm;
+use crate::krylov::Outcome;
 use crate::market::{Symmetry, WriteOptions};
 use crate::report::{Curve, convergence_svg, copy_bandwidth};
 use crate::solver::{self, Solvable, SolveReport, SolverBackend};
+use crate::work::{StopRequest, within};
 use crate::{Error, Scalar, Solver};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -57,17 +60,25 @@ where
     let progress = Progress::new(arguments.quiet, "setting up");
     let work = interrupt::listen_during();
     progress.follow(&work);
-    let mut solver = about(work.set_up(|| builder.build_on(backend, a)), path)?;
-    let symmetric = solver.symmetry() == Symmetry::Symmetric;
-
-    let solved = timed(&mut seconds.solve, || {
-        work.run(|| solve_all(backend, (arguments, &progress), &mut solver, &rhs))
-    });
-    let solved = solved.about(path)?;
+    let start = Instant::now();
+    let deadline = arguments.time_limit.and_then(|limit| start.checked_add(limit));
+    let request = StopRequest { deadline, cancelled: None };
+    let made = work.set_up(|| within(&request, || builder.build_on(backend, a)));
+    let (solved, symmetric, choice) = if let Err(Error::Stopped) = made {
+        (unstarted(backend, arguments, columns, &rhs)?, false, None)
+    } else {
+        let mut solver = about(made, path)?;
+        if let Some(limit) = arguments.time_limit {
+            solver.limit_time(limit.saturating_sub(start.elapsed()));
+        }
+        let solved = timed(&mut seconds.solve, || {
+            work.run(|| solve_all(backend, (arguments, &progress), &mut solver, &rhs))
+        });
+        // Measuring the copy bandwidth takes the memory of the solver, which ends here.
+        let symmetric = solver.symmetry() == Symmetry::Symmetric;
+        (solved.about(path)?, symmetric, solver.format_choice().cloned())
+    };
     drop(progress);
-    let choice = solver.format_choice().cloned();
-    // Measuring the copy bandwidth takes memory of its own.
-    drop(solver);
 
     let last = &solved.last;
     seconds.add(&last.seconds);
@@ -136,6 +147,7 @@ pub(super) fn write<T: Scalar<Real = f64>>(
     answer: &Answer,
     solved: &Solved<T>,
 ) -> Result<(), Failure> {
+    interrupt::begin_writing();
     if let Some(sink) = &sinks.x {
         let (rows, count) = (answer.columns, solved.columns.len());
         sink.write_array("x", rows, count, &solved.x, &WriteOptions::default())?;
@@ -172,6 +184,34 @@ impl<T> Solved<T> {
         let last = reports.pop().ok_or_else(|| Error::InvalidArgument("no right-hand side".into()))?;
         Ok(Self { columns, x, bytes_per_iteration, iterating, last })
     }
+}
+
+/// What a solve comes to whose setup was ended: x is what it would have started from.
+fn unstarted<T: Solvable<Real = f64>, B: SolverBackend>(
+    backend: &B,
+    arguments: &Arguments,
+    n: usize,
+    rhs: &RightHandSides<T, B>,
+) -> Result<Solved<T>, Failure> {
+    let outcome = if interrupt::requested() { Outcome::Interrupted } else { Outcome::TimeLimit };
+    let here;
+    let all = match &rhs.columns {
+        Columns::Read(b, _) => b,
+        Columns::Made(b) => {
+            here = backend.download(b)?;
+            &here
+        }
+    };
+    let device = backend.description();
+    let reports: Vec<_> = all
+        .chunks(all.len() / rhs.count())
+        .map(|b| SolveReport::unstarted(outcome, norm(b), &device))
+        .collect();
+    // The solution of a right-hand side that was made is known, and zero is as far from it as it is long.
+    let error = rhs.solution.as_ref().map(|_| 1.0);
+    let columns = reports.iter().map(|report| Column::new(report, &[report.residual_norm], error)).collect();
+    let x = if arguments.output.is_some() { vec![T::zero(); n * rhs.count()] } else { Vec::new() };
+    Ok(Solved::new(columns, x, reports)?)
 }
 
 fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(

@@ -6,6 +6,7 @@ use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::prepare::{column_counts, elimination_tree, postorder};
+use crate::work::look_at;
 
 /// No parent.
 pub(super) const NONE: u32 = u32::MAX;
@@ -251,6 +252,7 @@ fn structure(
     let (mut child, mut next) = (vec![NONE; count], vec![NONE; count]);
     let mut met = vec![NONE; order.len()];
     for s in 0..count {
+        look_at(s);
         let (from, end) = (begin[s], begin[s + 1]);
         let start = rows.len();
         for column in from..end {

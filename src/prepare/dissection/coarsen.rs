@@ -11,6 +11,7 @@
 use super::graph::Graph;
 use crate::parallel::prelude::*;
 use crate::random::Random;
+use crate::work::look_at;
 
 /// Rows of a block, at least, and the most blocks: each has a place for every vertex of the coarser graph.
 const LEAST_BLOCK: usize = 1 << 15;
@@ -57,7 +58,8 @@ fn pairs(graph: &Graph, heaviest: u32, visit: Visit<'_>) -> Vec<u32> {
     let n = graph.len();
     let mut partner = vec![NONE; n];
     let mut alone = Vec::new();
-    for vertex in by_degree(graph, visit) {
+    for (step, vertex) in by_degree(graph, visit).into_iter().enumerate() {
+        look_at(step);
         if partner[vertex as usize] != NONE {
             continue;
         }
@@ -177,6 +179,7 @@ fn contract_rows(
     // Where a neighbour stands in the row at hand, if at or behind its start.
     let mut places = vec![usize::MAX; n];
     for (number, (&leader, &mate)) in leaders.iter().zip(mates).enumerate() {
+        look_at(number);
         let start = coarse.neighbours.len();
         let both = [leader, mate];
         for &vertex in if leader == mate { &both[..1] } else { &both[..] } {

@@ -6,6 +6,8 @@
 //! and halo approximate minimum degree for efficient sparse matrix ordering", Concurrency: Pract. Exper. 12, 2000).
 //! Without a halo the rim of a part looks easy to eliminate, and is what fills most.
 
+use crate::work::look;
+
 const NONE: u32 = u32::MAX;
 
 /// A vertex is a variable until it is eliminated, then an element: the clique of those that it was coupled with.
@@ -78,6 +80,7 @@ impl Quotient {
         let mut hashes = Vec::new();
         let room = 4 * self.lists.len() + 1000;
         while let Some(pivot) = self.pop() {
+            look();
             if self.lists.len() > room {
                 self.tidy();
             }

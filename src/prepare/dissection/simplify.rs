@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::graph::Adjacency;
 use crate::mixing::mixed;
 use crate::parallel::prelude::*;
+use crate::work::look_at;
 
 /// Neighbours of a vertex that is set aside, in units of the root of n, and at least.
 const DENSE: f64 = 10.0;
@@ -67,6 +68,7 @@ pub(super) fn simplify(graph: &Adjacency<'_>) -> Result<Simple> {
     let mut members = Host.zeros::<u32>(n - dense.len())?;
     let mut next = starts.clone();
     for vertex in (0..n).filter(vertices) {
+        look_at(vertex);
         let leader = leaders[vertex] as usize;
         let place = &mut next[numbers[leader] as usize];
         members[*place as usize] = vertex as u32;
@@ -91,6 +93,7 @@ fn leaders(graph: &Adjacency<'_>, is_dense: &dyn Fn(usize) -> bool) -> Result<Ve
     });
     let mut leaders = Host.zeros::<u32>(n)?;
     for vertex in 0..n {
+        look_at(vertex);
         let alike = |&other: &usize| {
             hashes[other] == hashes[vertex] && leaders[other] as usize == other && !is_dense(vertex)
         };

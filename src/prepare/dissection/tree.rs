@@ -6,7 +6,7 @@ use super::leaf::order_leaves;
 use super::separator::BETWEEN;
 use crate::mixing::mixed;
 use crate::parallel::{join, prelude::*};
-use crate::work::{self, Meter, Stage};
+use crate::work::{self, Meter, Stage, look_at};
 use std::ops::Range;
 
 /// Graphs of up to so many vertices are not cut.
@@ -58,6 +58,7 @@ fn components(graph: &Graph) -> Vec<Vec<u32>> {
         let mut component = vec![first as u32];
         let mut at = 0;
         while let Some(&vertex) = component.get(at) {
+            look_at(at);
             at += 1;
             for &other in graph.row(vertex) {
                 if !std::mem::replace(&mut found[other as usize], true) {

@@ -15,6 +15,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
+use crate::work::look_at;
 use rayon::slice::ParallelSliceMut;
 
 /// Traversals of a smaller graph (vertices and neighbours) are over before another thread has woken up.
@@ -121,6 +122,7 @@ impl GraphSteps for Host {
                 queue[0] = first as u32;
                 let (mut head, mut tail) = (0, 1);
                 while head < tail {
+                    look_at(head);
                     let v = queue[head] as usize;
                     head += 1;
                     for &w in &graph.indices[offsets[v].to_usize()..offsets[v + 1].to_usize()] {

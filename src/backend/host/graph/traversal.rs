@@ -4,6 +4,7 @@ use super::Host;
 use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Sweep, UNREACHED};
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
+use crate::work::look_at;
 use std::mem::take;
 
 /// From this many vertices on a graph does not fit in the cache next to a core.
@@ -44,6 +45,7 @@ pub(super) fn breadth_first<O: Offset>(
         let level_end = tail;
         depth += 1;
         for place in head..level_end {
+            look_at(place);
             if far {
                 ask_ahead((offsets, indices), &queue[..tail], place);
             }
@@ -162,6 +164,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
         'levels: loop {
             let level_end = tail;
             for place in head..level_end {
+                look_at(place);
                 if tail == order.len() {
                     break; // nothing is left to be found
                 }
