@@ -10,8 +10,8 @@
 //! two, LU, and LU of A scaled and permuted so that a maximum product matching lies on the diagonal.
 
 use super::fgmres::fgmres;
-use super::ordering::order_of_elimination;
 use super::goal::norm;
+use super::ordering::order_of_elimination;
 use super::ways::{Matched, Nature, Way, has_strong_diagonal};
 use super::{DeviceOptions, DeviceReport, DeviceSeconds, Prepared, Reason};
 use crate::backend::{

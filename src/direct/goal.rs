@@ -17,7 +17,7 @@ pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
 }
 
 /// The 2-norm of W x with a diagonal W, without overflow.
-fn weighted_norm<T: Scalar>(weights: Option<&[f64]>, x: &[T]) -> f64 {
+pub(crate) fn weighted_norm<T: Scalar>(weights: Option<&[f64]>, x: &[T]) -> f64 {
     let Some(weights) = weights else { return norm(x) };
     let sizes = || weights.iter().zip(x).map(|(w, x)| w * x.abs().to_f64());
     let square = sizes().map(|size| size * size).sum::<f64>();
@@ -55,7 +55,10 @@ impl Weights {
 /// is zero.
 fn inverses(norms: &[f64]) -> Vec<f64> {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-    norms.iter().filter(|norm| **norm > 0.0).for_each(|&norm| (least, most) = (least.min(norm), most.max(norm)));
+    norms
+        .iter()
+        .filter(|norm| **norm > 0.0)
+        .for_each(|&norm| (least, most) = (least.min(norm), most.max(norm)));
     let middle = if most > 0.0 { least.sqrt() * most.sqrt() } else { 1.0 };
     norms.iter().map(|&norm| if norm > 0.0 { middle / norm } else { 0.0 }).collect()
 }

@@ -54,9 +54,9 @@ mod report;
 mod solver;
 mod structures;
 mod symmetric;
-mod triangular;
 #[cfg(test)]
 mod tests;
+mod triangular;
 mod ways;
 
 use crate::matrix::Csr;
@@ -66,9 +66,10 @@ pub use analysis::Analysis;
 pub(crate) use analysis::least_seconds;
 pub use device::{DirectBackend, OnDevice};
 pub use foreign::Factorable;
-pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
-pub(crate) use goal::{Weights, norm};
+pub(crate) use goal::{Weights, norm, weighted_norm};
 pub(crate) use null::{NULL_UNITS, null_ratio};
+pub use options::{DeviceOptions, DirectOptions, Kind, Prepared};
+pub(crate) use refine::{magnitudes, residual};
 pub use report::{DeviceReport, DeviceSeconds, DirectReport, Reason, Singularity, Unmatched};
 pub use solver::Direct;
 

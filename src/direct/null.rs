@@ -9,7 +9,7 @@ use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
 /// Steps that take what is not in the null space out of a vector.
-const STEPS: usize = 3;
+const STEPS: usize = 8;
 
 /// Units of rounding up to which |A v|_i is zero beside (|A| |v|)_i. Rounding the entries of A and of v costs one unit;
 /// matrices that are assembled from sums have two. Componentwise the free elastic bodies and Laplacians of the tests

@@ -54,7 +54,7 @@ impl<R: Real> Sum<R> {
 const TASK: usize = 1 << 11;
 
 /// r = b - A (x + second).
-pub(super) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&[T]>, r: &mut [T]) {
+pub(crate) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&[T]>, r: &mut [T]) {
     let parts = a.parts();
     let range = |row: usize| match parts.offsets {
         OffsetsRef::Narrow(o) => o[row] as usize..o[row + 1] as usize,
@@ -146,7 +146,7 @@ pub(super) fn componentwise_error<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[
 }
 
 /// (|A| |x|)_i.
-pub(super) fn magnitudes<T: Scalar>(a: &Csr<T>, row: usize, x: &[T]) -> f64 {
+pub(crate) fn magnitudes<T: Scalar>(a: &Csr<T>, row: usize, x: &[T]) -> f64 {
     let (indices, values) = a.row(row);
     let mut sum = 0.0;
     for (&column, value) in both(indices, values) {
@@ -268,7 +268,8 @@ pub(super) fn refine<T: Factorable>(
         });
         // The rounded solution may leave more than b itself; its backward error tells that it is one.
         let is_solution = || best.steps == 1 && two_part.is_finite() && is_at_rounding(a, b, &x, &plain);
-        let gained = two_part < before || nearer || (!patient && is_solution());
+        let taken = two_part > before && !patient && is_solution();
+        let gained = two_part < before || nearer || taken;
         let old = best.residual;
         if gained {
             best.normal = normal;
@@ -301,7 +302,7 @@ pub(super) fn refine<T: Factorable>(
         if best.normal.is_some_and(|normal| normal <= least_goal) {
             break;
         }
-        if stands && !nearer {
+        if stands && !nearer && !taken {
             if stalled {
                 break;
             }

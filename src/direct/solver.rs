@@ -501,10 +501,12 @@ impl<T: Factorable> Direct<T> {
         let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
         let unit = <T::Real as Float>::epsilon().to_f64();
         let normal_residual = best.normal_of_x.filter(|_| {
-            self.is_nearest(&best, goal, tolerance) && (self.a.rows() != self.a.columns() || self.is_singular())
+            self.is_nearest(&best, goal, tolerance)
+                && (self.a.rows() != self.a.columns() || self.is_singular())
         });
         let told = |told: &Reason| self.reasons.iter().any(|(_, reason)| reason == told);
-        let (overflowed, stopped) = (told(&Reason::NotFinite) && kind == Kind::Triangular, told(&Reason::Stopped));
+        let (overflowed, stopped) =
+            (told(&Reason::NotFinite) && kind == Kind::Triangular, told(&Reason::Stopped));
         let given_up = solved || normal_residual.is_some() || overflowed || stopped;
         let singularity = if solved || overflowed || stopped { None } else { self.singularity() };
         // What no kind could bring nearer, though its backward error is one of rounding, has met the same limit.

@@ -150,21 +150,9 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
     }
 
     fn fit(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
-        let (backend, n) = (space.backend(), B::len(&*self.x));
-        let inverse = system.m.fused();
-        let identity = matches!(inverse, Some(Inverse::Identity));
-        self.in_pairs = !self.one_by_one && self.pairs.takes(inverse.as_ref());
-        if self.in_pairs {
-            self.pairs.fit(backend, n, !identity)?;
-        } else {
-            lengthen(backend, &mut self.v, n.saturating_mul(self.restart + 1))?;
-        }
-        if identity || self.in_pairs {
-            self.z = backend.zeros(0)?;
-        } else {
-            lengthen(backend, &mut self.z, n.saturating_mul(self.restart))?;
-        }
-        self.room.fit(backend, system.m)
+        // What a solve before this one had to be careful about says nothing of this one.
+        self.one_by_one = false;
+        self.fit_form(space, system)
     }
 
     fn fall_back(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<bool> {
@@ -173,7 +161,7 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
         }
         self.one_by_one = true;
         self.pairs.free(space.backend())?;
-        self.fit(space, system)?;
+        self.fit_form(space, system)?;
         Ok(true)
     }
 
@@ -269,5 +257,26 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
         }
         let preconditioner = if B::len(&*self.z) > 0 { m.bytes() } else { 0 };
         a.bytes() + preconditioner + (3 * (self.restart + 1) / 2 + 7) * vector
+    }
+}
+
+impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
+    /// Makes memory for the form of the recurrence that is taken: two steps at once, or one by one.
+    fn fit_form<C: Communicator<B>>(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
+        let (backend, n) = (space.backend(), B::len(&*self.x));
+        let inverse = system.m.fused();
+        let identity = matches!(inverse, Some(Inverse::Identity));
+        self.in_pairs = !self.one_by_one && self.pairs.takes(inverse.as_ref());
+        if self.in_pairs {
+            self.pairs.fit(backend, n, !identity)?;
+        } else {
+            lengthen(backend, &mut self.v, n.saturating_mul(self.restart + 1))?;
+        }
+        if identity || self.in_pairs {
+            self.z = backend.zeros(0)?;
+        } else {
+            lengthen(backend, &mut self.z, n.saturating_mul(self.restart))?;
+        }
+        self.room.fit(backend, system.m)
     }
 }

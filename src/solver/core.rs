@@ -12,7 +12,7 @@ use crate::backend::Space;
 use crate::error::Result;
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
-use crate::verdict::{RowNorms, Verdict, normal_residual, verdict};
+use crate::verdict::{RowNorms, Verdict, decided, normal_residual, verdict};
 use crate::work;
 use std::sync::Arc;
 
@@ -43,6 +43,23 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) falls: Vec<f64>,
     /// Those of several right-hand sides.
     histories: Vec<Vec<f64>>,
+}
+
+/// The verdict on x: on the backend, and on the host row by row where that does not decide.
+pub(super) fn judge<T: Scalar, B: SolverBackend>(
+    backend: &B,
+    (stored, norms): (&Stored<T, B>, &mut RowNorms<T, B>),
+    (b, x): (&B::Slice<T>, &B::Slice<T>),
+    options: &SolveOptions,
+) -> Result<Verdict> {
+    let space = Space::new(backend.clone());
+    let told = verdict(&space, (stored.operator(), &mut *norms), b, x, options)?;
+    if !told.undecided || !told.residual.is_finite() {
+        return Ok(told);
+    }
+    let a = stored.to_csr(backend)?.to_host(backend)?;
+    let (b, x) = (backend.download(b)?, backend.download(x)?);
+    Ok(decided(told, &a, (&b, &x), &norms.to_host(backend)?, options))
 }
 
 /// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
@@ -146,9 +163,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
 
     /// The verdict on x.
     pub(super) fn judge(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Verdict> {
-        let space = Space::new(self.backend.clone());
         let options = self.asked();
-        verdict(&space, (self.stored.operator(), &mut self.norms), b, x, &options)
+        judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &options)
     }
 
     /// What is asked for in this solve.
@@ -162,8 +178,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     /// ||A^H r|| beside ||A|| ||r|| for the residual of x, where that shows that nothing is nearer than x.
     pub(super) fn nearest(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<f64>> {
         let space = Space::new(self.backend.clone());
-        let normal = normal_residual(&space, (self.stored.operator(), &mut self.norms), b, x)?;
-        Ok(Some(normal).filter(|normal| *normal <= self.options.least_squares_tolerance::<T>()))
+        let (strict, told) = normal_residual(&space, (self.stored.operator(), &mut self.norms), b, x)?;
+        Ok(Some(told).filter(|_| strict <= self.options.least_squares_tolerance::<T>()))
     }
 
     pub(super) fn begin(&mut self) {
@@ -189,7 +205,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         };
         let (outcome, normal_residual) = self.outcome(report.outcome, &judged, b, x)?;
         let is_square = self.stored.operator().rows() == self.stored.operator().columns();
-        let of_singular = matches!(outcome, Outcome::Singular) || (outcome == Outcome::LeastSquares && is_square);
+        let of_singular =
+            matches!(outcome, Outcome::Singular) || (outcome == Outcome::LeastSquares && is_square);
         Ok(SolveReport {
             outcome,
             method: plan.method,
@@ -233,6 +250,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             Outcome::Converged => (Outcome::Stagnated, None),
             Outcome::LeastSquares => match self.nearest(b, x)?.filter(|_| !is_square || is_singular) {
                 Some(normal) => (Outcome::LeastSquares, Some(normal)),
+                None if self.evidence.singularity.is_some() => (Outcome::Singular, None),
                 None => (Outcome::Stagnated, None),
             },
             // What came behind a factorisation that found A singular, and did no better, does not make it regular.

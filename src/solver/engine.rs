@@ -174,6 +174,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let why = why.unwrap_or_else(|| "where the matrix is".into());
         notes.decisions.push(Decision::new("device", backend.description(), why));
         let mut looked = 0.0;
+        timed(&mut looked, || finite::check_matrix(backend, &a))?;
         let found = timed(&mut looked, || symmetry::of(backend, &a, wishes.symmetry, wishes.method))?;
         notes.seconds.look = looked;
         let known = if found.looked { "looked at" } else { "known beforehand" };
@@ -191,7 +192,6 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         if negated {
             notes.decisions.push(Decision::new("sign", "-A", NEGATED));
         }
-        timed(&mut notes.seconds.look, || finite::check_matrix(backend, &a))?;
         let mut spent = 0.0;
         let null = timed(&mut spent, || NullSpace::of(backend, &a, wishes, found.hermitian))?;
         notes.seconds.look += spent;
@@ -221,9 +221,8 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         planner.notes.seconds.reorder = spent;
         planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });
         planner.check(rows, columns)?;
-        let (a, norms, scaled) = timed(&mut planner.notes.seconds.look, || {
-            judged_by(backend, a, (wishes, &options), hermitian)
-        })?;
+        let (a, norms, scaled) =
+            timed(&mut planner.notes.seconds.look, || judged_by(backend, a, (wishes, &options), hermitian))?;
         if let Some(scaled) = &scaled {
             planner.notes.decisions.push(scaling_decision(scaled, &norms));
         }

@@ -3,9 +3,9 @@
 
 use super::SolverBackend;
 use super::budgets::{IN_RACE, QUICK};
+use super::core::judge;
 use super::report::Evidence;
 use super::stage::{Ready, Task};
-use crate::backend::Space;
 use crate::direct::{
     Analysis, DeviceOptions, DeviceReport, DeviceSeconds, Direct, DirectOptions, DirectReport, Kind,
     OnDevice, Reason, Weights, in_doubles,
@@ -16,7 +16,7 @@ use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::report::{bytes, seconds};
 use crate::scalar::{Real, Scalar};
-use crate::verdict::{Verdict, verdict};
+use crate::verdict::Verdict;
 use num_traits::Float;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -230,12 +230,12 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         let start = Instant::now();
         self.limits.deadline = task.request.deadline;
         let options = task.options(&self.options);
-        let Task { a, b, x, norms, .. } = task;
-        let space = Space::new(self.backend.clone());
+        let Task { a, stored, b, x, norms, .. } = task;
+        let backend = self.backend.clone();
         let report = |outcome, iterations, told: &Verdict| {
             Report::of_factor(outcome, iterations, told.residual, told.relative())
         };
-        let before = verdict(&space, (a, &mut *norms), b, x, &options)?;
+        let before = judge(&backend, (stored, &mut *norms), (b, x), &options)?;
         self.history = vec![before.residual];
         self.evidence = Evidence::default();
         if !before.b.is_finite() || !before.residual.is_finite() {
@@ -262,7 +262,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         let excess = |verdict: &Verdict| verdict.excess::<T>(&options);
         let mut outcome = Outcome::Stagnated;
         if let Some(failed) = self.by_device(b, &mut candidate, goal, &mut going) {
-            let told = verdict(&space, (a, &mut *norms), b, &candidate, &options)?;
+            let told = judge(&backend, (stored, &mut *norms), (b, &candidate), &options)?;
             if told.met || excess(&told) < excess(&best.verdict) {
                 self.backend.copy(&candidate, best.x)?;
                 best.verdict = told;
@@ -273,7 +273,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             let weights = norms.to_host(&self.backend)?;
             match self.by_host(b, &mut candidate, (goal, &weights), &mut going) {
                 Ok(told) => {
-                    let own = verdict(&space, (a, &mut *norms), b, &candidate, &options)?;
+                    let own = judge(&backend, (stored, &mut *norms), (b, &candidate), &options)?;
                     outcome = if own.met { Outcome::Converged } else { self.outcome(&told) };
                     let taken = match outcome {
                         Outcome::Converged => true,

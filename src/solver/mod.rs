@@ -75,11 +75,11 @@ mod trial;
 mod turns;
 mod watch;
 
+pub use crate::direct::Singularity;
 pub use alone::AlonePreconditioner;
 pub use arrays::ArraySolver;
 pub use builder::{Builder, MatrixSource};
 pub use compiled::Solvable;
-pub use crate::direct::Singularity;
 pub use device::{Device, Opened};
 #[cfg(feature = "cli")]
 pub(crate) use factorised::is_worth_a_device;

@@ -32,7 +32,14 @@ impl<T: Scalar, B: SolverBackend> Refined<T, B> {
         setup: Setup<T::Narrow, B>,
         options: &SolveOptions,
     ) -> Self {
-        Self { backend: backend.clone(), operator, setup, options: options.clone(), refinement: None, again: false }
+        Self {
+            backend: backend.clone(),
+            operator,
+            setup,
+            options: options.clone(),
+            refinement: None,
+            again: false,
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
 use super::core::is_fault;
+use super::finite;
 use super::forecast::expected_products;
 use super::lone::{self, Lone};
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
@@ -16,7 +17,6 @@ use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, Trail};
 use super::sign::{NEGATED, has_negative_diagonal};
 use super::symmetry;
-use super::finite;
 use super::trial::Trial;
 use super::turns::{ASK_FOR, PROGRESS};
 use super::watch::{Canceller, Progress, Watch};
@@ -478,7 +478,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             };
             let Some(operator) = &self.operator else { break };
             let Some(norms) = &mut self.norms else { break };
-            let (mut aim, mut worst, mut earlier) = (None, f64::INFINITY, None::<(Report, Vec<f64>, Duration)>);
+            let (mut aim, mut worst, mut earlier) =
+                (None, f64::INFINITY, None::<(Report, Vec<f64>, Duration)>);
             // As on one part: a method works in one norm, and is asked for more as long as that brings x nearer.
             let (mut report, history, iterating) = loop {
                 let spent = earlier.as_ref().map_or(0, |(report, ..)| report.iterations);

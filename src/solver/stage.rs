@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 /// The solve that a stage is asked for: A x = b from x.
 pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
     pub(super) a: &'a dyn LinearOperator<T, B>,
+    /// The same matrix as it is kept.
+    pub(super) stored: &'a Stored<T, B>,
     pub(super) b: &'a B::Slice<T>,
     pub(super) x: &'a mut B::Slice<T>,
     /// What residuals of this matrix are judged by.

@@ -2,7 +2,7 @@
 
 use super::SolverBackend;
 use super::budgets::SHARE;
-use super::core::{Core, is_fault};
+use super::core::{Core, is_fault, judge};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::nullspace::norm;
 use super::race::{Call, Race, is_left_out};
@@ -11,12 +11,10 @@ use super::stage::{Plan, Stage, Task};
 use super::system::Stored;
 use super::trial::Trial;
 use super::watch::Watch;
-use crate::backend::Space;
 use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
-use crate::verdict::verdict;
 use crate::work::{StopRequest, within_solve};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -266,7 +264,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         };
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
         let mut worst = f64::INFINITY;
-        let space = Space::new(self.backend.clone());
         let (mut earlier, mut missed) = (None::<Report>, None);
         let mut observe = |spent: usize, iteration: usize, norm: f64| {
             let means = (&self.backend, &self.stored, &self.options, (failed, &request));
@@ -286,7 +283,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let mut report = loop {
             let spent = earlier.map_or(0, |report| report.iterations);
             let left = left.map(|left| left.saturating_sub(spent));
-            let task = Task { a, b, x: &mut *x, norms: &mut self.norms, left, aim, request: &request };
+            let stored = &self.stored;
+            let task =
+                Task { a, stored, b, x: &mut *x, norms: &mut self.norms, left, aim, request: &request };
             let mut hear = |iteration: usize, norm: f64| observe(spent, iteration, norm);
             let solved = match plan.method {
                 // It has long steps that no observer hears of.
@@ -307,7 +306,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 // What was asked for beyond the tolerance is no limit of its own.
                 break report;
             }
-            let judged = verdict(&space, (a, &mut self.norms), b, x, &asked)?;
+            let judged = judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &asked)?;
             self.judged = Some(judged);
             let excess = judged.excess::<T>(&asked);
             if judged.met {

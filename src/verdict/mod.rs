@@ -13,14 +13,17 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `rows` | the norms of the rows of a matrix, and weights for residuals |
+//! | `exact` | the same on the host, where bounds by norms do not tell |
 //! | `normal` | whether nothing is nearer than x |
 //! | `equilibrate` | a matrix whose rows differ in scale, brought to one |
 
 mod equilibrate;
+mod exact;
 mod normal;
 mod rows;
 
 pub(crate) use equilibrate::{Equilibrated, equilibrated};
+pub(crate) use exact::decided;
 pub(crate) use normal::normal_residual;
 pub(crate) use rows::RowNorms;
 
@@ -45,6 +48,8 @@ pub(crate) struct Verdict {
     pub(crate) x: f64,
     /// Whether the tolerance is met, in exact arithmetic.
     pub(crate) met: bool,
+    /// Whether bounds by norms of A do not tell whether it is.
+    pub(crate) undecided: bool,
 }
 
 impl Verdict {
@@ -153,7 +158,15 @@ fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
     let roundings = (norms.longest() as f64 + BESIDE) * if T::COMPLEX { 4.0 } else { 1.0 };
     let threshold = options.threshold::<T>(b_norm);
     let part = if b_norm > 0.0 { threshold / b_norm } else { 0.0 };
-    let mut told = Verdict { residual: f64::NAN, b: b_norm, rows: f64::NAN, b_rows, x: x_norm, met: false };
+    let mut told = Verdict {
+        residual: f64::NAN,
+        b: b_norm,
+        rows: f64::NAN,
+        b_rows,
+        x: x_norm,
+        met: false,
+        undecided: true,
+    };
     for accurate in [false, true] {
         if !accurate {
             plain_residual(backend, a, T::from_real(scale), b, x, r)?;
@@ -177,13 +190,17 @@ fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
         let by_rows = if b_norm > 0.0 { rows.is_at_most(part * b_rows) } else { Some(true) };
         match (by_norm, by_rows) {
             (Some(true), Some(true)) => {
-                told.met = true;
+                (told.met, told.undecided) = (true, false);
                 break;
             }
-            (Some(false), _) if plain.error <= TOLD * plain.norm => break,
-            (_, Some(false)) if plain.error.max(rows.error) <= TOLD * plain.norm.min(rows.norm) => break,
-            _ if told.residual.is_nan() => break,
-            _ => {}
+            (Some(false), _) | (_, Some(false)) => {
+                told.undecided = false;
+                let figures = [(plain.error, plain.norm), (rows.error, rows.norm)];
+                if told.residual.is_nan() || figures.iter().all(|(error, norm)| *error <= TOLD * norm) {
+                    break;
+                }
+            }
+            _ => told.undecided = true,
         }
     }
     Ok(told)

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
 
-/// ||A^H r|| / (||A|| ||r||) for r = b - A x in twice the working precision where the operator can, with a norm of A
-/// from below. 0 where r is zero.
+/// ||A^H r|| / (||A|| ||r||) for r = b - A x in twice the working precision where the operator can: with a norm of A from
+/// below, by which x is judged, and with the Frobenius norm. 0 where r is zero.
 ///
 /// # Errors
 /// Where the operator knows no product with its transpose, without memory, or when the device or another part fails.
@@ -16,7 +16,7 @@ pub(crate) fn normal_residual<T: Scalar, B: VectorOps, C: Communicator<B>>(
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),
     b: &B::Slice<T>,
     x: &B::Slice<T>,
-) -> Result<f64> {
+) -> Result<(f64, f64)> {
     let backend = space.backend();
     let (mut r, mut squares) = norms.take_room(backend, a.rows())?;
     a.accurate_residual(backend, T::one(), b, x, &mut r)?;
@@ -27,9 +27,9 @@ pub(crate) fn normal_residual<T: Scalar, B: VectorOps, C: Communicator<B>>(
     let length = norms.of_gradient(space, &gradient, &mut squares)?;
     norms.give_back(r, squares);
     if size == 0.0 {
-        return Ok(0.0);
+        return Ok((0.0, 0.0));
     }
     let (rows, columns) = (a.rows() as f64, a.columns() as f64);
     let norm_of_a = norms.most.max(norms.frobenius / rows.min(columns).sqrt()).max(length / size);
-    Ok(length / (norm_of_a * size))
+    Ok((length / (norm_of_a * size), length / (norms.frobenius * size)))
 }

@@ -95,9 +95,11 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         let longest = rows.map(|row| a.row(row).0.len()).max().unwrap_or(0);
         let own = Spread::of(&norms);
         let told = [own.least, own.most, own.frobenius, longest as f64, norms.len() as f64];
-        let all = space.communicator().gather(told.iter().flat_map(|number| number.to_le_bytes()).collect())?;
+        let all =
+            space.communicator().gather(told.iter().flat_map(|number| number.to_le_bytes()).collect())?;
         let numbers = |k: usize| {
-            let number = move |bytes: &Vec<u8>| bytes.as_chunks().0.get(k).map(|word| f64::from_le_bytes(*word));
+            let number =
+                move |bytes: &Vec<u8>| bytes.as_chunks().0.get(k).map(|word| f64::from_le_bytes(*word));
             all.iter().filter_map(number).collect::<Vec<f64>>()
         };
         let least = numbers(0).into_iter().filter(|least| *least > 0.0).fold(f64::INFINITY, f64::min);

@@ -406,7 +406,8 @@ impl CoarseningSteps for Host {
                 Float::sqrt(square)
             } else {
                 // Squares of such entries are beyond the range of the type, or lose their digits.
-                let largest = a.row(i).fold(V::Real::zero(), |most, (_, value)| Float::max(most, value.abs()));
+                let largest =
+                    a.row(i).fold(V::Real::zero(), |most, (_, value)| Float::max(most, value.abs()));
                 if largest == V::Real::zero() || !Float::is_finite(largest) {
                     largest
                 } else {

@@ -174,9 +174,8 @@ impl Arguments {
     /// was asked for, by name or by the shape of the matrix.
     fn are_solved(&self, is_square: bool, columns: &[Column]) -> bool {
         let least_squares = !is_square || self.method == Method::Lsmr || self.null_space.is_some();
-        let is_solved = |outcome: &Outcome| {
-            outcome.is_solved() && (least_squares || *outcome != Outcome::LeastSquares)
-        };
+        let is_solved =
+            |outcome: &Outcome| outcome.is_solved() && (least_squares || *outcome != Outcome::LeastSquares);
         columns.iter().all(|column| is_solved(&column.outcome))
     }
 

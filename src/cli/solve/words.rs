@@ -250,7 +250,10 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
         told.push(("", format!("{} of b, {what}, and the rest was solved for", ratio(outside))));
     }
     if let Some(normal) = answer.normal_residual {
-        told.push(("", format!("||A^H r|| / (||A|| ||r||) = {}: no x has a smaller residual", ratio(normal))));
+        told.push((
+            "",
+            format!("||A^H r|| / (||A|| ||r||) = {}: no x has a smaller residual", ratio(normal)),
+        ));
     }
     if let Some(condition) = answer.condition {
         let digits = match answer.digits {
