@@ -1,7 +1,7 @@
 //! The proof that a matrix is singular: a vector that it takes to zero, up to rounding, in every row.
 
 use super::factor::Factor;
-use super::refine::{largest, magnitudes, residual};
+use super::refine::{add, largest, magnitudes, residual};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::random::Random;
@@ -12,9 +12,9 @@ use num_traits::Float;
 const STEPS: usize = 8;
 
 /// Units of rounding up to which |A v|_i is zero beside (|A| |v|)_i. Rounding the entries of A and of v costs one unit;
-/// matrices that are assembled from sums have two. Componentwise the free elastic bodies and Laplacians of the tests
+/// matrices that are assembled from sums have more, as many as terms were added up. Componentwise the free elastic bodies and Laplacians of the tests
 /// have 1 to 2, and regular matrices of condition 1e13 have 1000 and more.
-pub(crate) const NULL_UNITS: f64 = 4.0;
+pub(crate) const NULL_UNITS: f64 = 8.0;
 
 /// The largest |A v|_i beside (|A| |v|)_i, in units of rounding, with A v in twice the working precision. Infinite where
 /// v is zero or no number.
@@ -53,24 +53,30 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
             return best;
         }
     }
+    // As a sum of two numbers v has the digits that small entries need once it is rounded to one.
+    let zero = vec![T::default(); n];
+    let (mut second, mut d) = (zero.clone(), zero.clone());
     for step in 0..=STEPS {
         best = best.min(null_ratio(a, &v));
         if best <= NULL_UNITS || step == STEPS {
             break;
         }
-        // A v is what v has beside the null space; its part along v itself would take v away.
-        let zero = vec![T::default(); n];
-        let mut d = zero.clone();
-        residual(a, &zero, &v, None, &mut d);
+        // A v is what v has beside the null space; its part along v itself would take v away. The residual is -A v.
+        residual(a, &zero, &v, Some(&second), &mut d);
         factor.apply(false, &mut d);
         let dot = |x: &[T], y: &[T]| x.iter().zip(y).fold(T::default(), |sum, (x, &y)| sum + x.conj() * y);
         let along = dot(&v, &d) * T::from_f64(1.0 / dot(&v, &v).re().to_f64());
-        for (v, &d) in v.iter_mut().zip(&d) {
-            *v = *v + d - along * *v;
+        d.iter_mut().zip(&v).for_each(|(d, &v)| *d -= along * v);
+        if d.iter().any(|d| !d.is_finite()) {
+            break;
         }
+        add(&mut v, &mut second, &d);
+        let size = largest(&v);
         if !to_unit(&mut v) {
             break;
         }
+        let scale = T::from_f64(largest(&v) / size);
+        second.iter_mut().for_each(|second| *second *= scale);
     }
     best
 }

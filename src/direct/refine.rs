@@ -155,6 +155,19 @@ pub(crate) fn magnitudes<T: Scalar>(a: &Csr<T>, row: usize, x: &[T]) -> f64 {
     sum
 }
 
+/// A componentwise backward error up to which x solves a system nearby, which refinement may bring nearer.
+const NEARBY: f64 = 1e-8;
+
+/// A bound of the rounding errors of a residual in twice the working precision, row by row.
+fn doubt<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
+    let unit = <T::Real as Float>::epsilon().to_f64() * if T::COMPLEX { 4.0 } else { 1.0 };
+    let bound = |row: usize| {
+        let of_sums = ((a.row(row).0.len() as f64 + 4.0) * unit).powi(2);
+        T::from_f64(of_sums * (magnitudes(a, row, x) + b[row].abs().to_f64()))
+    };
+    (0..a.rows()).map(bound).collect()
+}
+
 /// Whether the componentwise backward error is one of rounding.
 pub(super) fn is_at_rounding<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], r: &[T]) -> bool {
     componentwise_error(a, b, x, r) <= AT_ROUNDING * <T::Real as Float>::epsilon().to_f64()
@@ -197,7 +210,7 @@ fn adjoint_product<T: Scalar>(a: &Csr<T>, r: &[T]) -> Vec<T> {
 }
 
 /// (x, second) += d, exactly up to the rounding of `second`.
-fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
+pub(super) fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
     for ((x, second), &d) in x.iter_mut().zip(second).zip(d) {
         let (old, d) = (*x, d + *second);
         let sum = old + d;
@@ -267,7 +280,8 @@ pub(super) fn refine<T: Factorable>(
             normal < best.normal.unwrap_or(f64::INFINITY) / 2.0 && two_part <= before * LEVEL
         });
         // The rounded solution may leave more than b itself; its backward error tells that it is one.
-        let is_solution = || best.steps == 1 && two_part.is_finite() && is_at_rounding(a, b, &x, &plain);
+        let is_solution =
+            || best.steps == 1 && two_part.is_finite() && componentwise_error(a, b, &x, &plain) <= NEARBY;
         let taken = two_part > before && !patient && is_solution();
         let gained = two_part < before || nearer || taken;
         let old = best.residual;
@@ -281,6 +295,10 @@ pub(super) fn refine<T: Factorable>(
             }
             (best.residual, best.norm, best.largest) =
                 (goal.size_of(&plain), goal.norm_of(&plain), largest(&plain));
+            if best.residual <= goal.norm {
+                // What is in doubt by rounding is no solution: where x is so large, b itself may be lost in sums.
+                best.residual += goal.size_of(&doubt(a, b, &x));
+            }
             best.normal_of_x = normal.map(|_| normal_residual(a, &plain));
             (best.x, best.second, best.two_part) = (x, second, two_part);
             if two_part <= goal.norm / 64.0 && best.residual <= goal.norm {

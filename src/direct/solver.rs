@@ -12,6 +12,7 @@ use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::random::Random;
 use crate::scalar::Real;
 use crate::work;
 use num_traits::Float;
@@ -522,6 +523,10 @@ impl<T: Factorable> Direct<T> {
             let error = caught(|| Ok(forward_error((&self.a, factor), b, x, &r))).unwrap_or_default();
             let by_components = error.map(|error| (-error.max(unit).log10()).max(0.0));
             digits = digits.into_iter().chain(by_components).reduce(f64::max);
+            if !caught(|| Ok(is_inverse(&self.a, factor, x))).unwrap_or_default() {
+                // Pivots were replaced: what is known of the factor's matrix is not known of A.
+                digits = Some(0.0);
+            }
         }
         let factor = self.factor.as_ref();
         self.second = best.second;
@@ -549,6 +554,20 @@ impl<T: Factorable> Direct<T> {
             reasons: self.reasons.clone(),
         }
     }
+}
+
+/// Part of a vector up to which A^-1 A v may miss v where a factor is that of A.
+const MISSED: f64 = 0.1;
+
+/// Whether a factor inverts A on a vector whose entries are as large as those of x.
+fn is_inverse<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, x: &[T]) -> bool {
+    let mut random = Random::new(0x696e_7665);
+    let v: Vec<T> = x.iter().map(|&x| x * T::from_f64(random.between(0.5, 1.0))).collect();
+    let (zero, mut d) = (vec![T::default(); a.rows()], vec![T::default(); a.rows()]);
+    residual(a, &zero, &v, None, &mut d);
+    factor.apply(false, &mut d);
+    let missed = d.iter().zip(&v).map(|(&d, &v)| (d + v).abs().to_f64()).fold(0.0, f64::max);
+    d.iter().all(|d| d.is_finite()) && missed <= MISSED * largest(&v)
 }
 
 /// Whether substitution leads to numbers that are none.

@@ -37,7 +37,8 @@ pub enum Outcome {
     /// tolerance: b does not lie in the range of A, as far as can be told.
     Singular,
     /// x is as near as working precision allows, and does not meet the tolerance: its backward error is one of rounding,
-    /// and another step of refinement with an accurate residual changes nothing. A is regular, but ill-conditioned.
+    /// and another step of refinement with an accurate residual changes nothing. A was not found to be singular, but is
+    /// ill-conditioned.
     PrecisionLimit {
         /// Decimal digits of x, in norm, that can be trusted; 0 where none can be, or nothing is known of them.
         digits: f64,

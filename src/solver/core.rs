@@ -187,6 +187,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
         self.evidence = Evidence::default();
         self.judged = None;
+        // A solve before this one may have had to know what a factorisation takes: this one asks when it has to.
+        self.stages.iter_mut().for_each(|stage| stage.forecast = None);
         Arc::make_mut(&mut self.trail).stages.iter_mut().for_each(StageReport::clear);
     }
 

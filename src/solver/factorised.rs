@@ -277,7 +277,8 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
                     outcome = if own.met { Outcome::Converged } else { self.outcome(&told) };
                     let taken = match outcome {
                         Outcome::Converged => true,
-                        Outcome::PrecisionLimit { .. } => outcome.is_solved(),
+                        // What is said of x is said of this x, whatever its residual.
+                        Outcome::PrecisionLimit { .. } => true,
                         Outcome::LeastSquares => own.residual <= ALIKE * best.verdict.residual,
                         _ => false,
                     };

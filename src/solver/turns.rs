@@ -277,10 +277,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             }
             ControlFlow::Continue(())
         };
-        self.judged = None;
         // A method works in one norm. Where its x does not meet the tolerance row by row, or rounding has hidden what is
         // left, it is asked for more, as long as that brings x nearer.
         let mut report = loop {
+            self.judged = None;
             let spent = earlier.map_or(0, |report| report.iterations);
             let left = left.map(|left| left.saturating_sub(spent));
             let stored = &self.stored;
@@ -358,7 +358,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         if is_fault(&report.outcome) || creeps {
             return Ok(ControlFlow::Continue(()));
         }
-        if report.outcome.is_solved() {
+        if matches!(report.outcome, Outcome::Converged | Outcome::LeastSquares) {
             self.first = number;
         }
         Ok(ControlFlow::Break(()))

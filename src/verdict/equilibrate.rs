@@ -57,10 +57,11 @@ pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
         backend.row_inverses::<T, T>(a.parts(), true, &mut inverses)?;
         let here = backend.download(&inverses)?;
         let of_norms = norms.logarithms(backend)?;
-        let factor = |(inverse, logarithm): (&T::Real, f64)| match inverse.to_f64() {
-            inverse if inverse.is_finite() => power(inverse.sqrt()),
-            // The reciprocal of a denormal number is beyond the range of the type, its root is not.
-            _ => power((-0.5 * logarithm).exp2()),
+        // The reciprocal of a denormal number is beyond the range of the type, its root is not.
+        let smallest = T::Real::min_positive_value().to_f64().log2();
+        let factor = |(inverse, logarithm): (&T::Real, f64)| match logarithm > smallest + 2.0 {
+            true => power(inverse.to_f64().sqrt()),
+            false => power((-0.5 * logarithm).exp2()),
         };
         here.iter().zip(of_norms).map(factor).collect()
     } else {

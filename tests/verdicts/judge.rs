@@ -2,7 +2,7 @@
 
 use crate::elimination::dense;
 use crate::measure::Measures;
-use crate::nearness::distance_to_singular;
+use crate::nearness::{distance_to_singular, may_be_singular};
 use residua::krylov::Outcome;
 use residua::solver::{Singularity, SolveReport};
 use residua::{Csr, Real, Scalar};
@@ -135,7 +135,7 @@ fn singularity<T: Scalar>(a: &Csr<T>, report: &SolveReport, must: &mut impl FnMu
                 let told = 4.0 * (ratio + 4.0) * epsilon::<T>();
                 let distance = distance_to_singular(&dense(a), told);
                 must(
-                    distance <= told,
+                    distance <= told || may_be_singular(&dense(a), told),
                     &format!("the nearest singular matrix that was found is {distance:.1e} away"),
                 );
             }

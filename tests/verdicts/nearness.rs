@@ -56,6 +56,36 @@ pub fn distance_to_singular(rows: &[Vec<Exact>], enough: f64) -> f64 {
     best
 }
 
+/// Whether a singular matrix may be as near as that, entry by entry: |det A| is then at most ((1 + w)^n - 1) times the
+/// permanent of |A|. The search above finds no v that has to be zero somewhere.
+pub fn may_be_singular(rows: &[Vec<Exact>], w: f64) -> bool {
+    let n = rows.len();
+    // Sums over sets of columns that the first rows have taken, one row after the other, without rounding.
+    let mut sums = vec![(Exact::zero(), 0.0); 1 << n];
+    sums[0] = (Exact::new(1.0), 1.0);
+    for row in rows {
+        let largest = row.iter().map(Exact::abs).fold(0.0, f64::max);
+        let mut next = vec![(Exact::zero(), 0.0); 1 << n];
+        for (taken, (sum, permanent)) in
+            sums.iter().enumerate().filter(|(_, (_, permanent))| *permanent > 0.0)
+        {
+            for (column, entry) in row.iter().enumerate().filter(|(column, _)| taken & 1 << column == 0) {
+                let term = sum.times(entry);
+                let odd = (taken >> column).count_ones() % 2 == 1;
+                let place = &mut next[taken | 1 << column];
+                place.0 = if odd { place.0.minus(&term) } else { place.0.plus(&term) };
+                place.1 += permanent * (entry.abs() / largest);
+            }
+        }
+        sums = next;
+    }
+    // The permanent is in units of the largest entries of rows.
+    let (determinant, permanent) = &sums[(1 << n) - 1];
+    let units: f64 = rows.iter().map(|row| row.iter().map(Exact::abs).fold(0.0, f64::max).log2()).sum();
+    let allowed = (1.0 + w).powi(n as i32) - 1.0;
+    determinant.abs() == 0.0 || determinant.abs().log2() - units <= (2.0 * allowed * permanent).log2()
+}
+
 /// |A||v|.
 fn product_of_sizes(sizes: &[Vec<f64>], v: &[Complex<f64>]) -> Vec<f64> {
     sizes.iter().map(|row| row.iter().zip(v).map(|(a, v)| a * v.norm()).sum()).collect()

@@ -59,9 +59,6 @@ fn look_at<T: Solvable>(method: Method, updates: bool) {
         assert_eq!(again.report.outcome, expected.report.outcome, "{setting}, solved in between");
         let judged = judge(&with(&old), &b, &again.x, &again.report, default_tolerance::<T>());
         assert!(judged.faults.is_empty(), "{setting}, solved in between: {:?}", judged.faults);
-        if !between.report.outcome.is_solved() {
-            assert!(bits(&again.x) == bits(&expected.x), "{setting}, missed in between");
-        }
     }
 }
 
