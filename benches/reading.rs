@@ -1,13 +1,15 @@
 //! Reading and writing of files beyond 100 MB.
 //!
 //! The files are made once, in the folder `RESIDUA_SCRATCH` (else the system's temporary folder): a symmetric matrix as
-//! of a finite element method, and a general one as of a convection-diffusion problem, with values of full length.
+//! of a finite element method, and a general one as of a convection-diffusion problem, with values of full length. Each
+//! is read from an uncompressed `.npz` too.
 //! `benches/peers/reading.py` measures SciPy on the same files.
 
 #[path = "shared/timed.rs"]
 mod timed;
 
 use residua::Csr;
+use residua::files;
 use residua::generate::{self, Random};
 use residua::market::{self, ReadOptions, WriteOptions};
 use std::path::PathBuf;
@@ -39,7 +41,7 @@ fn scaled(mut matrix: Csr<f64>, symmetric: bool) -> Csr<f64> {
 }
 
 /// Paths of the files, made where they do not exist.
-fn files() -> Vec<(&'static str, PathBuf)> {
+fn texts() -> Vec<(&'static str, PathBuf)> {
     let folder = std::env::var_os("RESIDUA_SCRATCH").map_or_else(std::env::temp_dir, PathBuf::from);
     let symmetric = folder.join("residua-symmetric.mtx");
     if !symmetric.exists() {
@@ -55,7 +57,7 @@ fn files() -> Vec<(&'static str, PathBuf)> {
 }
 
 fn main() {
-    for (name, path) in files() {
+    for (name, path) in texts() {
         let timed = Timed::new(std::fs::metadata(&path).unwrap().len() as usize, "bytes");
         timed.time(&format!("triplets/{name}"), || {
             market::read_triplets::<f64>(&path, &ReadOptions::default()).unwrap()
@@ -67,5 +69,10 @@ fn main() {
             market::write_csr(&target, &matrix, &WriteOptions::default()).unwrap();
         });
         let _ = std::fs::remove_file(&target);
+        let archive = path.with_extension("npz");
+        files::write_npz(&archive, &matrix).unwrap();
+        let timed = Timed::new(std::fs::metadata(&archive).unwrap().len() as usize, "bytes");
+        timed.time(&format!("npz/{name}"), || files::read_csr::<f64>(&archive).unwrap());
+        let _ = std::fs::remove_file(&archive);
     }
 }

@@ -1,6 +1,9 @@
 //! The command as a user types it, on a device too where there is one. `RESIDUA_COMMAND` names the command where it
 //! lies elsewhere than where it was built (`scripts/bundle.sh`).
 
+#[path = "common/archives.rs"]
+#[allow(dead_code)]
+mod archives;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/boeing.rs"]

@@ -8,7 +8,6 @@ use numpy::{IntoPyArray, PyReadonlyArray1, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use residua::assemble::Assembler;
 use residua::files;
 use residua::generate::{COMPLEX_MODELS, MODELS, Model, Parameters};
 use residua::market::{self, Field, Format, ReadOptions, WriteOptions};
@@ -51,7 +50,8 @@ fn contents<T: Scalar>(path: &Path, format: Format) -> residua::Result<Contents<
         let file = files::read_dense::<T>(path, &options)?;
         return Ok(Contents::Dense(file.rows(), file.columns(), file.into_values()));
     }
-    let (header, triplets, _) = files::read_triplets::<T>(path, &options)?.into_parts();
+    let stored = files::read_stored::<T>(path, &options)?;
+    let header = stored.header();
     let note = (header.repeated() > 0).then(|| {
         let (file, symmetry) = (path.display(), header.symmetry().name());
         format!(
@@ -60,7 +60,7 @@ fn contents<T: Scalar>(path: &Path, format: Format) -> residua::Result<Contents<
             header.repeated()
         )
     });
-    let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)?;
+    let a = stored.into_csr()?;
     Ok(Contents::Sparse(Box::new(a), note))
 }
 

@@ -6,8 +6,7 @@ use super::failure::About;
 use super::progress::Progress;
 use super::sink::Sink;
 #[cfg(feature = "cuda")]
-use crate::assemble::Assemble;
-use crate::assemble::Assembler;
+use crate::assemble::{Assemble, Assembler};
 use crate::files;
 #[cfg(feature = "cuda")]
 use crate::market::Reading;
@@ -53,12 +52,12 @@ pub(crate) fn load_and_warn<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure
 pub(crate) fn load<T: Scalar>(path: &Path, quiet: bool) -> Result<Loaded<T>, Failure> {
     let start = Instant::now();
     let (progress, meter) = Progress::reading(quiet, path);
-    let (header, triplets, _order) =
-        files::read_triplets::<T>(path, &options(meter)).about(path)?.into_parts();
+    let stored = files::read_stored::<T>(path, &options(meter)).about(path)?;
     progress.now("assembling");
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let a = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets).about(path)?;
+    let header = stored.header().clone();
+    let a = stored.into_csr().about(path)?;
     Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
 }
 

@@ -81,6 +81,25 @@ impl<R: Read> Bytes<R> {
         Ok(items)
     }
 
+    /// All that is left.
+    pub(super) fn rest(&mut self) -> Result<Vec<u8>> {
+        const MORE: usize = 1 << 16;
+        let mut all = Vec::new();
+        loop {
+            let filled = all.len();
+            all.try_reserve(MORE).map_err(|_| Error::OutOfMemory {
+                device: "host".to_owned(),
+                bytes: filled as u64 + MORE as u64,
+            })?;
+            all.resize(filled + MORE, 0);
+            let got = self.fill(&mut all[filled..])?;
+            if got < MORE {
+                all.truncate(filled + got);
+                return Ok(all);
+            }
+        }
+    }
+
     /// Refuses what is left.
     pub(super) fn end(&mut self, after: &str) -> Result<()> {
         if self.fill(&mut [0])? > 0 {

@@ -1,7 +1,7 @@
 //! What a file held, before its numbers get the type that the caller asks for.
 
 use super::bytes::content;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::market::{DenseFile, Field, Format, Header, MatrixFile, Order, ReadOptions, Symmetry};
 use crate::market::{against_symmetry, once_each, told_twice};
 use crate::matrix::Triplets;
@@ -23,25 +23,9 @@ impl Numbers {
         }
     }
 
-    /// The numbers at these places.
-    pub(super) fn gathered(&self, places: &[usize]) -> Self {
-        match self {
-            Numbers::Real(values) => Numbers::Real(places.iter().map(|&k| values[k]).collect()),
-            Numbers::Complex(values) => Numbers::Complex(places.iter().map(|&k| values[k]).collect()),
-        }
-    }
-
-    pub(super) fn is_zero(&self, k: usize) -> bool {
-        match self {
-            Numbers::Real(values) => values[k] == 0.0,
-            Numbers::Complex(values) => values[k] == Complex::new(0.0, 0.0),
-        }
-    }
-
     fn typed<T: Scalar>(&self, path: &Path) -> Result<Vec<T>> {
         if matches!(self, Numbers::Complex(_)) && !T::COMPLEX {
-            let what = "the file holds complex values, and real ones are asked for";
-            return Err(Error::Unsupported(format!("{}: {what}", path.display())));
+            return Err(super::complex(path));
         }
         let value = |re, im| T::from_parts(re, im).unwrap_or_default();
         let values: Vec<T> = match self {

@@ -16,25 +16,29 @@ mod bytes;
 mod cards;
 mod found;
 mod harwell;
+mod lines;
 mod npy;
 mod npz;
+mod numbers;
 mod petsc;
+mod source;
+mod stored;
 mod tar;
+mod widened;
 mod zip;
 
-use crate::assemble::Assembler;
-use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::market::{self, DenseFile, Header, MatrixFile, ReadOptions, Reading};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
-use found::Found;
+use petsc::Objects;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 pub use archive::{write_npz, write_npz_array};
 pub use npy::write_npy;
+pub use stored::Stored;
 
 enum Kind {
     Market,
@@ -77,14 +81,23 @@ fn kind(path: &Path) -> Result<Kind> {
     })
 }
 
-fn found(path: &Path, kind: &Kind, header_only: bool) -> Result<Found> {
+/// A file of a binary format.
+fn binary<T: Scalar>(path: &Path, kind: &Kind, options: &ReadOptions) -> Result<Stored<T>> {
     match kind {
-        Kind::Npy => npy::read(path, open(path)?.0, header_only),
-        Kind::Npz => npz::read(path, header_only),
-        Kind::Harwell => harwell::read(path, open(path)?.0, header_only),
-        _ => petsc::read(path, open(path)?.0, false)?
-            .ok_or_else(|| bytes::content(path, 0, "there is no matrix and no vector in this file")),
+        Kind::Npy => npy::Array::open(source::Source::open(path)?)?.read(path),
+        Kind::Npz => npz::read(path, options),
+        _ => Objects::open(path)?.read(path, false)?.ok_or_else(|| nothing(path)),
     }
+}
+
+fn nothing(path: &Path) -> Error {
+    bytes::content(path, 0, "there is no matrix and no vector in this file")
+}
+
+/// The error where the caller's type has no imaginary part.
+fn complex(path: &Path) -> Error {
+    let what = "the file holds complex values, and real ones are asked for";
+    Error::Unsupported(format!("{}: {what}", path.display()))
 }
 
 /// What a file says of itself; `-` is standard input.
@@ -96,30 +109,44 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     match kind(path)? {
         Kind::Market => market::read_header(path),
         Kind::Tar => tar::matrix(path)?.header(),
-        other => Ok(found(path, &other, true)?.header),
+        Kind::Harwell => Ok(harwell::read(path, open(path)?.0, true)?.header),
+        Kind::Npy => npy::header(path, open(path)?.0),
+        Kind::Npz => npz::header(path),
+        Kind::Petsc => Objects::open(path)?.header(false).ok_or_else(|| nothing(path)),
     }
 }
 
-/// Reads a matrix as it is stored.
+/// Reads a matrix: [`Stored`] gives it assembled, or as triplets.
+///
+/// Binary formats are read by all threads of the current rayon pool, straight into place. Compressed rows that ascend
+/// are a CSR as soon as they are read.
 ///
 /// # Errors
 /// As [`market::read_triplets`], whatever the format.
-pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<MatrixFile<T>> {
+pub fn read_stored<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Stored<T>> {
     let path = path.as_ref();
-    match kind(path)? {
-        Kind::Market => market::read_triplets(path, options),
-        Kind::Tar => tar::matrix(path)?.triplets(options),
-        other => found(path, &other, false)?.triplets(path, options),
-    }
+    Ok(match kind(path)? {
+        Kind::Market => market::read_triplets(path, options)?.into(),
+        Kind::Tar => tar::matrix(path)?.triplets(options)?.into(),
+        Kind::Harwell => harwell::read(path, open(path)?.0, false)?.triplets(path, options)?.into(),
+        other => binary(path, &other, options)?.accepted(path, options)?,
+    })
+}
+
+/// Reads the entries of a matrix as they are stored.
+///
+/// # Errors
+/// As [`read_stored`].
+pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<MatrixFile<T>> {
+    read_stored(path, options)?.into_triplets()
 }
 
 /// Reads a matrix and assembles it: entries that follow by symmetry are there, duplicates are summed.
 ///
 /// # Errors
-/// As [`read_triplets`], with its default options.
+/// As [`read_stored`], with its default options.
 pub fn read_csr<T: Scalar>(path: impl AsRef<Path>) -> Result<Csr<T>> {
-    let (header, triplets, _) = read_triplets::<T>(path, &ReadOptions::default())?.into_parts();
-    Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)
+    read_stored(path, &ReadOptions::default())?.into_csr()
 }
 
 /// Reads a full matrix, or vectors.
@@ -131,7 +158,8 @@ pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> R
     match kind(path)? {
         Kind::Market => market::read_dense(path, options),
         Kind::Tar => tar::matrix(path)?.dense(options),
-        other => found(path, &other, false)?.dense(path, options),
+        Kind::Harwell => harwell::read(path, open(path)?.0, false)?.dense(path, options),
+        other => binary(path, &other, options)?.into_dense(path, options),
     }
 }
 
@@ -152,7 +180,7 @@ pub fn right_hand_side_header(path: impl AsRef<Path>) -> Result<Option<Header>> 
     let path = path.as_ref();
     match kind(path)? {
         Kind::Tar => tar::right_hand_side(path)?.map(tar::Member::header).transpose(),
-        Kind::Petsc => Ok(petsc::read(path, open(path)?.0, true)?.map(|b| b.header)),
+        Kind::Petsc => Ok(Objects::open(path)?.header(true)),
         Kind::Harwell => Ok(harwell::right_hand_side(path, open(path)?.0, true)?.map(|b| b.header)),
         _ => Ok(None),
     }
@@ -167,22 +195,20 @@ pub fn right_hand_side<T: Scalar>(
     options: &ReadOptions,
 ) -> Result<Option<(String, DenseFile<T>)>> {
     let path = path.as_ref();
-    let kind = kind(path)?;
-    match kind {
-        Kind::Tar => {
-            let Some(b) = tar::right_hand_side(path)? else { return Ok(None) };
-            let name = b.label.display().to_string();
-            Ok(Some((name, b.dense(options)?)))
-        }
-        Kind::Petsc | Kind::Harwell => {
-            let found = match kind {
-                Kind::Petsc => petsc::read(path, open(path)?.0, true)?,
-                _ => harwell::right_hand_side(path, open(path)?.0, false)?,
-            };
-            let Some(b) = found else { return Ok(None) };
-            let name = format!("{}: the vector behind the matrix", path.display());
-            Ok(Some((name, b.dense(path, options)?)))
-        }
-        _ => Ok(None),
-    }
+    let behind = || format!("{}: the vector behind the matrix", path.display());
+    Ok(match kind(path)? {
+        Kind::Tar => match tar::right_hand_side(path)? {
+            Some(b) => Some((b.label.display().to_string(), b.dense(options)?)),
+            None => None,
+        },
+        Kind::Petsc => match Objects::open(path)?.read(path, true)? {
+            Some(b) => Some((behind(), b.into_dense(path, options)?)),
+            None => None,
+        },
+        Kind::Harwell => match harwell::right_hand_side(path, open(path)?.0, false)? {
+            Some(b) => Some((behind(), b.dense(path, options)?)),
+            None => None,
+        },
+        _ => None,
+    })
 }

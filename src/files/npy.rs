@@ -1,11 +1,15 @@
 //! NumPy's `.npy`: a magic, a header that is a Python dictionary, and an array.
 
 use super::bytes::Bytes;
-use super::found::{Found, Numbers};
+use super::numbers::Type;
+use super::source::{Source, Stretch};
+use super::stored::{Entries, Stored};
+use crate::backend::{Backend, Host};
 use crate::error::{Error, Result};
+use crate::market::{Field, Format, Header, Symmetry};
 use crate::output;
+use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar};
-use num_complex::Complex;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -14,10 +18,7 @@ pub(super) const BLOCK: usize = 1 << 12;
 
 /// What the header says.
 pub(super) struct Head {
-    /// NumPy's letter of a type.
-    pub(super) letter: u8,
-    size: usize,
-    big: bool,
+    pub(super) kind: Type,
     pub(super) by_columns: bool,
     pub(super) shape: Vec<u64>,
 }
@@ -62,7 +63,7 @@ impl Head {
         };
         let (order, letter, size) = match name.as_bytes() {
             [order @ (b'<' | b'>' | b'|' | b'='), letter, ..] => {
-                (*order, *letter, name[2..].parse().map_err(|_| refuse())?)
+                (*order, *letter, name.get(2..).and_then(|size| size.parse().ok()).ok_or_else(refuse)?)
             }
             _ => return Err(refuse()),
         };
@@ -77,116 +78,125 @@ impl Head {
         if !known {
             return Err(refuse());
         }
-        Ok(Self { letter, size, big: order == b'>', by_columns, shape })
+        let kind = Type { letter, size, big: order == b'>' };
+        Ok(Self { kind, by_columns, shape })
     }
 
     pub(super) fn count(&self) -> u64 {
         self.shape.iter().fold(1, |product: u64, &n| product.saturating_mul(n))
     }
 
-    /// A number from its bytes, turned to little endian first.
-    fn part(&self, raw: &[u8]) -> [u8; 8] {
-        let mut word = [0; 8];
-        word[..raw.len()].copy_from_slice(raw);
-        if self.big {
-            word[..raw.len()].reverse();
-        }
-        word
-    }
-
-    fn float(&self, raw: &[u8]) -> f64 {
-        let word = self.part(raw);
-        if raw.len() == 4 {
-            f32::from_le_bytes([word[0], word[1], word[2], word[3]]).into()
-        } else {
-            f64::from_le_bytes(word)
-        }
-    }
-
-    /// An integer; one beyond 2^63 is none that any index or value can be.
-    fn integer(&self, raw: &[u8]) -> i64 {
-        let bits = u64::from_le_bytes(self.part(raw));
-        let unused = 64 - 8 * raw.len() as u32;
-        if self.letter == b'i' {
-            ((bits << unused) as i64) >> unused
-        } else {
-            i64::try_from(bits).unwrap_or(i64::MAX)
-        }
-    }
-
-    pub(super) fn numbers<R: Read>(&self, bytes: &mut Bytes<R>) -> Result<Numbers> {
-        let (count, size) = (self.count(), self.size);
-        Ok(match self.letter {
-            b'f' => Numbers::Real(bytes.array(count, size, "values", |raw| self.float(raw))?),
-            b'c' => Numbers::Complex(bytes.array(count, size, "values", |raw| {
-                let (re, im) = raw.split_at(size / 2);
-                Complex::new(self.float(re), self.float(im))
-            })?),
-            b'S' | b'U' => return Err(bytes.error("an array of text: numbers are expected")),
-            _ => Numbers::Real(bytes.array(count, size, "values", |raw| self.integer(raw) as f64)?),
-        })
-    }
-
-    pub(super) fn integers<R: Read>(&self, bytes: &mut Bytes<R>) -> Result<Vec<i64>> {
-        if !matches!(self.letter, b'i' | b'u') {
-            return Err(bytes.error("an array of integers is expected"));
-        }
-        bytes.array(self.count(), self.size, "integers", |raw| self.integer(raw))
-    }
-
-    /// A short text, of bytes or of letters with four bytes each.
-    pub(super) fn word<R: Read>(&self, bytes: &mut Bytes<R>) -> Result<String> {
-        if self.count() != 1 || !matches!(self.letter, b'S' | b'U') {
-            return Err(bytes.error("one word is expected"));
-        }
-        let width = if self.letter == b'U' { 4 * self.size } else { self.size };
-        let raw = bytes.array(width as u64, 1, "bytes", |raw| raw[0])?;
-        Ok(raw.into_iter().filter(|&byte| byte != 0).map(char::from).collect())
-    }
-
-    /// Rows and columns of a vector or a matrix.
-    pub(super) fn sizes<R>(&self, bytes: &Bytes<R>) -> Result<(u64, u64)>
-    where
-        R: Read,
-    {
+    /// What it says of a vector or a full matrix, or why it is neither.
+    fn array(&self) -> Result<Header, String> {
         let (rows, columns) = match self.shape[..] {
             [rows] => (rows, 1),
             [rows, columns] => (rows, columns),
             _ => {
-                return Err(bytes
-                    .error(format!("an array of {} dimensions: one or two are expected", self.shape.len())));
+                return Err(format!("an array of {} dimensions: one or two are expected", self.shape.len()));
             }
         };
         if rows > 1 << 32 || columns > 1 << 32 {
-            return Err(bytes.error(format!("{rows} x {columns}: indices have 32 bits")));
+            return Err(format!("{rows} x {columns}: indices have 32 bits"));
         }
-        Ok((rows, columns))
-    }
-
-    /// The full array that follows.
-    pub(super) fn array<R: Read>(&self, bytes: &mut Bytes<R>, header_only: bool) -> Result<Found> {
-        let (rows, columns) = self.sizes(bytes)?;
-        let values = if header_only { self.empty() } else { self.numbers(bytes)? };
-        if header_only || self.by_columns || rows <= 1 || columns <= 1 {
-            return Ok(Found::array(rows, columns, values));
-        }
-        let (m, n) = (rows as usize, columns as usize);
-        let places: Vec<usize> = (0..n).flat_map(|j| (0..m).map(move |i| i * n + j)).collect();
-        Ok(Found::array(rows, columns, values.gathered(&places)))
-    }
-
-    pub(super) fn empty(&self) -> Numbers {
-        if self.letter == b'c' { Numbers::Complex(Vec::new()) } else { Numbers::Real(Vec::new()) }
+        Ok(array_header(self.kind.field(), rows, columns))
     }
 }
 
-pub(super) fn read(path: &Path, reader: impl Read, header_only: bool) -> Result<Found> {
+/// What a file says of its array.
+pub(super) fn header(path: &Path, reader: impl Read) -> Result<Header> {
     let mut bytes = Bytes::new(path, reader);
-    let found = Head::of(&mut bytes)?.array(&mut bytes, header_only)?;
-    if !header_only {
-        bytes.end("the array")?;
+    let head = Head::of(&mut bytes)?;
+    head.array().map_err(|cause| bytes.error(cause))
+}
+
+/// An array in a file.
+pub(super) struct Array {
+    pub(super) head: Head,
+    source: Source,
+    /// Where its numbers start.
+    at: u64,
+}
+
+impl Array {
+    /// Reads the header.
+    pub(super) fn open(source: Source) -> Result<Self> {
+        let mut bytes = source.bytes();
+        let head = Head::of(&mut bytes)?;
+        let at = bytes.at;
+        drop(bytes);
+        Ok(Self { head, source, at })
     }
-    Ok(found)
+
+    fn error(&self, cause: impl Into<String>) -> Error {
+        self.source.error(self.at, cause)
+    }
+
+    /// All numbers, of which the file has neither fewer nor more.
+    pub(super) fn stretch(&self, what: &str) -> Result<Stretch<'_>> {
+        if self.head.kind.is_text() {
+            return Err(self.error("an array of text: numbers are expected"));
+        }
+        let stretch = Stretch::new(&self.source, self.at, self.head.count(), self.head.kind, what)?;
+        if stretch.end() < self.source.length() {
+            return Err(self.source.error(stretch.end(), format!("the file goes on after the {what}")));
+        }
+        Ok(stretch)
+    }
+
+    /// A short text, of bytes or of letters with four bytes each.
+    pub(super) fn word(&self) -> Result<String> {
+        let Type { letter, size, .. } = self.head.kind;
+        if self.head.count() != 1 || !self.head.kind.is_text() {
+            return Err(self.error("one word is expected"));
+        }
+        let width = if letter == b'U' { 4 * size } else { size };
+        let bytes = Type { letter: b'u', size: 1, big: false };
+        let text = Stretch::new(&self.source, self.at, width as u64, bytes, "bytes of the word")?.text()?;
+        Ok(text.into_iter().filter(|&byte| byte != 0).map(char::from).collect())
+    }
+
+    /// What the header says of a full array.
+    pub(super) fn header(&self) -> Result<Header> {
+        self.head.array().map_err(|cause| self.error(cause))
+    }
+
+    /// The full array.
+    pub(super) fn read<T: Scalar>(&self, path: &Path) -> Result<Stored<T>> {
+        if self.head.kind.field() == Field::Complex && !T::COMPLEX {
+            return Err(super::complex(path));
+        }
+        let header = self.header()?;
+        let numbers = self.stretch("values")?;
+        let values = numbers.finite(numbers.values()?, numbers.count)?;
+        let values = if self.head.by_columns { values } else { by_columns(&header, values)? };
+        Ok(Stored::new(header, Entries::Array(values)))
+    }
+}
+
+/// The header of a full array.
+pub(super) fn array_header(field: Field, rows: u64, columns: u64) -> Header {
+    let size = (rows as usize, columns as usize);
+    Header::new(Format::Array, field, Symmetry::General, size, rows.saturating_mul(columns))
+}
+
+/// Values that lie row after row, column after column.
+pub(super) fn by_columns<T: Scalar>(header: &Header, values: Vec<T>) -> Result<Vec<T>> {
+    /// Columns that are filled at a time: of each row, neighbours in memory.
+    const TOGETHER: usize = 16;
+    let (rows, columns) = (header.rows(), header.columns());
+    if rows <= 1 || columns <= 1 {
+        return Ok(values);
+    }
+    let mut turned = Host.zeros::<T>(values.len())?;
+    turned.par_chunks_mut(TOGETHER * rows).enumerate().for_each(|(k, out)| {
+        let first = TOGETHER * k;
+        for (i, row) in values.chunks_exact(columns).enumerate() {
+            for (j, &value) in row[first..columns.min(first + TOGETHER)].iter().enumerate() {
+                out[j * rows + i] = value;
+            }
+        }
+    });
+    Ok(turned)
 }
 
 /// Writes a full array, `values` column after column, as NumPy reads it; one column as a vector. The file appears under

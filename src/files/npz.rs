@@ -1,189 +1,212 @@
 //! SciPy's `.npz`: the arrays of a sparse matrix, and the name of its format.
 
 use super::bytes::content;
-use super::found::{Found, Numbers};
-use super::npy::Head;
+use super::lines::{self, Ascent, Lines, end, offsets};
+use super::npy::Array;
+use super::source::Values;
+use super::stored::{Entries, Stored};
+use super::widened::{diagonals, out_of_blocks};
 use super::zip::Zip;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::market::{Field, Header, Order, ReadOptions};
+use crate::matrix::Triplets;
+use crate::parallel::join;
+use crate::scalar::Scalar;
 use std::path::Path;
 
-pub(super) fn read(path: &Path, header_only: bool) -> Result<Found> {
-    let zip = Zip::open(path)?;
-    let names = zip.names();
-    if !names.contains(&"format") {
-        let [only] = names[..] else {
-            let cause =
-                format!("neither a matrix that SciPy saved nor one array: it holds {}", names.join(", "));
-            return Err(content(path, 0, cause));
+/// An archive whose small members are read.
+struct Archive<'a> {
+    path: &'a Path,
+    zip: Zip,
+    /// SciPy's name of the format; empty where the archive holds one array and nothing else.
+    format: String,
+    size: (u64, u64),
+    data: Array,
+}
+
+impl<'a> Archive<'a> {
+    fn open(path: &'a Path) -> Result<Self> {
+        let zip = Zip::open(path)?;
+        let names = zip.names();
+        if !names.contains(&"format") {
+            let [only] = names[..] else {
+                let cause =
+                    format!("neither a matrix that SciPy saved nor one array: it holds {}", names.join(", "));
+                return Err(content(path, 0, cause));
+            };
+            let data = Array::open(zip.member(only)?)?;
+            return Ok(Self { path, zip, format: String::new(), size: (0, 0), data });
+        }
+        let format = Array::open(zip.member("format")?)?.word()?;
+        let shape = integers(&zip, "shape")?;
+        let size = match shape[..] {
+            [rows @ 0..=0x1_0000_0000, columns @ 0..=0x1_0000_0000] => (rows as u64, columns as u64),
+            _ => {
+                let cause = format!("shape {shape:?}: two sizes of at most 2^32 are expected");
+                return Err(content(path, 0, cause));
+            }
         };
-        let mut bytes = zip.member(only)?;
-        let found = Head::of(&mut bytes)?.array(&mut bytes, header_only)?;
-        if !header_only {
-            bytes.end("the array")?;
-        }
-        return Ok(found);
+        let data = Array::open(zip.member("data")?)?;
+        Ok(Self { path, zip, format, size, data })
     }
-    let format = {
-        let mut bytes = zip.member("format")?;
-        let word = Head::of(&mut bytes)?.word(&mut bytes)?;
-        bytes.end("the word")?;
-        word
-    };
-    let shape = integers(&zip, "shape")?;
-    let size = match shape[..] {
-        [rows @ 0..=0x1_0000_0000, columns @ 0..=0x1_0000_0000] => (rows as u64, columns as u64),
-        _ => {
-            return Err(content(path, 0, format!("shape {shape:?}: two sizes of at most 2^32 are expected")));
-        }
-    };
-    let mut bytes = zip.member("data")?;
-    let head = Head::of(&mut bytes)?;
-    if header_only {
-        let mut found = Found::coordinates(size, (Vec::new(), Vec::new()), head.empty());
-        let header = &found.header;
-        let (kind, field, rows, columns) = (header.format(), header.field(), header.rows(), header.columns());
-        found.header =
-            crate::market::Header::new(kind, field, header.symmetry(), (rows, columns), head.count());
-        return Ok(found);
+
+    fn field(&self) -> Field {
+        self.data.head.kind.field()
     }
-    let values = head.numbers(&mut bytes)?;
-    bytes.end("the values")?;
-    let stored = Stored { path, zip: &zip, size, head, values };
-    match format.as_str() {
-        "csr" | "csc" | "coo" if stored.head.shape.len() != 1 => {
-            stored.refuse("the values are expected in one dimension".into())
+
+    fn header(&self) -> Result<Header> {
+        if self.format.is_empty() {
+            return self.data.header();
         }
-        "csr" => stored.compressed(size.0, [1, 1], false),
-        "csc" => stored.compressed(size.1, [1, 1], true),
-        "bsr" => stored.blocks(),
-        "coo" => stored.coordinates(),
-        "dia" => stored.diagonals(),
-        other => Err(content(path, 0, format!("format `{other}`: csr, csc, coo, bsr and dia are read"))),
+        Ok(lines::header(self.field(), self.size, self.data.head.count()))
+    }
+
+    fn array(&self, name: &str) -> Result<Array> {
+        Array::open(self.zip.member(name)?)
+    }
+
+    fn refuse(&self, cause: String) -> Error {
+        content(self.path, 0, cause)
     }
 }
 
 fn integers(zip: &Zip, name: &str) -> Result<Vec<i64>> {
-    let mut bytes = zip.member(name)?;
-    let found = Head::of(&mut bytes)?.integers(&mut bytes)?;
-    bytes.end("the integers")?;
-    Ok(found)
+    Array::open(zip.member(name)?)?.stretch("integers")?.integers()
 }
 
-struct Stored<'a> {
-    path: &'a Path,
-    zip: &'a Zip,
-    size: (u64, u64),
-    head: Head,
-    values: Numbers,
+pub(super) fn header(path: &Path) -> Result<Header> {
+    Archive::open(path)?.header()
 }
 
-impl Stored<'_> {
-    fn refuse<R>(&self, cause: String) -> Result<R> {
-        Err(content(self.path, 0, cause))
+pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions) -> Result<Stored<T>> {
+    let archive = Archive::open(path)?;
+    if archive.field() == Field::Complex && !T::COMPLEX {
+        return Err(super::complex(path));
     }
-
-    /// `name`, each below `limit`.
-    fn indices(&self, what: &str, list: &[i64], limit: u64) -> Result<Vec<u32>> {
-        match list.iter().position(|&index| index < 0 || index as u64 >= limit) {
-            Some(k) => self.refuse(format!("{what} {} (number {k} from 0) is outside of {limit}", list[k])),
-            None => Ok(list.iter().map(|&index| index as u32).collect()),
-        }
+    if archive.format.is_empty() {
+        return archive.data.read(path);
     }
-
-    fn blocks(self) -> Result<Found> {
-        let [_, high, wide] = self.head.shape[..] else {
-            return self.refuse("blocks need an array of three dimensions".into());
-        };
-        if high == 0 || wide == 0 || !self.size.0.is_multiple_of(high) || !self.size.1.is_multiple_of(wide) {
-            return self
-                .refuse(format!("blocks of {high} x {wide} in a {} x {} matrix", self.size.0, self.size.1));
-        }
-        let rows = self.size.0 / high;
-        self.compressed(rows, [high, wide], false)
+    // Before there is memory for rows.
+    if let Some(cause) = options.refuse(&archive.header()?) {
+        return Err(archive.refuse(cause));
     }
-
-    /// Compressed rows of blocks, or columns.
-    fn compressed(self, lines: u64, [high, wide]: [u64; 2], by_columns: bool) -> Result<Found> {
-        let offsets = integers(self.zip, "indptr")?;
-        let list = integers(self.zip, "indices")?;
-        let ascend = offsets.first() == Some(&0) && offsets.windows(2).all(|w| w[0] <= w[1]);
-        let count = offsets.last().copied().unwrap_or(0) as u64;
-        let stored = self.head.shape.first().copied().unwrap_or(0);
-        if offsets.len() as u64 != lines + 1 || !ascend || count > list.len() as u64 || count > stored {
-            return self.refuse(format!(
-                "indptr: {lines} + 1 offsets are expected that ascend from 0 to at most {stored} entries \
-                 and {} indices",
-                list.len()
-            ));
+    match archive.format.as_str() {
+        "csr" | "csc" | "coo" if archive.data.head.shape.len() != 1 => {
+            Err(archive.refuse("the values are expected in one dimension".into()))
         }
-        let across = if by_columns { self.size.0 } else { self.size.1 / wide };
-        let list = self.indices("index", &list[..count as usize], across)?;
-        let (mut rows, mut columns, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (line, ends) in offsets.windows(2).enumerate() {
-            for (k, &index) in (ends[0] as u64..).zip(&list[ends[0] as usize..ends[1] as usize]) {
-                for (r, c) in (0..high).flat_map(|r| (0..wide).map(move |c| (r, c))) {
-                    rows.push((line as u64 * high + r) as u32);
-                    columns.push((u64::from(index) * wide + c) as u32);
-                    places.push(if self.head.by_columns {
-                        k + stored * (r + high * c)
-                    } else {
-                        (k * high + r) * wide + c
-                    } as usize);
-                }
+        "csr" => {
+            compressed(&archive, archive.size.0, archive.size.1)?.stored(archive.field(), archive.size, false)
+        }
+        "csc" => {
+            compressed(&archive, archive.size.1, archive.size.0)?.stored(archive.field(), archive.size, true)
+        }
+        "bsr" => blocks(&archive),
+        "coo" => coordinates(&archive),
+        "dia" => {
+            let head = &archive.data.head;
+            let [count, length] = head.shape[..] else {
+                return Err(archive.refuse("diagonals need an array of two dimensions".into()));
+            };
+            let distances = integers(&archive.zip, "offsets")?;
+            if distances.len() as u64 != count {
+                return Err(archive.refuse(format!("{} offsets for {count} diagonals", distances.len())));
+            }
+            // Those outside of the matrix may be anything.
+            let values = archive.data.stretch("values")?.values::<T>()?.unchecked();
+            let place = |d: usize, j: usize| {
+                if head.by_columns { d + count as usize * j } else { d * length as usize + j }
+            };
+            let lines = diagonals(archive.size, &distances, length, |d, j| values[place(d, j)])?;
+            if let Some(k) = lines.values.iter().position(|value| !value.is_finite()) {
+                return Err(archive.refuse(format!("value {k} (from 0, row after row) is not finite")));
+            }
+            lines.stored(archive.field(), archive.size, false)
+        }
+        other => Err(archive.refuse(format!("format `{other}`: csr, csc, coo, bsr and dia are read"))),
+    }
+}
+
+/// So many compressed lines of entries, or of blocks, whose indices are below `across`. Values are read beside indices;
+/// each entry has one, each block as many as it has places.
+fn compressed<T: Scalar>(archive: &Archive<'_>, count: u64, across: u64) -> Result<Lines<T>> {
+    let (indices, indptr) = (archive.array("indices")?, archive.array("indptr")?);
+    let (list, starts) = (indices.stretch("integers")?, indptr.stretch("integers")?);
+    let numbers = archive.data.stretch("values")?;
+    let stored = archive.data.head.shape.first().copied().unwrap_or(0);
+    let most = stored.min(list.count as u64);
+    let refuse = || {
+        archive.refuse(format!(
+            "indptr: {count} + 1 offsets are expected that ascend from 0 to at most {stored} entries and {} indices",
+            list.count
+        ))
+    };
+    if starts.count as u64 != count + 1 {
+        return Err(refuse());
+    }
+    let structure = || {
+        let offsets = offsets(starts, most)?.ok_or_else(refuse)?;
+        let used = end(offsets.as_ref());
+        let (indices, ascending) = Ascent::new(offsets.as_ref()).read(list.first(used), "index", across)?;
+        Ok((offsets, indices, ascending))
+    };
+    let (values, structure): (Result<Values<T>>, Result<_>) = join(|| numbers.values(), structure);
+    let (values, (offsets, indices, ascending)) = (values?, structure?);
+    let places = numbers.count.checked_div(stored as usize).unwrap_or(0);
+    // Of blocks in Fortran's order the values of one are far from each other.
+    let used = if places == 1 { indices.len() } else { numbers.count };
+    let values = numbers.finite(values, used)?;
+    Ok(Lines { offsets, indices, values, ascending })
+}
+
+fn blocks<T: Scalar>(archive: &Archive<'_>) -> Result<Stored<T>> {
+    let (head, (rows, columns)) = (&archive.data.head, archive.size);
+    let [stored, high, wide] = head.shape[..] else {
+        return Err(archive.refuse("blocks need an array of three dimensions".into()));
+    };
+    if high == 0 || wide == 0 || !rows.is_multiple_of(high) || !columns.is_multiple_of(wide) {
+        return Err(archive.refuse(format!("blocks of {high} x {wide} in a {rows} x {columns} matrix")));
+    }
+    let lines = compressed(archive, rows / high, columns / wide)?;
+    let [stored, high, wide] = [stored, high, wide].map(|size| size as usize);
+    let place = |block: usize, r: usize, c: usize| {
+        if head.by_columns { block + stored * (r + high * c) } else { (block * high + r) * wide + c }
+    };
+    out_of_blocks(lines, [high, wide], place)?.stored(archive.field(), archive.size, false)
+}
+
+fn coordinates<T: Scalar>(archive: &Archive<'_>) -> Result<Stored<T>> {
+    let (rows, columns) = archive.size;
+    let values = archive.data.stretch("values")?;
+    let places = || -> Result<(Vec<u32>, Vec<u32>)> {
+        if archive.zip.names().contains(&"row") {
+            let (down, across) = (archive.array("row")?, archive.array("col")?);
+            let (down, across) = (down.stretch("integers")?, across.stretch("integers")?);
+            let (down, across) = join(
+                || down.indices_of("row", rows, &|_, _| ()),
+                || across.indices_of("column", columns, &|_, _| ()),
+            );
+            return Ok((down?, across?));
+        }
+        let both = archive.array("coords")?;
+        let both = both.stretch("integers")?;
+        let half = both.count / 2;
+        let mut down = both.indices_of("coordinate", rows.max(columns), &|_, _| ())?;
+        let across = down.split_off(half);
+        for (what, list, limit) in [("row", &down, rows), ("column", &across, columns)] {
+            if let Some(k) = list.iter().position(|&index| u64::from(index) >= limit) {
+                let cause = format!("{what} {} (number {k} from 0) is outside of {limit}", list[k]);
+                return Err(archive.refuse(cause));
             }
         }
-        let there = if by_columns { (columns, rows) } else { (rows, columns) };
-        Ok(Found::coordinates(self.size, there, self.values.gathered(&places)))
+        Ok((down, across))
+    };
+    let (numbers, places) = join(|| values.values::<T>(), places);
+    let (numbers, (down, across)) = (numbers?, places?);
+    if down.len() != values.count || across.len() != values.count {
+        let cause = format!("{} rows, {} columns and {} values", down.len(), across.len(), values.count);
+        return Err(archive.refuse(cause));
     }
-
-    fn coordinates(self) -> Result<Found> {
-        let names = if self.zip.names().contains(&"row") { ["row", "col"] } else { ["coords", "coords"] };
-        let (rows, columns) = if names[0] == "coords" {
-            let both = integers(self.zip, "coords")?;
-            let half = both.len() / 2;
-            (both[..half].to_vec(), both[half..].to_vec())
-        } else {
-            (integers(self.zip, names[0])?, integers(self.zip, names[1])?)
-        };
-        if rows.len() as u64 != self.head.count() || columns.len() != rows.len() {
-            return self.refuse(format!(
-                "{} rows, {} columns and {} values",
-                rows.len(),
-                columns.len(),
-                self.head.count()
-            ));
-        }
-        let places =
-            (self.indices("row", &rows, self.size.0)?, self.indices("column", &columns, self.size.1)?);
-        Ok(Found::coordinates(self.size, places, self.values))
-    }
-
-    /// Entry j of a diagonal stands in column j.
-    fn diagonals(self) -> Result<Found> {
-        let offsets = integers(self.zip, "offsets")?;
-        let [count, length] = self.head.shape[..] else {
-            return self.refuse("diagonals need an array of two dimensions".into());
-        };
-        if offsets.len() as u64 != count {
-            return self.refuse(format!("{} offsets for {count} diagonals", offsets.len()));
-        }
-        let (mut rows, mut columns, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (d, &offset) in offsets.iter().enumerate() {
-            for j in 0..length.min(self.size.1) {
-                let Some(row) =
-                    (j as i64).checked_sub(offset).filter(|row| (0..self.size.0 as i64).contains(row))
-                else {
-                    continue;
-                };
-                let place =
-                    if self.head.by_columns { d as u64 + count * j } else { d as u64 * length + j } as usize;
-                if !self.values.is_zero(place) {
-                    rows.push(row as u32);
-                    columns.push(j as u32);
-                    places.push(place);
-                }
-            }
-        }
-        Ok(Found::coordinates(self.size, (rows, columns), self.values.gathered(&places)))
-    }
+    let numbers = values.finite(numbers, values.count)?;
+    let triplets = Triplets::from_parts_unchecked(rows as usize, columns as usize, down, across, numbers)?;
+    Ok(Stored::new(archive.header()?, Entries::Triplets(triplets, Order::Any)))
 }

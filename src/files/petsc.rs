@@ -1,15 +1,27 @@
 //! PETSc's binary files: big endian; matrices and vectors, one behind the other. Neither the width of indices nor the
 //! type of values is told: the class id's own width tells the former, the file's length the latter.
 
-use super::bytes::Bytes;
-use super::found::{Found, Numbers};
+use super::lines::{self, Ascent, Lines};
+use super::npy::{array_header, by_columns};
+use super::numbers::Type;
+use super::source::{Source, Stretch};
+use super::stored::{Entries, Stored};
+use crate::backend::{Host, offsets_of};
 use crate::error::Result;
-use num_complex::Complex;
-use std::io::{Cursor, Read};
+use crate::market::{Field, Header};
+use crate::parallel::join;
+use crate::scalar::Scalar;
 use std::path::Path;
 
 const MATRIX: i64 = 1_211_216;
 const VECTOR: i64 = 1_211_214;
+
+/// Types of values, doubles first: eight bytes may be a complex number of two singles too, which nobody can tell.
+const VALUES: [Type; 3] = [
+    Type { letter: b'f', size: 8, big: true },
+    Type { letter: b'c', size: 16, big: true },
+    Type { letter: b'f', size: 4, big: true },
+];
 
 /// Whether a file starts so.
 pub(super) fn is(start: &[u8]) -> bool {
@@ -19,98 +31,152 @@ pub(super) fn is(start: &[u8]) -> bool {
         && (class(&start[..4]) || swapped(&start[..4]) || start[..4] == [0; 4] && class(&start[4..8]))
 }
 
-/// The first object, or, as the right-hand side, the vector that follows a matrix.
-pub(super) fn read(path: &Path, mut reader: impl Read, right_hand_side: bool) -> Result<Option<Found>> {
-    let mut all = Vec::new();
-    reader.read_to_end(&mut all).map_err(|source| crate::Error::Io { path: path.to_owned(), source })?;
-    if [MATRIX, VECTOR].iter().any(|id| all.starts_with(&(*id as u32).to_le_bytes())) {
-        return Err(
-            Bytes::new(path, &[][..]).error("PETSc's files are big endian, and this one is little endian")
-        );
-    }
-    let wide = all.starts_with(&[0; 4]);
-    // Double precision first: eight bytes may be a complex number of two singles too, which nobody can tell.
-    let mut first_error = None;
-    for (size, complex) in [(8, false), (16, true), (4, false)] {
-        match objects(path, &all, wide, size, complex) {
-            Ok(mut found) => {
-                let behind = right_hand_side && found.len() > 1 && found[1].1 == VECTOR;
-                let at = usize::from(right_hand_side);
-                return Ok((!right_hand_side || behind).then(|| found.swap_remove(at).0));
-            }
-            Err(error) => first_error = first_error.or(Some(error)),
-        }
-    }
-    first_error.map_or(Ok(None), Err)
+/// What a file holds: where, not what the numbers are.
+pub(super) struct Objects {
+    source: Source,
+    integer: Type,
+    value: Type,
+    all: Vec<Object>,
 }
 
-/// All objects, with their class ids, where values have so many bytes.
-fn objects(path: &Path, all: &[u8], wide: bool, size: usize, complex: bool) -> Result<Vec<(Found, i64)>> {
-    let mut bytes = Bytes::new(path, Cursor::new(all));
-    let mut found = Vec::new();
-    while bytes.at < all.len() as u64 {
-        let width = if wide { 8 } else { 4 };
-        let word = |raw: &[u8]| match raw {
-            &[a, b, c, d] => i64::from(i32::from_be_bytes([a, b, c, d])),
-            _ => raw.iter().fold(0i64, |value, &byte| value << 8 | i64::from(byte)),
-        };
-        let class = bytes.array(1, width, "numbers of a header", word)?[0];
-        let sizes = match class {
-            MATRIX => 3,
-            VECTOR => 1,
-            other => {
-                return Err(bytes.error(format!(
-                    "class id {other}: {MATRIX} (a matrix) or {VECTOR} (a vector) is expected"
-                )));
-            }
-        };
-        let head = bytes.array(sizes, width, "numbers of a header", word)?;
-        if let Some(bad) = head.iter().take(2).find(|&&n| !(0..=1 << 32).contains(&n)) {
-            return Err(bytes.error(format!("a size of {bad}: from 0 to 2^32 is expected")));
+/// A matrix or a vector, and where what follows its header starts.
+struct Object {
+    class: i64,
+    rows: u64,
+    columns: u64,
+    /// Entries of a sparse matrix.
+    nonzeros: Option<u64>,
+    at: u64,
+}
+
+impl Objects {
+    /// Finds all objects of a file. The type of values is the first with which they end where the file does.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let source = Source::open(path)?;
+        let mut start = [0; 4];
+        let there = source.length().min(4) as usize;
+        source.exact(0, &mut start[..there])?;
+        if [MATRIX, VECTOR].iter().any(|id| start == (*id as u32).to_le_bytes()) {
+            return Err(source.error(0, "PETSc's files are big endian, and this one is little endian"));
         }
-        let number = |raw: &[u8]| match raw {
-            &[a, b, c, d] => f64::from(f32::from_be_bytes([a, b, c, d])),
-            _ => f64::from_bits(word(raw) as u64),
-        };
-        let values =
-            |bytes: &mut Bytes<_>, count: u64| -> Result<Numbers> {
-                Ok(if complex {
-                    Numbers::Complex(bytes.array(count, size, "values", |raw| {
-                        Complex::new(number(&raw[..8]), number(&raw[8..]))
-                    })?)
-                } else {
-                    Numbers::Real(bytes.array(count, size, "values", number)?)
-                })
-            };
-        let (rows, columns) = (head[0] as u64, head.get(1).map_or(1, |&n| n as u64));
-        let object = if class == VECTOR {
-            Found::array(rows, 1, values(&mut bytes, rows)?)
-        } else if head[2] == -1 {
-            let by_rows = values(&mut bytes, rows.saturating_mul(columns))?;
-            let (m, n) = (rows as usize, columns as usize);
-            let places: Vec<usize> = (0..n).flat_map(|j| (0..m).map(move |i| i * n + j)).collect();
-            Found::array(rows, columns, by_rows.gathered(&places))
-        } else {
-            let count = u64::try_from(head[2]).map_err(|_| bytes.error(format!("{} nonzeros", head[2])))?;
-            let lengths = bytes.array(rows, width, "row lengths", word)?;
-            let sum =
-                lengths.iter().try_fold(0u64, |sum, &length| sum.checked_add(u64::try_from(length).ok()?));
-            if sum != Some(count) {
-                return Err(bytes
-                    .error(format!("the row lengths do not add up to the {count} nonzeros of the header")));
+        let integer = Type { letter: b'i', size: if start == [0; 4] { 8 } else { 4 }, big: true };
+        let mut first_error = None;
+        for value in VALUES {
+            match walk(&source, integer, value) {
+                Ok(all) => return Ok(Self { source, integer, value, all }),
+                Err(error) => first_error = first_error.or(Some(error)),
             }
-            let list = bytes.array(count, width, "column indices", word)?;
-            if let Some(bad) = list.iter().find(|&&j| !(0..columns as i64).contains(&j)) {
-                return Err(
-                    bytes.error(format!("column index {bad} is outside of {columns} columns (from 0)"))
-                );
-            }
-            let in_rows =
-                lengths.iter().enumerate().flat_map(|(i, &n)| std::iter::repeat_n(i as u32, n as usize));
-            let places = (in_rows.collect(), list.iter().map(|&j| j as u32).collect());
-            Found::coordinates((rows, columns), places, values(&mut bytes, count)?)
-        };
-        found.push((object, class));
+        }
+        Err(first_error.unwrap_or_else(|| source.error(0, "there is no matrix and no vector in this file")))
     }
-    Ok(found)
+
+    /// The first object, or, as the right-hand side, the vector that follows a matrix.
+    fn chosen(&self, right_hand_side: bool) -> Option<&Object> {
+        self.all.get(usize::from(right_hand_side)).filter(|found| !right_hand_side || found.class == VECTOR)
+    }
+
+    /// What the file says of it.
+    pub(super) fn header(&self, right_hand_side: bool) -> Option<Header> {
+        let &Object { rows, columns, nonzeros, .. } = self.chosen(right_hand_side)?;
+        let field = self.value.field();
+        Some(match nonzeros {
+            Some(count) => lines::header(field, (rows, columns), count),
+            None => array_header(field, rows, columns),
+        })
+    }
+
+    /// Reads it.
+    pub(super) fn read<T: Scalar>(&self, path: &Path, right_hand_side: bool) -> Result<Option<Stored<T>>> {
+        let Some(object) = self.chosen(right_hand_side) else { return Ok(None) };
+        if self.value.field() == Field::Complex && !T::COMPLEX {
+            return Err(super::complex(path));
+        }
+        let &Object { class, rows, columns, nonzeros, at } = object;
+        let stretch = |at, count, kind, what| Stretch::new(&self.source, at, count, kind, what);
+        let Some(count) = nonzeros else {
+            let numbers = stretch(at, rows.saturating_mul(columns), self.value, "values")?;
+            let values = numbers.finite(numbers.values()?, numbers.count)?;
+            let header = array_header(self.value.field(), rows, columns);
+            let values = if class == VECTOR { values } else { by_columns(&header, values)? };
+            return Ok(Some(Stored::new(header, Entries::Array(values))));
+        };
+        let lengths = stretch(at, rows, self.integer, "row lengths")?;
+        let list = stretch(lengths.end(), count, self.integer, "column indices")?;
+        let numbers = stretch(list.end(), count, self.value, "values")?;
+        let structure = || {
+            let (mut of_rows, fault) = lengths.indices::<u32>(1 << 32, &|_, _| ())?;
+            // Its place in the scan is the total.
+            of_rows.push(0);
+            let (offsets, total) = offsets_of(&Host, &of_rows)?;
+            if fault.is_some() || total as u64 != count {
+                return Err(unequal(&lengths, count));
+            }
+            let (indices, ascending) = Ascent::new(offsets.as_ref()).read(list, "column index", columns)?;
+            Ok((offsets, indices, ascending))
+        };
+        let (values, structure) = join(|| numbers.values(), structure);
+        let (offsets, indices, ascending) = structure?;
+        let values = numbers.finite(values?, numbers.count)?;
+        let lines = Lines { offsets, indices, values, ascending };
+        Ok(Some(lines.stored(self.value.field(), (rows, columns), false)?))
+    }
+}
+
+fn unequal(lengths: &Stretch<'_>, count: u64) -> crate::Error {
+    let cause = format!("the row lengths do not add up to the {count} nonzeros of the header");
+    lengths.source.error(lengths.end(), cause)
+}
+
+/// Goes from header to header.
+fn walk(source: &Source, integer: Type, value: Type) -> Result<Vec<Object>> {
+    let (mut all, mut at) = (Vec::new(), 0);
+    while at < source.length() {
+        let mut header = |count: u64| -> Result<Vec<i64>> {
+            let numbers = Stretch::new(source, at, count, integer, "numbers of a header")?;
+            at = numbers.end();
+            numbers.integers()
+        };
+        let class = header(1)?[0];
+        let sizes = match class {
+            MATRIX => header(3)?,
+            VECTOR => header(1)?,
+            other => {
+                let cause =
+                    format!("class id {other}: {MATRIX} (a matrix) or {VECTOR} (a vector) is expected");
+                return Err(source.error(at, cause));
+            }
+        };
+        if let Some(bad) = sizes.iter().take(2).find(|&&n| !(0..=1 << 32).contains(&n)) {
+            return Err(source.error(at, format!("a size of {bad}: from 0 to 2^32 is expected")));
+        }
+        let (rows, columns) = (sizes[0] as u64, sizes.get(1).map_or(1, |&n| n as u64));
+        let nonzeros = match sizes.get(2) {
+            None | Some(-1) => None,
+            Some(&count) => {
+                Some(u64::try_from(count).map_err(|_| source.error(at, format!("{count} nonzeros")))?)
+            }
+        };
+        let object = Object { class, rows, columns, nonzeros, at };
+        at = match nonzeros {
+            None => Stretch::new(source, at, rows.saturating_mul(columns), value, "values")?.end(),
+            Some(count) => {
+                let lengths = Stretch::new(source, at, rows, integer, "row lengths")?;
+                let behind = Stretch::new(source, lengths.end(), count, integer, "column indices")
+                    .and_then(|list| Stretch::new(source, list.end(), count, value, "values"));
+                match behind {
+                    Ok(values) => values.end(),
+                    // A count that is wrong is told of before a file that seems too short for it.
+                    Err(short) => {
+                        let sum = lengths
+                            .integers()?
+                            .into_iter()
+                            .try_fold(0u64, |sum, length| sum.checked_add(u64::try_from(length).ok()?));
+                        return Err(if sum == Some(count) { short } else { unequal(&lengths, count) });
+                    }
+                }
+            }
+        };
+        all.push(object);
+    }
+    Ok(all)
 }

@@ -1,15 +1,17 @@
 //! As much of zip as `.npz` files need: the list at the end, members that are stored or deflated, sizes of 64 bits.
 
-use super::bytes::{Bytes, content};
+use super::bytes::content;
+use super::source::{Packing, Source};
 use crate::error::{Error, Result};
-use flate2::Crc;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// An open archive.
 pub(super) struct Zip {
     path: PathBuf,
+    /// Bytes of the file.
+    length: u64,
     members: Vec<Member>,
 }
 
@@ -17,8 +19,9 @@ struct Member {
     name: String,
     method: u16,
     crc: u32,
-    /// Bytes in the archive, and where they are.
+    /// Bytes in the archive, bytes out of it, and where the former are.
     packed: u64,
+    whole: u64,
     place: u64,
 }
 
@@ -71,11 +74,19 @@ impl Zip {
                 method,
                 crc,
                 packed,
+                whole,
                 place,
             });
             at += 46 + name + extra + comment;
         }
-        Ok(Self { path: path.to_owned(), members })
+        // The number has 16 bits; where that is too few, all of them are set.
+        let count = number(&tail, end + 10, 2);
+        if count != 0xffff && count != members.len() as u64 {
+            let cause =
+                format!("the zip archive is damaged: its list has {} members of {count}", members.len());
+            return Err(content(path, offset + at as u64, cause));
+        }
+        Ok(Self { path: path.to_owned(), length, members })
     }
 
     /// Names, without `.npy`.
@@ -83,57 +94,33 @@ impl Zip {
         self.members.iter().map(|member| member.name.strip_suffix(".npy").unwrap_or(&member.name)).collect()
     }
 
-    /// The array of that name; where its bytes are not those that were stored, its end is an error.
-    pub(super) fn member(&self, name: &str) -> Result<Bytes<Box<dyn Read>>> {
+    /// The array of that name.
+    pub(super) fn member(&self, name: &str) -> Result<Source> {
         let found = self.members.iter().zip(self.names()).find(|(_, known)| *known == name);
-        let Some((Member { name: full, method, crc, packed, place }, _)) = found else {
+        let Some((Member { name: full, method, crc, packed, whole, place }, _)) = found else {
             return Err(content(&self.path, 0, format!("no array `{name}` in this archive")));
         };
         let head = stretch(&self.path, *place, 30)?;
+        let damaged =
+            |what: &str| content(&self.path, *place, format!("the zip archive is damaged: `{full}` {what}"));
         if !head.starts_with(b"PK\x03\x04") {
-            return Err(content(
-                &self.path,
-                *place,
-                format!("the zip archive is damaged: `{full}` is not here"),
-            ));
+            return Err(damaged("is not here"));
         }
         let start = place + 30 + number(&head, 26, 2) + number(&head, 28, 2);
-        let mut file = File::open(&self.path).map_err(|source| io(&self.path, source))?;
-        file.seek(SeekFrom::Start(start)).map_err(|source| io(&self.path, source))?;
-        let raw = BufReader::with_capacity(1 << 16, file).take(*packed);
-        let reader: Box<dyn Read> = match method {
-            0 => Box::new(raw),
-            8 => Box::new(flate2::read::DeflateDecoder::new(raw)),
+        if start.checked_add(*packed).is_none_or(|end| end > self.length) {
+            return Err(damaged("goes beyond the end of the file"));
+        }
+        let deflated = match method {
+            0 => false,
+            8 => true,
             other => {
-                return Err(content(
-                    &self.path,
-                    *place,
-                    format!("`{full}` is compressed by method {other}: stored and deflate are read"),
-                ));
+                let cause = format!("`{full}` is compressed by method {other}: stored and deflate are read");
+                return Err(content(&self.path, *place, cause));
             }
         };
-        let reader: Box<dyn Read> = Box::new(Checked { reader, sum: Crc::new(), wanted: *crc });
-        Ok(Bytes::new(&PathBuf::from(format!("{}:{full}", self.path.display())), reader))
-    }
-}
-
-/// A member whose checksum is compared at its end.
-struct Checked {
-    reader: Box<dyn Read>,
-    sum: Crc,
-    wanted: u32,
-}
-
-impl Read for Checked {
-    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-        let got = self.reader.read(to)?;
-        self.sum.update(&to[..got]);
-        if got == 0 && !to.is_empty() && self.sum.sum() != self.wanted {
-            return Err(std::io::Error::other(
-                "the checksum is wrong: this member of the archive is damaged",
-            ));
-        }
-        Ok(got)
+        let file = File::open(&self.path).map_err(|source| io(&self.path, source))?;
+        let packing = Packing { deflated, place: start, packed: *packed, whole: *whole, crc: *crc };
+        Source::member(PathBuf::from(format!("{}:{full}", self.path.display())), file, &packing)
     }
 }
 

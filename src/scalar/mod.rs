@@ -139,6 +139,7 @@ macro_rules! real {
             fn from_f64(value: f64) -> $t {
                 value as $t
             }
+            #[inline(always)]
             fn from_parts(re: f64, im: f64) -> Option<$t> {
                 (im == 0.0).then_some(re as $t)
             }
@@ -211,6 +212,7 @@ macro_rules! real {
             fn from_f64(value: f64) -> Self {
                 Complex::new(value as $t, 0.0)
             }
+            #[inline(always)]
             fn from_parts(re: f64, im: f64) -> Option<Self> {
                 Some(Complex::new(re as $t, im as $t))
             }
