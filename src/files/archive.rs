@@ -192,10 +192,12 @@ mod tests {
             output::write(&path, |file| put_archive(file, &[("one", &one), ("two", &two)], limit)).unwrap();
             let zip = Zip::open(&path).unwrap();
             assert_eq!(zip.names(), ["one", "two"]);
-            let mut bytes = zip.member("one").unwrap();
+            let source = zip.member("one").unwrap();
+            let mut bytes = source.bytes();
             assert_eq!(&bytes.take::<9>("words").unwrap(), b"the first");
             bytes.end("the words").unwrap();
-            let mut bytes = zip.member("two").unwrap();
+            let source = zip.member("two").unwrap();
+            let mut bytes = source.bytes();
             assert_eq!(&bytes.take::<4>("a word").unwrap(), b"word");
             bytes.end("the word").unwrap();
             std::fs::metadata(&path).unwrap().len()

@@ -60,19 +60,16 @@ pub(super) fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     Ok(ranges.iter().zip(all).map(share).collect())
 }
 
-/// The sum of the parts' squares, in their order, and the first of their curvatures.
+/// The first of the parts' curvatures, in their order.
 pub(super) fn of_all<B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
-    square: f64,
     curvature: Option<f64>,
-) -> Result<(f64, Option<f64>)> {
-    let own = [square, curvature.unwrap_or(f64::INFINITY)];
-    let all = space.communicator().gather(own.iter().flat_map(|number| number.to_le_bytes()).collect())?;
-    let numbers = |k: usize| {
-        let number = move |bytes: &Vec<u8>| bytes.as_chunks().0.get(k).map(|word| f64::from_le_bytes(*word));
-        all.iter().filter_map(number).collect::<Vec<f64>>()
-    };
-    Ok((numbers(0).iter().sum(), numbers(1).into_iter().find(|&value| value <= 0.0)))
+) -> Result<Option<f64>> {
+    let own = curvature.unwrap_or(f64::INFINITY);
+    let all = space.communicator().gather(own.to_le_bytes().to_vec())?;
+    let numbers =
+        all.iter().filter_map(|bytes| bytes.as_chunks().0.first().map(|word| f64::from_le_bytes(*word)));
+    Ok(numbers.into_iter().find(|&value| value <= 0.0))
 }
 
 /// Norms of this part's columns over the rows of all parts.

@@ -18,7 +18,6 @@ use super::report::{Decision, Seconds, SolveReport, Trail};
 use super::sign::{NEGATED, has_negative_diagonal};
 use super::symmetry;
 use super::trial::Trial;
-use super::turns::{ASK_FOR, PROGRESS};
 use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
@@ -31,28 +30,23 @@ use crate::operator::LinearOperator;
 use crate::parallel::of_stretches;
 use crate::scalar::{Real, Scalar, Symmetry, Widen};
 use crate::spread::{Spread, balanced_parts};
-use crate::verdict::{RowNorms, Verdict, verdict};
+use crate::verdict::{RowNorms, Verdict, more, verdict};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Entries or rows that a task looks at.
+/// Rows that a task looks at.
 const TASK: usize = 1 << 16;
 
-/// The sum of squared magnitudes of a matrix, and the first diagonal entry of some rows that is not positive. The sums
-/// of pieces, which do not depend on the number of threads, are added in their order.
-fn square_and_curvature<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> (f64, Option<f64>) {
-    let values = a.parts().values;
-    let squares = of_stretches(&(0..values.len()), TASK, |piece| {
-        values[piece].iter().map(|value| value.abs().to_f64().powi(2)).sum::<f64>()
-    });
+/// The first diagonal entry of some rows that is not positive.
+fn first_curvature<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Option<f64> {
     let first = of_stretches(&rows, TASK, |mut piece| {
         piece.find_map(|row| {
             Some(a.get(row, row).map_or(0.0, |value| value.re().to_f64())).filter(|&value| value <= 0.0)
         })
     });
-    (squares.iter().sum(), first.into_iter().flatten().next())
+    first.into_iter().flatten().next()
 }
 
 /// Own rows and columns in the format that is chosen for them: its name, why, and what multiplies.
@@ -288,12 +282,11 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             .collect();
         let own_rows = ranges[part].clone();
         let rows_here = if given.is_some() { own } else { 0..a.rows() };
-        let (square, curvature) = square_and_curvature(a, rows_here);
-        let (square, curvature) = match given {
-            Some(_) => of_all(&space, square, curvature)?,
-            None => (square, curvature),
+        let curvature = first_curvature(a, rows_here);
+        let curvature = match given {
+            Some(_) => of_all(&space, curvature)?,
+            None => curvature,
         };
-        let _ = square;
         let norms = RowNorms::of_part(&space, (a, own_rows), wishes.row_wise, found.hermitian)?;
         let mut solver = Self {
             options: wishes.options(),
@@ -504,15 +497,15 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 let own_verdict = verdict(&self.space, (&**operator, &mut *norms), b, x, &self.options)?;
                 judged = Some(own_verdict);
                 let excess = own_verdict.excess::<T>(&self.options);
-                let next = own / (ASK_FOR * excess.max(1.0));
+                let next = more(own, excess, worst);
                 if own_verdict.met {
                     break (report, history, iterating);
                 }
-                if !(excess < worst / PROGRESS) || !(next > 0.0) {
+                if next.is_none() {
                     report.outcome = Outcome::Stagnated;
                     break (report, history, iterating);
                 }
-                (worst, aim, earlier) = (excess, Some(next), Some((report, history, iterating)));
+                (worst, aim, earlier) = (excess, next, Some((report, history, iterating)));
             };
             if let Some(error) = broken {
                 return Err(error);

@@ -15,18 +15,13 @@ use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
+use crate::verdict::more;
 use crate::work::{StopRequest, within_solve};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
 const HANDED_OVER: &str = "given up: with incomplete factors fewer are left";
-
-/// A method whose x misses the verdict is asked for a residual that is smaller by what is missing and by this factor.
-pub(super) const ASK_FOR: f64 = 2.0;
-
-/// What is missing must fall by this factor each time.
-pub(super) const PROGRESS: f64 = 2.0;
 
 /// Iterations, and the factorisation for which they are given up.
 struct Rivals<'a, T: Scalar, B: SolverBackend> {
@@ -312,13 +307,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             if judged.met {
                 break report;
             }
-            let next = own / (ASK_FOR * excess.max(1.0));
-            if plan.method == Method::Direct || !(excess < worst / PROGRESS) || !(next > 0.0) {
+            let next = more(own, excess, worst).filter(|_| plan.method != Method::Direct);
+            if next.is_none() {
                 missed = Some(judged.row_wise());
                 report.outcome = Outcome::Stagnated;
                 break report;
             }
-            (worst, aim, earlier) = (excess, Some(next), Some(report));
+            (worst, aim, earlier) = (excess, next, Some(report));
         };
         let mut remark = ready.remark();
         if let Some(row_wise) = missed {

@@ -34,6 +34,9 @@ fn is_needed<T: Scalar>(spread: f64, options: &SolveOptions) -> bool {
     spread > MOST_SPREAD && rounding
 }
 
+/// R A C and its factors.
+type Scaled<T, B> = (Csr<T, B>, Equilibrated<T, B>);
+
 /// R A C and its factors where the rows of A have to be scaled; `norms` then are for that matrix. A Hermitian matrix
 /// stays one.
 ///
@@ -45,7 +48,7 @@ pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
     norms: &mut RowNorms<T, B>,
     hermitian: bool,
     options: &SolveOptions,
-) -> Result<Option<(Csr<T, B>, Equilibrated<T, B>)>> {
+) -> Result<Option<Scaled<T, B>>> {
     if a.rows() != a.columns() || !norms.counts_rows() || !is_needed::<T>(norms.spread(), options) {
         return Ok(None);
     }

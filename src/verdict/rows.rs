@@ -30,8 +30,11 @@ pub(crate) struct RowNorms<T: Scalar, B: Backend> {
     longest_column: Option<usize>,
     size: usize,
     /// Memory for a residual and for two numbers, kept from one solve to the next.
-    room: Option<(B::Vec<T>, B::Vec<T::Real>)>,
+    room: Option<Room<T, B>>,
 }
+
+/// A residual and two numbers.
+type Room<T, B> = (<B as Backend>::Vec<T>, <B as Backend>::Vec<<T as Scalar>::Real>);
 
 /// Least and largest norm of rows, and the root of the sum of squares of all.
 #[derive(Debug, Clone, Copy)]
@@ -181,13 +184,12 @@ fn inverted<R: Real, B: MultigridBackend>(backend: &B, norms: &mut B::Vec<R>) ->
     let n = B::len(norms);
     if <B as crate::backend::PreconditionSteps>::BYTES_TELL && n > 0 {
         let mut found = backend.zeros::<R>(1)?;
-        let mut told = |op: &dyn Fn(&B, &mut B::Slice<R>) -> Result<()>| -> Result<f64> {
-            op(backend, &mut found)?;
-            Ok(backend.value(&found)?.to_f64())
-        };
-        let least = told(&|backend, found| backend.reduce(Min, norms, found))?;
-        let most = told(&|backend, found| backend.reduce(Max, norms, found))?;
-        let square = told(&|backend, found| backend.norm2_squared(norms, found))?;
+        backend.reduce(Min, norms, &mut found)?;
+        let least = Real::to_f64(backend.value(&found)?);
+        backend.reduce(Max, norms, &mut found)?;
+        let most = Real::to_f64(backend.value(&found)?);
+        backend.norm2_squared(norms, &mut found)?;
+        let square = Real::to_f64(backend.value(&found)?);
         let squares_hold = square.is_finite() && square > R::min_positive_value().to_f64();
         if least > 0.0 && most.is_finite() && squares_hold {
             let spread = Spread { least, most, frobenius: square.sqrt() };
@@ -329,7 +331,7 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
     }
 
     /// Memory for a residual and for two numbers.
-    pub(super) fn take_room(&mut self, backend: &B, rows: usize) -> Result<(B::Vec<T>, B::Vec<T::Real>)> {
+    pub(super) fn take_room(&mut self, backend: &B, rows: usize) -> Result<Room<T, B>> {
         match self.room.take() {
             Some(room) => Ok(room),
             None => Ok((backend.zeros(rows)?, backend.zeros(2)?)),
