@@ -82,7 +82,7 @@ use again::Kept;
 use assemble::{cycle_of, narrow_cycle_of, of_new, take_over};
 use blocks::Scales;
 use cycle::{Cycle, Stored};
-use diffusion::{Resolved, has_stiff_unknowns, resolved};
+use diffusion::{Resolved, resolved};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
 #[cfg(feature = "cli")]
@@ -293,9 +293,9 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         };
         let named = options.coarsening != Coarsening::Auto;
         if options.smoothing == Smoothing::Auto && smoothed && !(classical && named) {
-            let Resolved { a: made, differs, wants_blocks } = resolved(a.to_host(backend)?)?;
+            let Resolved { a: made, differs, wants_blocks, has_flat } = resolved(a.to_host(backend)?)?;
             // Classical levels are better as long as no elements are very flat.
-            if wants_blocks && (!classical || has_stiff_unknowns(backend, a)?) {
+            if wants_blocks && (!classical || has_flat) {
                 let made = if differs { Some(made.into_backend(backend)?) } else { None };
                 // One step of Chebyshev's iteration damps all eigenvalues in the disk that dominance promises.
                 (options.diffusion, options.real_eigenvalues) = (true, true);

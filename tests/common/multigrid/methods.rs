@@ -8,6 +8,7 @@ use residua::market::read_csr;
 use residua::multigrid::Multigrid;
 use residua::precondition::Preconditioner;
 use residua::{Csr, Error, generate};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Iterations of GMRES may be so many times those of conjugate gradients, and those of BiCGSTAB, each of which is two,
@@ -56,7 +57,7 @@ pub fn methods_on_hermitian_matrices<B: Able>(backend: &B) {
 pub fn meshes_in_a_wind<B: Able>(backend: &B) {
     for wind in [0.1, 1.0] {
         let a = triangles_in_wind(110, wind).to_backend(backend).unwrap();
-        let general = options().narrow(true).real_eigenvalues(false);
+        let general = options().boxes(false).narrow(true).real_eigenvalues(false);
         let mut m = Multigrid::new(backend, &a, &general).unwrap();
         let took = solved_by_gmres(backend, &a, &m);
         println!("wind {wind}: {took} iterations, {}", m.facts());
@@ -76,7 +77,11 @@ fn with_a_wind(a: &Csr<f64>) -> Csr<f64> {
     for i in 0..a.rows() {
         let (of_row, entries) = a.row(i);
         columns.extend_from_slice(of_row);
-        let blown = |(&j, &value): (&u32, &f64)| if (j as usize) < i { 1.3 * value } else { value };
+        let blown = |(&j, &value): (&u32, &f64)| match (j as usize).cmp(&i) {
+            Ordering::Less => 1.1 * value,
+            Ordering::Equal => value,
+            Ordering::Greater => 0.9 * value,
+        };
         values.extend(of_row.iter().zip(entries).map(blown));
         offsets.push(columns.len());
     }
