@@ -11,8 +11,8 @@
 //! ```
 //!
 //! which is upwinding (Kuzmin and Turek, Flux correction tools for finite elements, Journal of Computational Physics
-//! 175, 2002), in the preconditioner alone. Couplings of flat elements, which have s_ij > 0, and those of coarser levels
-//! that have it are left as they are: with |n_ij| there, a mesh took 27 iterations in the place of 17.
+//! 175, 2002), in the preconditioner alone. Couplings of flat elements, which have s_ij > 0, and those of coarser
+//! levels that have it are left as they are: with |n_ij| there, a mesh took 27 iterations in the place of 17.
 
 use super::MultigridBackend;
 use super::blocks::{MANY, STRONG};

@@ -224,7 +224,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if options.real_eigenvalues {
             return Self::in_units(backend, a, near_null, options);
         }
-        // A method for any matrix may be given a Hermitian one, which has the levels that it has for conjugate gradients.
+        // A method for any matrix may be given a Hermitian one, whose levels are those for conjugate gradients.
         let hermitian = Transposed::of(backend, a)?.is_hermitian();
         let asked = Asked { options: options.clone(), near_null: near_null.is_some(), hermitian };
         let this = if hermitian {
@@ -406,7 +406,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
 
     /// Takes A in the place of its own copy, from whoever has it in any format: values as they are, rows and columns in
     /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so do one on grids, one of a
-    /// scaled matrix and one of a matrix with artificial diffusion.
+    /// scaled matrix and one with artificial diffusion.
     ///
     /// The next new values are as the first ones: a copy of A is made, and what depends on their pattern.
     ///
