@@ -405,8 +405,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     }
 
     /// Takes A in the place of its own copy, from whoever has it in any format: values as they are, rows and columns in
-    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so do one on grids, one of a
-    /// scaled matrix and one with artificial diffusion.
+    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so do one on grids, one of
+    /// a scaled matrix and one with artificial diffusion.
     ///
     /// The next new values are as the first ones: a copy of A is made, and what depends on their pattern.
     ///
@@ -529,9 +529,9 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept,
     /// and from the second time on which couplings count as strong and where all products have entries too, so that
     /// numbers alone are computed. Levels of grids, of prolongations of least energy, classical ones and those of a
-    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. So are those of a hierarchy for
-    /// matrices of any kind where one matrix is Hermitian and the one before is not; with given near-null vectors such
-    /// a matrix is refused. After a matrix that is refused, the preconditioner is as it was.
+    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. So are those of a hierarchy
+    /// for matrices of any kind where one is Hermitian and the one before is not; with given near-null vectors such a
+    /// matrix is refused. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values of multigrid on several parts".into()));
