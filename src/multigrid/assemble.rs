@@ -61,7 +61,7 @@ fn small_to_host<T: Scalar, B: MultigridBackend>(
 }
 
 fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> Result<Csr<T>> {
-    let inverse = if options.real_eigenvalues { dense::inverse } else { dense::general_inverse };
+    let inverse = if options.is_hermitian() { dense::inverse } else { dense::general_inverse };
     inverse(coarsest)
 }
 
@@ -262,7 +262,7 @@ fn smoothers<'a, T: Scalar, B: MultigridBackend>(
         return Ok(all.into_iter().map(by_sums).collect());
     }
     let scaled: Vec<_> = all.iter().map(|(a, _, scales)| (*a, scales)).collect();
-    let mut of_all = Scales::blocks(backend, &scaled, options.real_eigenvalues)?;
+    let mut of_all = Scales::blocks(backend, &scaled, options.is_hermitian())?;
     let largest = if options.real_eigenvalues {
         let mut both: Vec<_> = all.iter().map(|(a, ..)| *a).zip(&mut of_all).collect();
         Blocks::renew(backend, &mut both)?

@@ -13,10 +13,10 @@ use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
 /// |a_ij| / sqrt(a_ii a_jj) of a coupling that wants a block.
-const STRONG: f64 = 0.5001;
+pub(super) const STRONG: f64 = 0.5001;
 
 /// Rows with such a coupling, as a part of all, from which on blocks pay: measured on meshes, grids and a power grid.
-const MANY: f64 = 0.05;
+pub(super) const MANY: f64 = 0.05;
 
 /// The part of A's diagonal that is added to blocks before they are inverted: blocks of flat elements are nearly
 /// singular, and have no usable inverse in single precision without it.

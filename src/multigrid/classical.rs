@@ -55,6 +55,12 @@ impl<T: Scalar> Diagonal<T> {
     pub(super) fn signed(&self, row: usize, value: T) -> T::Real {
         (value * self.phases[row]).re()
     }
+
+    /// The number of this size that has the diagonal's sign.
+    #[inline(always)]
+    pub(super) fn of_sign(&self, row: usize, size: T::Real) -> T {
+        self.phases[row].conj() * T::from_real(size)
+    }
 }
 
 /// The columns on which each row depends strongly: those with -a_ij >= `threshold` max_k -a_ik, both of the sign that

@@ -25,6 +25,7 @@
 //! | `tentative` | P before smoothing, from near-null vectors |
 //! | `energy` | P of least energy |
 //! | `classical`, `extended` | levels of some of the unknowns, and interpolation from them |
+//! | `diffusion` | convection that a level does not resolve |
 //! | `pattern` | rows of columns, for what is computed on the host |
 //! | `setup` | levels from the finest to the coarsest |
 //! | `again` | the same levels for new values |
@@ -43,6 +44,7 @@ use crate::backend::{
     CoarseningSteps, Conversions, Diagonals, GridSteps, PreconditionSteps, Products, RowFacts,
 };
 use crate::error::{Error, Result};
+use crate::look::Transposed;
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::precondition::{Preconditioner, Workspace};
@@ -56,6 +58,7 @@ mod blocks;
 mod classical;
 mod cycle;
 mod dense;
+mod diffusion;
 mod energy;
 mod extended;
 mod grid;
@@ -79,6 +82,7 @@ use again::Kept;
 use assemble::{cycle_of, narrow_cycle_of, of_new, take_over};
 use blocks::Scales;
 use cycle::{Cycle, Stored};
+use diffusion::{Resolved, resolved};
 pub(crate) use grid::of_distances;
 pub use modes::rigid_body_modes;
 #[cfg(feature = "cli")]
@@ -135,9 +139,21 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     /// Where the levels are those of L A R: L and R, and what was asked for.
     scaled: Option<(Scaled<T, B>, MultigridOptions)>,
     options: MultigridOptions,
+    /// What was asked for, where that was for a matrix of any kind.
+    asked: Option<Asked>,
     facts: MultigridFacts,
     /// Rows of this part, where the matrix is spread over several.
     own: Option<usize>,
+}
+
+/// How a hierarchy for a matrix of any kind was asked for.
+#[derive(Debug)]
+struct Asked {
+    options: MultigridOptions,
+    /// Whether near-null vectors were given, which are not kept.
+    near_null: bool,
+    /// Whether the matrix turned out to be Hermitian.
+    hermitian: bool,
 }
 
 /// In which precision a cycle runs.
@@ -205,12 +221,19 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                         prolongation of least energy";
             return Err(Error::Unsupported(what.into()));
         }
-        if near_null.is_none()
-            && let Some(this) = Self::symmetrized(backend, a, options)?
-        {
-            return Ok(this);
+        if options.real_eigenvalues {
+            return Self::in_units(backend, a, near_null, options);
         }
-        Self::in_units(backend, a, near_null, options)
+        // A method for any matrix may be given a Hermitian one, whose levels are those for conjugate gradients.
+        let hermitian = Transposed::of(backend, a)?.is_hermitian();
+        let asked = Asked { options: options.clone(), near_null: near_null.is_some(), hermitian };
+        let this = if hermitian {
+            Self::in_units(backend, a, near_null, &options.clone().real_eigenvalues(true))?
+        } else {
+            let symmetrized = if asked.near_null { None } else { Self::symmetrized(backend, a, options)? };
+            symmetrized.map_or_else(|| Self::in_units(backend, a, near_null, options), Ok)?
+        };
+        Ok(Self { asked: Some(asked), ..this })
     }
 
     /// The same of a matrix that is not Hermitian, where positive factors of rows make it so; none where none do.
@@ -219,8 +242,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         a: &Csr<T, B>,
         options: &MultigridOptions,
     ) -> Result<Option<Self>> {
-        let found = if options.real_eigenvalues { None } else { symmetrized(backend, a)? };
-        let Some((factors, a)) = found else { return Ok(None) };
+        let Some((factors, a)) = symmetrized(backend, a)? else { return Ok(None) };
         let mut this = Self::in_units(backend, &a, None, &options.clone().real_eigenvalues(true))?;
         let right = this.scaled.take().and_then(|(scaled, _)| scaled.right);
         Ok(Some(this.of_scaled(Scaled::new(backend, Some(factors), right)?, options)))
@@ -248,14 +270,9 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             return Ok(this);
         }
         check_finite(backend, a)?;
-        let alone = options.unknowns_a_node == 1 && near_null.is_none();
-        let other = options.real_eigenvalues || options.prolongation != Prolongation::Smoothed;
-        let options = &match options.coarsening {
-            Coarsening::Auto if alone && !other && is_like_an_m_matrix(backend, a)? => {
-                options.clone().coarsening(Coarsening::Classical)
-            }
-            _ => options.clone(),
-        };
+        if !options.real_eigenvalues && options.unknowns_a_node == 1 && near_null.is_none() {
+            return Self::convective(backend, a, options);
+        }
         let options = &options.with_smoothing_decided();
         let found = match near_null {
             None if options.real_eigenvalues => near_constants(backend, a, options.unknowns_a_node)?,
@@ -264,6 +281,32 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         let Some((right, a, near_null)) = found else { return Self::general(backend, a, near_null, options) };
         let this = Self::general(backend, &a, near_null, options)?;
         Ok(this.of_scaled(Scaled::new(backend, None, Some(right))?, options))
+    }
+
+    /// Levels of a matrix that is not Hermitian, on no grid, each unknown a node.
+    fn convective(backend: &B, a: &Csr<T, B>, options: &MultigridOptions) -> Result<Self> {
+        let mut options = options.clone();
+        let smoothed = options.prolongation == Prolongation::Smoothed;
+        let classical = match options.coarsening {
+            Coarsening::Auto => smoothed && is_like_an_m_matrix(backend, a)?,
+            named => named == Coarsening::Classical,
+        };
+        let named = options.coarsening != Coarsening::Auto;
+        if options.smoothing == Smoothing::Auto && smoothed && !(classical && named) {
+            let Resolved { a: made, differs, wants_blocks, has_flat } = resolved(a.to_host(backend)?)?;
+            // Classical levels are better as long as no elements are very flat.
+            if wants_blocks && (!classical || has_flat) {
+                let made = if differs { Some(made.into_backend(backend)?) } else { None };
+                // One step of Chebyshev's iteration damps all eigenvalues in the disk that dominance promises.
+                (options.diffusion, options.real_eigenvalues) = (true, true);
+                options.smoothing = Smoothing::Blocks;
+                return Self::general(backend, made.as_ref().unwrap_or(a), None, &options);
+            }
+        }
+        if classical {
+            options.coarsening = Coarsening::Classical;
+        }
+        Self::general(backend, a, None, &options.with_smoothing_decided())
     }
 
     /// Levels of aggregates of the unknowns, or of some of these.
@@ -288,7 +331,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         }
         let options = &if full { options.clone().narrow(false) } else { options.clone() };
         let of_energy = options.prolongation == Prolongation::LeastEnergy;
-        if of_energy && (options.unknowns_a_node > 1 || near_null.is_some() || !options.real_eigenvalues) {
+        if of_energy && (options.unknowns_a_node > 1 || near_null.is_some() || !options.is_hermitian()) {
             let what = "a prolongation of least energy for nodes of several unknowns, given vectors, or a matrix that \
                         is not Hermitian";
             return Err(Error::Unsupported(what.into()));
@@ -316,7 +359,16 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         options: &MultigridOptions,
     ) -> Self {
         let facts = MultigridFacts { levels, grid: false, scaled: false };
-        Self { cycle, plans, kept: None, scaled: None, options: options.clone(), facts, own: None }
+        Self {
+            cycle,
+            plans,
+            kept: None,
+            scaled: None,
+            options: options.clone(),
+            asked: None,
+            facts,
+            own: None,
+        }
     }
 
     /// A hierarchy of grids, where the matrix is on one; `known`: its diagonals, where somebody has looked for them.
@@ -346,14 +398,15 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
             kept: None,
             scaled: None,
             options: options.clone(),
+            asked: None,
             facts,
             own: None,
         }))
     }
 
     /// Takes A in the place of its own copy, from whoever has it in any format: values as they are, rows and columns in
-    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so do one on grids and one
-    /// of a scaled matrix.
+    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so do one on grids, one of
+    /// a scaled matrix and one with artificial diffusion.
     ///
     /// The next new values are as the first ones: a copy of A is made, and what depends on their pattern.
     ///
@@ -363,6 +416,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Error::check_dimension("rows of the matrix", self.len(), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         if self.scaled.is_none()
+            && !self.options.diffusion
             && let AnyCycle::Full(cycle) = &mut self.cycle
             && let Some(level) = cycle.levels.first_mut()
             && let Stored::Rows(_) = level.a
@@ -475,8 +529,9 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
     /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept,
     /// and from the second time on which couplings count as strong and where all products have entries too, so that
     /// numbers alone are computed. Levels of grids, of prolongations of least energy, classical ones and those of a
-    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. After a matrix that is
-    /// refused, the preconditioner is as it was.
+    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. So are those of a hierarchy
+    /// for matrices of any kind where one is Hermitian and the one before is not; with given near-null vectors such a
+    /// matrix is refused. After a matrix that is refused, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values of multigrid on several parts".into()));
@@ -484,12 +539,23 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         let finest = self.facts.levels[0];
         Error::check_dimension("rows of the matrix", finest.rows, a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+        if let Some(Asked { options, near_null, hermitian }) = &self.asked
+            && Transposed::of(backend, a)?.is_hermitian() != *hermitian
+        {
+            if *near_null {
+                let what = "new values of which only some are Hermitian, of multigrid from given vectors";
+                return Err(Error::Unsupported(what.into()));
+            }
+            *self = Self::new(backend, a, options)?;
+            return Ok(());
+        }
         if let Some((_, options)) = &self.scaled {
             *self = Self::new(backend, a, options)?;
             return Ok(());
         }
         if self.facts.grid || self.options.is_made_anew() {
-            *self = Self::new(backend, a, &self.options)?;
+            let asked = self.asked.as_ref().map_or(&self.options, |asked| &asked.options);
+            *self = Self::new(backend, a, asked)?;
             return Ok(());
         }
         Error::check_dimension("entries of the matrix", finest.entries, a.nonzeros())?;

@@ -86,11 +86,14 @@ pub struct MultigridOptions {
     pub narrow: bool,
     /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing is weighted as
     /// Chebyshev's iteration, and the points of a grid interpolate. Else each step weighs one, which converges for
-    /// every diagonally dominant matrix, and levels are boxes of points.
+    /// every diagonally dominant matrix, and levels are boxes of points, unless A turns out to be Hermitian all the
+    /// same.
     pub real_eigenvalues: bool,
     /// Whether a matrix on a grid of points gets grids as levels, where couplings along all axes are
     /// about as strong.
     pub boxes: bool,
+    /// Whether levels are looked at for convection that they do not resolve: A is not Hermitian, and on no grid.
+    pub(super) diffusion: bool,
 }
 
 impl Default for MultigridOptions {
@@ -108,6 +111,7 @@ impl Default for MultigridOptions {
             narrow: false,
             real_eigenvalues: true,
             boxes: true,
+            diffusion: false,
         }
     }
 }
@@ -209,7 +213,14 @@ impl MultigridOptions {
 
     /// Whether new values get levels of their own, for want of numbers on kept patterns.
     pub(super) fn is_made_anew(&self) -> bool {
-        self.prolongation == Prolongation::LeastEnergy || self.coarsening == Coarsening::Classical
+        self.prolongation == Prolongation::LeastEnergy
+            || self.coarsening == Coarsening::Classical
+            || self.diffusion
+    }
+
+    /// Whether all levels are Hermitian.
+    pub(super) fn is_hermitian(&self) -> bool {
+        self.real_eigenvalues && !self.diffusion
     }
 
     /// Whether a cycle for matrices of `T` is in another type.

@@ -3,6 +3,7 @@
 use super::aggregate::Aggregates;
 use super::blocks::Scales;
 use super::classical::{Diagonal, coarse_unknowns, strong_dependences};
+use super::diffusion::{symmetric_part, with_diffusion};
 use super::energy::of_least_energy;
 use super::extended::{extended, with_fewer_weights};
 use super::stiff::stiff_unknowns;
@@ -122,19 +123,21 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         let mut entries = finest;
         while this.is_large(options.coarsest_rows) && this.levels.len() < MOST_LEVELS {
             let a = &this.coarsest;
+            let symmetric = options.diffusion.then(|| symmetric_part(backend, a)).transpose()?;
+            let of = symmetric.as_ref().map_or(a, |[symmetric, _]| symmetric);
             let count = nodes.count(a.rows());
             // The share of strong couplings tells nothing where a coupling is a block between nodes of several
             // unknowns, or where a lower threshold makes most couplings strong.
             let counted = nodes.0.is_none() && weaker == 1.0;
             let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
             let grouped = |stiff: Option<&B::Slice<u32>>| -> Result<_> {
-                let graph = strong_couplings(backend, a, &nodes, strength, stiff)?;
+                let graph = strong_couplings(backend, of, &nodes, strength, stiff)?;
                 let aggregates = Aggregates::new(backend, &graph, couplings, stiff)?;
                 Ok((graph, aggregates))
             };
             let mut stiff = None;
             if keeps_stiff {
-                let some = stiff_unknowns(backend, a, this.levels.is_empty())?;
+                let some = stiff_unknowns(backend, of, this.levels.is_empty())?;
                 stiff = (B::len(&some) > 0).then_some(some);
             }
             let (mut graph, mut aggregates) = grouped(stiff.as_deref())?;
@@ -151,6 +154,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 break;
             }
             let strong = graph.parts().pattern();
+            // Where levels have convection, what goes down to them is smoothed along it, as A^H has it.
+            let mut restriction = None;
             let smoothed = match (&near_null, &coarse_null) {
                 (NearNull::One(vector), NearNull::One(norms)) if of_energy => {
                     let of = backend.download(&aggregates.of)?;
@@ -160,13 +165,17 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 }
                 (NearNull::One(vector), NearNull::One(norms)) => {
                     let parts = Parts::<T, B> { of: &*aggregates.of, vector: &**vector, norms: &**norms };
-                    parts.smoothed(backend, a, strong, OMEGA, None)?
+                    if let Some([_, adjoint]) = &symmetric {
+                        let r = parts.smoothed(backend, adjoint, strong, OMEGA, None)?;
+                        restriction = Some(conjugate_transpose(backend, &r)?);
+                    }
+                    parts.smoothed(backend, of, strong, OMEGA, None)?
                 }
                 _ => multiply(backend, &damping(backend, a, &nodes, strong, OMEGA)?, &p)?,
             };
             drop(graph);
             let built = if coarse_nodes.0.is_some() || takes_few(backend, a, &smoothed, finest)? {
-                Some(galerkin(backend, a, smoothed)?)
+                Some(galerkin(backend, a, (smoothed, restriction))?)
             } else {
                 None
             };
@@ -175,8 +184,9 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             let fits = built.is_some();
             let built = match built {
                 Some(built) => built,
-                None => galerkin(backend, a, p.copied(backend)?)?,
+                None => galerkin(backend, a, (p.copied(backend)?, None))?,
             };
+            let built = resolved(backend, built, options)?;
             entries += built.1.nonzeros();
             let groups = match (near_null, &coarse_null) {
                 (NearNull::One(vector), NearNull::One(norms)) => {
@@ -213,7 +223,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             let built = loop {
                 let p = on_host.to_backend(backend)?;
                 if weights == 1 || takes_few(backend, a, &p, finest)? {
-                    let built = galerkin(backend, a, p)?;
+                    let built = galerkin(backend, a, (p, None))?;
                     if weights == 1 || (entries + built.1.nonzeros()) as f64 <= most {
                         break built;
                     }
@@ -334,13 +344,23 @@ pub(super) fn conjugate_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
 /// Prolongation and restriction.
 type Transfer<T, B> = (Csr<T, B>, Csr<T, B>);
 
-/// P and R = P^H, and R A P.
+/// The next level with artificial diffusion, where levels are to have that.
+fn resolved<T: Scalar, B: MultigridBackend>(
+    backend: &B,
+    (transfer, coarse): (Transfer<T, B>, Csr<T, B>),
+    options: &MultigridOptions,
+) -> Result<(Transfer<T, B>, Csr<T, B>)> {
+    let coarse = if options.diffusion { with_diffusion(backend, coarse)? } else { coarse };
+    Ok((transfer, coarse))
+}
+
+/// P and R, which is P^H unless there is another, and R A P.
 fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     a: &Csr<T, B>,
-    p: Csr<T, B>,
+    (p, r): (Csr<T, B>, Option<Csr<T, B>>),
 ) -> Result<(Transfer<T, B>, Csr<T, B>)> {
-    let r = conjugate_transpose(backend, &p)?;
+    let r = r.map_or_else(|| conjugate_transpose(backend, &p), Ok)?;
     let coarse = multiply(backend, &r, &multiply(backend, a, &p)?)?;
     Ok(((p, r), coarse))
 }

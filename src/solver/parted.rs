@@ -120,7 +120,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 }
                 _ if number == 0 && grids.is_some() => Ok(grids.take().map(Setup::Levels)),
                 _ if number > 0 && matches!(name, Name::Multigrid(_)) => Ok(None),
-                _ => self.setup((a, &mut own), method, name, self.parts[part].clone()).map(Some),
+                _ => {
+                    let rows = self.parts[part].clone();
+                    self.setup((a, &mut own), (method, hermitian), name, rows).map(Some)
+                }
             };
             let mut setup = together(&self.space, setup)?;
             if let Some(Setup::Jacobi(diagonal)) = &mut setup {
@@ -174,7 +177,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     fn setup(
         &self,
         (a, own): (&Csr<T, Host>, &mut Block<T, B>),
-        method: Method,
+        (method, hermitian): (Method, bool),
         name: Name,
         rows: Range<usize>,
     ) -> Result<Setup<T, B>> {
@@ -193,6 +196,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             Block::Diagonal(made) => return std::mem::replace(made, Ok(Setup::Identity)),
         };
         if let Name::Multigrid(choice) = name {
+            // Whatever the method, a Hermitian matrix has the levels that it has for conjugate gradients.
+            let method = if hermitian { Method::Cg } else { method };
             let levels = Levels::spread(&self.space, (a, &rows, own), &self.parts, (choice, method), false)?;
             return Ok(levels.map_or(Setup::Identity, Setup::Levels));
         }

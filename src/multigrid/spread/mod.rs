@@ -102,6 +102,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
                 kept: None,
                 scaled: None,
                 options,
+                asked: None,
                 facts,
                 own: Some(here.len()),
             }))

@@ -5,6 +5,7 @@ mod grids;
 mod hierarchy;
 mod matrices;
 mod meshes;
+mod methods;
 mod operator;
 mod scaled;
 mod scattered;
@@ -12,11 +13,14 @@ mod values;
 
 // Not every program of tests has all cases.
 #[allow(unused_imports)]
-pub use {classical::*, grids::*, hierarchy::*, meshes::*, operator::*, scaled::*, scattered::*, values::*};
+pub use {
+    classical::*, grids::*, hierarchy::*, meshes::*, methods::*, operator::*, scaled::*, scattered::*,
+    values::*,
+};
 
 use crate::random::Random;
 use residua::backend::{KrylovSteps, RowFacts};
-use residua::krylov::{Cg, Gmres, Outcome, SolveOptions};
+use residua::krylov::{self, Cg, Gmres, Krylov, Outcome, SolveOptions};
 use residua::multigrid::{Multigrid, MultigridBackend, MultigridOptions};
 use residua::precondition::Preconditioner;
 use residua::{Csr, Scalar};
@@ -50,6 +54,9 @@ macro_rules! each_case {
             unknowns_in_other_units,
             rows_in_other_units,
             new_values_in_other_units,
+            methods_on_hermitian_matrices,
+            meshes_in_a_wind,
+            new_values_that_are_not_hermitian,
             small_and_strange,
             hermitian,
             convection,
@@ -71,26 +78,29 @@ fn options() -> MultigridOptions {
 
 /// Iterations to 1e-8; the right-hand side belongs to a random x.
 fn solved<T: Scalar, B: Able>(backend: &B, a: &Csr<T, B>, m: &Multigrid<T, B>) -> usize {
+    let cg = Cg::new(backend, a.rows(), SolveOptions::default().max_iterations(400)).unwrap();
+    solved_by(cg, backend, a, m)
+}
+
+/// Iterations of GMRES to 1e-8, likewise.
+fn solved_by_gmres<B: Able>(backend: &B, a: &Csr<f64, B>, m: &Multigrid<f64, B>) -> usize {
+    let gmres = Gmres::new(backend, a.rows(), 30, SolveOptions::default().max_iterations(100)).unwrap();
+    solved_by(gmres, backend, a, m)
+}
+
+/// The same of a method.
+fn solved_by<T: Scalar, B: Able, M: krylov::Method<T, B>>(
+    mut method: Krylov<T, B, M>,
+    backend: &B,
+    a: &Csr<T, B>,
+    m: &Multigrid<T, B>,
+) -> usize {
     let n = a.rows();
     let x = backend.upload(Random(7).vector::<T>(n)).unwrap();
     let mut b = backend.zeros::<T>(n).unwrap();
     a.product(backend, T::one(), &x, T::zero(), &mut b).unwrap();
-    let mut cg = Cg::new(backend, n, SolveOptions::default().max_iterations(400)).unwrap();
     let mut x = backend.zeros::<T>(n).unwrap();
-    let report = cg.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
-    assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
-    report.iterations
-}
-
-/// Iterations of GMRES to 1e-8, likewise, for a matrix that is not Hermitian.
-fn solved_by_gmres<B: Able>(backend: &B, a: &Csr<f64, B>, m: &Multigrid<f64, B>) -> usize {
-    let n = a.rows();
-    let x = backend.upload(Random(7).vector::<f64>(n)).unwrap();
-    let mut b = backend.zeros::<f64>(n).unwrap();
-    a.product(backend, 1.0, &x, 0.0, &mut b).unwrap();
-    let mut gmres = Gmres::new(backend, n, 30, SolveOptions::default().max_iterations(100)).unwrap();
-    let mut x = backend.zeros::<f64>(n).unwrap();
-    let report = gmres.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
+    let report = method.solve(a, m, &b, &mut x, |_, _| ControlFlow::Continue(())).unwrap();
     assert!(matches!(report.outcome, Outcome::Converged), "{}: {}", report.outcome, m.facts());
     report.iterations
 }
