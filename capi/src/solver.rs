@@ -310,7 +310,10 @@ pub unsafe extern "C" fn residua_solver_update_csr(
     let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
     let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
     // SAFETY: the caller's promise.
-    guard(|| unsafe { idle(&engine(solver)?)?.update_matrix(&raw) })
+    guard(|| unsafe {
+        let engine = engine(solver)?;
+        idle(&engine)?.update_matrix(&raw)
+    })
 }
 
 /// As residua_solver_update_csr of a matrix in coordinates. Arguments are as for residua_solver_from_coo.
@@ -333,7 +336,10 @@ pub unsafe extern "C" fn residua_solver_update_coo(
     let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
     let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
     // SAFETY: the caller's promise.
-    guard(|| unsafe { idle(&engine(solver)?)?.update_matrix(&raw) })
+    guard(|| unsafe {
+        let engine = engine(solver)?;
+        idle(&engine)?.update_matrix(&raw)
+    })
 }
 
 /// As residua_solver_update of values on the GPU that the solver computes on. Work of `stream` so far is waited for on
