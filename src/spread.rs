@@ -3,12 +3,12 @@
 use crate::backend::{
     Backend, ChebyshevStep, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps,
     NARROW_LIMIT, Offsets, Op, PartDirection, PartResidual, PreconditionSteps, Primitives, Products, Sends,
-    VectorOps,
+    VectorOps, copied,
 };
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::matrix::Csr;
-use crate::operator::{ChebyshevProduct, FusedParts, LinearOperator};
+use crate::operator::{ChebyshevProduct, FusedParts, LinearOperator, plain_residual};
 use crate::parallel::both;
 use crate::parallel::of_stretches;
 use crate::parallel::prelude::*;
@@ -484,6 +484,49 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         })?;
         self.others.product_op(backend, op, alpha, halo, T::one(), boundary)?;
         backend.scatter::<T, u32>(boundary, &self.boundary, y)
+    }
+
+    /// What the halo adds is a sum of two numbers, high + low, taken from b before the own columns are: so nothing of it
+    /// is lost where b - A x cancels.
+    fn accurate_residual(
+        &self,
+        backend: &B,
+        scale: T,
+        b: &B::Slice<T>,
+        x: &B::Slice<T>,
+        r: &mut B::Slice<T>,
+    ) -> Result<bool> {
+        if self.communicator.is_fused() {
+            plain_residual(backend, self, scale, b, x, r)?;
+            return Ok(false);
+        }
+        let mut buffers = lock(&self.buffers);
+        let Buffers { send, halo, .. } = &mut *buffers;
+        self.with_halo(backend, x, (send, halo), || Ok(()))?;
+        let (one, n) = (T::one(), B::len(&*self.boundary));
+        let (mut high, mut low, mut part) = (backend.zeros(n)?, backend.zeros(n)?, backend.zeros(n)?);
+        // part is zero here: high = -H x, rounded, and low what that leaves.
+        let mut accurate = self.others.accurate_residual(backend, one, &part, halo, &mut high)?;
+        backend.axpby(-one, &high, T::zero(), &mut part)?;
+        accurate &= self.others.accurate_residual(backend, one, &part, halo, &mut low)?;
+        // b + high without error: sum, and what it leaves goes to low.
+        backend.gather::<T, u32>(b, &self.boundary, &mut part)?;
+        let mut sum = copied(backend, &part)?;
+        backend.axpby(one, &high, one, &mut sum)?;
+        let mut moved = copied(backend, &sum)?;
+        backend.axpby(-one, &part, one, &mut moved)?;
+        backend.axpby(-one, &moved, one, &mut high)?;
+        backend.axpby(-one, &sum, one, &mut part)?;
+        backend.axpby(one, &moved, one, &mut part)?;
+        backend.axpby(one, &part, one, &mut high)?;
+        backend.axpby(one, &high, one, &mut low)?;
+        let mut left = copied(backend, b)?;
+        backend.scatter::<T, u32>(&sum, &self.boundary, &mut left)?;
+        accurate &= self.own.accurate_residual(backend, scale, &left, x, r)?;
+        backend.gather::<T, u32>(r, &self.boundary, &mut part)?;
+        backend.axpby(scale, &low, one, &mut part)?;
+        backend.scatter::<T, u32>(&part, &self.boundary, r)?;
+        Ok(accurate)
     }
 
     /// This part's share of x.y.

@@ -3,9 +3,11 @@
 //! (1984).
 
 use super::factor::Factor;
+use super::goal::Weights;
 use super::refine::magnitudes;
 use crate::direct::Factorable;
 use crate::matrix::Csr;
+use crate::parallel::both;
 use crate::scalar::Real;
 use num_traits::Float;
 
@@ -19,6 +21,42 @@ pub(super) fn inverse_norm<T: Factorable>(factor: &Factor<T>, n: usize) -> Optio
         return None;
     }
     estimate(n, &|x| factor.apply(false, x), &|x| factor.apply(true, x))
+}
+
+/// The condition number in the 1-norm of A from a factor of R A C: A^-1 = C (R A C)^-1 R.
+pub(super) fn scaled_condition<T: Factorable>(
+    (a, factor): (&Csr<T>, &Factor<T>),
+    weights: &Weights,
+) -> Option<f64> {
+    let (n, plain) = (a.rows(), weights.plain.as_ref()?);
+    if n == 0 || !factor.has_transpose() {
+        return None;
+    }
+    let column = |j: usize| weights.columns.as_ref().map_or(1.0, |columns| columns[j]);
+    let mut sums = vec![0.0_f64; a.columns()];
+    for (row, weight) in plain.iter().enumerate() {
+        let (indices, values) = a.row(row);
+        for (&j, value) in both(indices, values) {
+            sums[j as usize] += weight * value.abs().to_f64() / column(j as usize);
+        }
+    }
+    let rows =
+        |x: &mut [T]| x.iter_mut().zip(plain).for_each(|(x, weight)| *x *= T::from_f64(weight.recip()));
+    let columns = |x: &mut [T]| x.iter_mut().enumerate().for_each(|(j, x)| *x *= T::from_f64(column(j)));
+    let inverse = estimate(
+        n,
+        &|x| {
+            rows(x);
+            factor.apply(false, x);
+            columns(x);
+        },
+        &|x| {
+            columns(x);
+            factor.apply(true, x);
+            rows(x);
+        },
+    );
+    inverse.map(|inverse| inverse * sums.into_iter().fold(0.0, f64::max))
 }
 
 /// How far x may be from the solution, in the maximum norm and beside the largest entry of x, where the entries of A and

@@ -40,6 +40,8 @@ pub(crate) struct Weights {
     pub(crate) plain: Option<Vec<f64>>,
     /// The same with each row divided by its norm in the caller's matrix; none where rows count by their size alone.
     pub(crate) rows: Option<Vec<f64>>,
+    /// What leads from a solution of the matrix at hand to one of the caller's.
+    pub(crate) columns: Option<Vec<f64>>,
 }
 
 impl Weights {
@@ -47,7 +49,7 @@ impl Weights {
     /// and the smallest, so that no weight overflows.
     pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let norms: Vec<f64> = (0..a.rows()).into_par_iter().map(|row| norm(a.row(row).1)).collect();
-        Self { plain: None, rows: Some(inverses(&norms)) }
+        Self { plain: None, rows: Some(inverses(&norms)), columns: None }
     }
 }
 
@@ -66,7 +68,7 @@ fn inverses(norms: &[f64]) -> Vec<f64> {
 /// What ||r|| and the norm of its weighted rows have to come down to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Goal<'a> {
-    weights: &'a Weights,
+    pub(super) weights: &'a Weights,
     /// For the norm.
     pub(super) norm: f64,
     /// The norm of weighted rows is multiplied by this before it is compared with the same.
@@ -121,8 +123,9 @@ mod tests {
 
     #[test]
     fn norms_do_not_overflow_and_rows_of_zeros_have_no_weight() {
-        assert_eq!(norm(&[3e-200, 4e-200]), 5e-200);
-        assert_eq!(norm(&[3e200, 4e200]), 5e200);
+        for size in [1e-200, 1e200] {
+            assert!((norm(&[3.0 * size, 4.0 * size]) / (5.0 * size) - 1.0).abs() < 1e-15);
+        }
         assert_eq!(inverses(&[1e-300, 0.0, 1e300]), [1e300, 0.0, 1e-300]);
         assert_eq!(weighted_norm(Some(&[1e-200, 1.0]), &[3e200, 4.0]), 5.0);
     }

@@ -12,9 +12,9 @@ use num_traits::Float;
 const STEPS: usize = 8;
 
 /// Units of rounding up to which |A v|_i is zero beside (|A| |v|)_i. Rounding the entries of A and of v costs one unit;
-/// matrices that are assembled from sums have more, as many as terms were added up. Componentwise the free elastic bodies and Laplacians of the tests
-/// have 1 to 2, and regular matrices of condition 1e13 have 1000 and more.
-pub(crate) const NULL_UNITS: f64 = 8.0;
+/// matrices that are assembled from sums have some more, where terms cancel. Componentwise Laplacians have 1 to 2, free
+/// elastic bodies up to 10, and regular matrices of condition 1e13 have 1000 and more.
+pub(crate) const NULL_UNITS: f64 = 16.0;
 
 /// The largest |A v|_i beside (|A| |v|)_i, in units of rounding, with A v in twice the working precision. Infinite where
 /// v is zero or no number.
@@ -47,7 +47,9 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
     let mut random = Random::new(0x6e75_6c6c);
     let mut v: Vec<T> = (0..n).map(|_| T::from_f64(random.between(0.5, 1.0))).collect();
     let mut best = f64::INFINITY;
-    for _ in 0..2 {
+    // A pseudo-inverse makes nothing of the null space large: w - A^+ A w is what w has in it.
+    let inverts = !factor.is_least_squares();
+    for _ in 0..if inverts { 2 } else { 0 } {
         factor.apply(false, &mut v);
         if !to_unit(&mut v) {
             return best;
@@ -66,7 +68,9 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
         factor.apply(false, &mut d);
         let dot = |x: &[T], y: &[T]| x.iter().zip(y).fold(T::default(), |sum, (x, &y)| sum + x.conj() * y);
         let along = dot(&v, &d) * T::from_f64(1.0 / dot(&v, &v).re().to_f64());
-        d.iter_mut().zip(&v).for_each(|(d, &v)| *d -= along * v);
+        if inverts {
+            d.iter_mut().zip(&v).for_each(|(d, &v)| *d -= along * v);
+        }
         if d.iter().any(|d| !d.is_finite()) {
             break;
         }

@@ -1,7 +1,7 @@
 //! The factorisation that a caller holds.
 
 use super::analysis::{self, Analysis};
-use super::condition::{forward_error, inverse_norm};
+use super::condition::{forward_error, inverse_norm, scaled_condition};
 use super::factor::{Factor, caught};
 use super::goal::{Goal, Weights, norm};
 use super::null::{NULL_UNITS, nearest_to_null};
@@ -270,8 +270,18 @@ impl<T: Factorable> Direct<T> {
         self.seconds += start.elapsed().as_secs_f64();
     }
 
-    /// An estimate of the condition number ||A||_1 ||A^-1||_1, where there is a factor that tells it.
-    pub(crate) fn condition(&mut self) -> Option<f64> {
+    /// An estimate of the condition number ||A||_1 ||A^-1||_1 of the caller's matrix, where there is a factor that tells
+    /// it; the matrix at hand may be scaled.
+    pub(crate) fn condition_of(&mut self, weights: &Weights) -> Option<f64> {
+        if weights.plain.is_none() {
+            return self.condition();
+        }
+        let factor = self.factor.as_ref()?;
+        caught(|| Ok(scaled_condition((&self.a, factor), weights))).unwrap_or_default()
+    }
+
+    /// The same of the matrix at hand.
+    fn condition(&mut self) -> Option<f64> {
         if self.inverse.is_none() {
             let n = self.a.columns();
             self.inverse =
@@ -463,7 +473,7 @@ impl<T: Factorable> Direct<T> {
         if let Some(rows) = self.structures.matched.as_ref().filter(|rows| rows.matched < self.a.rows()) {
             return Some(Singularity::Structural { rank: rows.matched });
         }
-        if let Some(factor) = self.factor.as_ref().filter(|factor| !factor.is_least_squares())
+        if let Some(factor) = &self.factor
             && self.null.is_none_or(|ratio| ratio > NULL_UNITS)
         {
             let ratio = caught(|| Ok(nearest_to_null(&self.a, factor))).unwrap_or(f64::INFINITY);
@@ -515,7 +525,7 @@ impl<T: Factorable> Direct<T> {
         let has_x = best.residual.is_finite() && best.x.iter().any(|x| *x != T::default());
         let precision_limited = !given_up && singularity.is_none() && at_rounding && has_x;
         let wished = self.options.condition || precision_limited;
-        let condition = if wished && !work::is_asked() { self.condition() } else { None };
+        let condition = if wished && !work::is_asked() { self.condition_of(goal.weights) } else { None };
         let mut digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
         if let Some(factor) = self.factor.as_ref().filter(|_| precision_limited) {
             let mut r = vec![T::default(); b.len()];

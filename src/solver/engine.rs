@@ -138,6 +138,9 @@ impl About {
     }
 }
 
+/// By how much the residual of the shorter x may be larger by rounding.
+const LEVEL: f64 = 1.0 + 1e-9;
+
 /// Units of rounding that taking a part of b away may leave of it.
 const ROUNDING: f64 = 16.0;
 
@@ -392,7 +395,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         null.remove(&backend, short)?;
         // A x stays, up to rounding: what that leaves is computed anew.
         let (long, mut judged) = (self.judge(b, x)?, self.judge(b, short)?);
-        if judged.met || judged.residual <= long.residual.max(enough) {
+        if judged.met || judged.residual <= (long.residual * LEVEL).max(enough) {
             backend.copy(short, x)?;
         } else {
             judged = long;

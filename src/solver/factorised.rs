@@ -187,7 +187,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
     }
 
     /// What a factorisation on the host came to, where its x does not meet the tolerance.
-    fn outcome(&mut self, told: &DirectReport) -> Outcome {
+    fn outcome(&mut self, told: &DirectReport, weights: &Weights) -> Outcome {
         if told.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
             return Outcome::Interrupted;
         }
@@ -198,7 +198,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             let mut digits = told.digits;
             if told.solved {
                 // In doubles it does, so that rounding to this type is what keeps it from doing so.
-                let condition = self.host.as_mut().and_then(Direct::condition);
+                let condition = self.host.as_mut().and_then(|host| host.condition_of(weights));
                 let unit = <T::Real as Float>::epsilon().to_f64();
                 digits = condition.map(|condition| (-(condition * unit).log10()).max(0.0));
                 (self.evidence.condition, self.evidence.digits) = (condition, digits);
@@ -274,7 +274,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             match self.by_host(b, &mut candidate, (goal, &weights), &mut going) {
                 Ok(told) => {
                     let own = judge(&backend, (stored, &mut *norms), (b, &candidate), &options)?;
-                    outcome = if own.met { Outcome::Converged } else { self.outcome(&told) };
+                    outcome = if own.met { Outcome::Converged } else { self.outcome(&told, &weights) };
                     let taken = match outcome {
                         Outcome::Converged => true,
                         // What is said of x is said of this x, whatever its residual.

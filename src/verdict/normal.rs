@@ -26,7 +26,7 @@ pub(crate) fn normal_residual<T: Scalar, B: VectorOps, C: Communicator<B>>(
     a.product_op(backend, Op::ConjugateTranspose, T::one(), &r, T::zero(), &mut gradient)?;
     let length = norms.of_gradient(space, &gradient, &mut squares)?;
     norms.give_back(r, squares);
-    if size == 0.0 {
+    if size == 0.0 || length == 0.0 {
         return Ok((0.0, 0.0));
     }
     let (rows, columns) = (a.rows() as f64, a.columns() as f64);

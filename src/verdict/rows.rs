@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::matrix::Csr;
 use crate::multigrid::MultigridBackend;
 use crate::scalar::{Max, Min, Real, Scalar};
+use std::any::Any;
 
 /// Norms of a matrix by its rows, found once for its values.
 ///
@@ -202,13 +203,21 @@ fn inverted<R: Real, B: MultigridBackend>(backend: &B, norms: &mut B::Vec<R>) ->
             return Ok(spread);
         }
     }
+    let invert = |norms: &mut [R]| {
+        let spread = Spread::of(norms);
+        let middle = spread.middle();
+        norms.iter_mut().for_each(|norm| {
+            let size = Real::to_f64(*norm);
+            *norm = R::from_f64(if size > 0.0 { middle / size } else { 0.0 });
+        });
+        spread
+    };
+    let any: &mut dyn Any = norms;
+    if let Some(here) = any.downcast_mut::<Vec<R>>() {
+        return Ok(invert(here));
+    }
     let mut here = backend.download(norms)?;
-    let spread = Spread::of(&here);
-    let middle = spread.middle();
-    here.iter_mut().for_each(|norm| {
-        let size = Real::to_f64(*norm);
-        *norm = R::from_f64(if size > 0.0 { middle / size } else { 0.0 });
-    });
+    let spread = invert(&mut here);
     backend.write(&here, norms)?;
     Ok(spread)
 }
@@ -349,6 +358,6 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
             Ok(Some(backend.download(weights)?.into_iter().map(|weight| weight.to_f64()).collect()))
         };
         let rows = if self.by_rows { doubles(&self.rows)? } else { None };
-        Ok(Weights { plain: doubles(&self.plain)?, rows })
+        Ok(Weights { plain: doubles(&self.plain)?, rows, columns: doubles(&self.columns)? })
     }
 }

@@ -30,7 +30,9 @@ fn every_file_gets_an_honest_outcome_and_spd_ones_are_solved() {
                 let (found, doubt) = residual(&a, &x, &b);
                 let doubt = doubt + own;
                 let square = row["rows"] == row["cols"];
-                let least = json["status"] == "least_squares" && !square;
+                // Rounding x leaves more than the tolerance allows, and at least one digit can be trusted.
+                let limited = json["status"] == "precision_limit" && json["digits"].as_f64() >= Some(1.0);
+                let least = limited || json["status"] == "least_squares" && !square;
                 assert_eq!(
                     json["status"] == "converged" || least,
                     run.status == 0,

@@ -15,11 +15,12 @@ fn sorted<const N: usize>(mut names: [&str; N]) -> Vec<&str> {
     names.to_vec()
 }
 
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 24] = [
     "right_hand_side",
     "status",
     "iterations",
     "relative_residual",
+    "row_wise_residual",
     "backward_error",
     "condition",
     "digits",
@@ -447,9 +448,12 @@ fn devices_are_found_or_their_absence_is_told() {
 #[test]
 fn a_small_residual_with_a_large_error_is_told() {
     let f = Folder::new();
-    let diagonal: String = (1..=40).map(|i| format!("{i} {i} {:e}\n", 10f64.powi(-i / 3))).collect();
-    f.write("a.mtx", format!("%%MatrixMarket matrix coordinate real symmetric\n40 40 40\n{diagonal}"));
-    let run = f.ok("solve a.mtx --preconditioner none");
+    // Hilbert's matrix of 12 rows: the residual falls at once, the error does not.
+    let places = (1..=12).flat_map(|i| (1..=i).map(move |j| (i, j)));
+    let entries: String =
+        places.map(|(i, j)| format!("{i} {j} {:e}\n", 1.0 / f64::from(i + j - 1))).collect();
+    f.write("a.mtx", format!("%%MatrixMarket matrix coordinate real symmetric\n12 12 78\n{entries}"));
+    let run = f.ok("solve a.mtx --method cg --preconditioner none --tolerance 1e-4");
     assert!(run.stdout.contains("converged in") && run.stdout.contains("ill-conditioned"), "{}", run.stdout);
     assert!(!f.ok("solve a.mtx").stdout.contains("ill-conditioned"));
 }

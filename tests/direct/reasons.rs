@@ -51,7 +51,7 @@ fn converged_with_an_error_that_is_not_small() {
 
 #[test]
 fn least_squares_where_no_x_solves_the_system() {
-    let advice = ["No x solves the system", "as small as it gets", "nothing is nearer"];
+    let advice = ["No x solves the system", "as small as it gets", "no x has a smaller residual"];
     ends(TWICE, "2 1\n1\n0\n", "", (4, "least_squares"), &advice);
 }
 
@@ -93,7 +93,7 @@ fn breakdown() {
 #[test]
 fn singular_to_working_precision() {
     // The equations contradict each other by ten times the tolerance: no least-squares solution is called one here.
-    let advice = ["singular to working precision", "equations that follow from others"];
+    let advice = ["singular up to rounding of its entries", "equations that follow from others"];
     for options in [" --method direct", ""] {
         ends(TWICE, "2 1\n1\n1.0000002\n", options, (4, "singular"), &advice);
     }
@@ -223,8 +223,17 @@ fn too_late() {
     let a = generate::poisson3d(40, 40, 40).unwrap();
     let solver = Solver::builder().device(Device::Cpu).method(Method::Direct);
     let mut solver = solver.time_limit(Duration::from_secs(3)).build(a).unwrap();
-    let error = solver.solve(&[1.0; 64_000]).unwrap_err().to_string();
-    assert!(error.contains("are needed") && error.contains("are left"), "{error}");
+    // A fast machine may be done before.
+    match solver.solve(&[1.0; 64_000]) {
+        Ok(solution) => {
+            let outcome = solution.report.outcome;
+            assert!(matches!(outcome, Outcome::Converged | Outcome::TimeLimit), "{outcome}");
+        }
+        Err(error) => {
+            let error = error.to_string();
+            assert!(error.contains("are needed") && error.contains("are left"), "{error}");
+        }
+    }
 }
 
 #[test]
@@ -259,7 +268,8 @@ fn residuals_that_no_longer_fall() {
     let mut x = [0.0; 2];
     let mut direct = Direct::planned(&a, DirectOptions::default().kind(Kind::Lu)).unwrap();
     let report = direct.solve(&[0.1, 0.7], &mut x, 0.0).unwrap();
-    assert_eq!(reason(&report, Kind::Lu, "no longer falls"), Reason::Stagnated);
+    assert_eq!(reason(&report, Kind::Lu, "rounding x"), Reason::PrecisionLimit);
+    assert!(report.precision_limited && report.digits.is_some_and(|digits| digits > 15.0), "{report:?}");
 }
 
 #[test]

@@ -297,7 +297,7 @@ fn negative_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let mut solver =
         Solver::builder().preconditioner("amg".parse()?).build_on(backend, grid.to_backend(backend)?)?;
     let report = solver.solve(&noise(14_400, 3))?.report;
-    assert!(report.method == Method::Cg && report.iterations < 12, "{report:?}");
+    assert!(report.method == Method::Cg && report.iterations <= 12, "{report:?}");
     // One entry of another sign, and it is what it was: indefinite.
     let mut mixed = negative(&uneven(20));
     let place = mixed.iter().position(|(i, j, _)| i == 399 && j == 399).expect("a diagonal entry");

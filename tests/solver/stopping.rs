@@ -59,7 +59,10 @@ fn a_cancelled_setup_or_factorisation_leaves_no_trace() {
             let asked = asked.join().unwrap();
             assert!(done.saturating_duration_since(asked) < SOON, "{name}: {:?}", done - asked);
             let told = (report.outcome, report.relative_residual);
-            assert!(report.outcome == Outcome::Interrupted || part > 0 && done < asked, "{name}: {report:?}");
+            assert!(
+                report.outcome == Outcome::Interrupted || part > 0 && report.outcome == Outcome::Converged,
+                "{name}: {report:?}"
+            );
             // What is told is told of this x.
             let residual = norm(&true_residual(&a, &b, &x)) / norm(&b);
             assert!((residual - told.1).abs() <= 1e-6 * residual.max(1e-6), "{name}: {told:?}, {residual}");
