@@ -8,8 +8,10 @@ use crate::random::Random;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// Steps that take what is not in the null space out of a vector.
-const STEPS: usize = 8;
+/// Steps that take what is not in the null space out of a vector, and how many of them may bring it no nearer: around
+/// factors whose pivots were replaced it falls slowly.
+const STEPS: usize = 40;
+const IDLE: usize = 4;
 
 /// Units of rounding up to which |A v|_i is zero beside (|A| |v|)_i. Rounding the entries of A and of v costs one unit;
 /// matrices that are assembled from sums have some more, where terms cancel. Componentwise Laplacians have 1 to 2, free
@@ -58,9 +60,12 @@ pub(super) fn nearest_to_null<T: Factorable>(a: &Csr<T>, factor: &Factor<T>) -> 
     // As a sum of two numbers v has the digits that small entries need once it is rounded to one.
     let zero = vec![T::default(); n];
     let (mut second, mut d) = (zero.clone(), zero.clone());
+    let mut idle = 0;
     for step in 0..=STEPS {
-        best = best.min(null_ratio(a, &v));
-        if best <= NULL_UNITS || step == STEPS {
+        let ratio = null_ratio(a, &v);
+        idle = if ratio < 0.9 * best { 0 } else { idle + 1 };
+        best = best.min(ratio);
+        if best <= NULL_UNITS || step == STEPS || idle == IDLE {
             break;
         }
         // A v is what v has beside the null space; its part along v itself would take v away. The residual is -A v.

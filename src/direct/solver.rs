@@ -439,7 +439,7 @@ impl<T: Factorable> Direct<T> {
         }
         let solve_seconds = start.elapsed().as_secs_f64() - (self.seconds - spent);
         let report = self.report(best, kind, b, x, (&goal, tolerance), solve_seconds);
-        let served = report.solved || report.precision_limited || report.normal_residual.is_some();
+        let served = report.solved || report.normal_residual.is_some();
         if !served && self.at > 1 {
             // Other kinds than the first have come and failed: the next solve begins where this one began.
             self.factor = None;
