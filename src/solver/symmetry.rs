@@ -56,12 +56,29 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
         return Ok(found);
     }
     let seen = Transposed::of(backend, a)?;
-    let found = Found { symmetric: seen.is_symmetric(), hermitian: seen.is_hermitian(), looked: true };
+    let mut found = Found { symmetric: seen.is_symmetric(), hermitian: seen.is_hermitian(), looked: true };
+    if T::COMPLEX && found.hermitian && method == Method::Auto {
+        // Up to rounding it is; but what is for Hermitian matrices takes a diagonal that is real.
+        found.hermitian = !has_complex_diagonal(backend, a)?;
+    }
     if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
         let a = a.to_host(backend)?;
         return Err(Error::Unsupported(unsymmetric(&a, &Facts::of(&a), method)));
     }
     Ok(found)
+}
+
+/// Whether the first entry of the diagonal that no positive definite matrix has is complex.
+fn has_complex_diagonal<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
+    let (mut inverse, mut rounded) = (backend.buffer::<T::Real>(a.rows())?, backend.buffer::<f32>(0)?);
+    let mut found = backend.zeros::<u32>(3)?;
+    backend.csr_inverse_diagonal::<T, T>(a.parts(), &mut inverse, &mut rounded, &mut found)?;
+    let row = backend.download(&found)?[0] as usize;
+    if row >= a.rows() {
+        return Ok(false);
+    }
+    let entry = a.window(backend, row..row + 1)?.get(0, row);
+    Ok(entry.is_some_and(|entry| entry.im() != T::Real::default()))
 }
 
 /// What the caller knows, where that says all.
