@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A solver has wishes of its own: a time limit, and a handle that cancels it. What it does inside of a work, or of none,
-//! asks for these too ([`within`]). Loops on all threads ask once a part, other loops by [`look_at`], and steps that
+//! asks for these too (`within`). Loops on all threads ask once a part, other loops by `look_at`, and steps that
 //! count what they do by a meter: a few milliseconds pass between two questions.
 //!
 //! ```
