@@ -56,6 +56,13 @@ class _Factorised:
         self.count = max(right_hand_sides, 1)
         # The caller may change A before a solve in double precision is found to be needed.
         self.matrix = A.copy() if self.size == 4 and hasattr(A, "copy") else None
+        # SciPy's go on with infinities and NaN, which some programs rely on: an infinite conductance grounds a node.
+        self.others: Any = None
+        if not _matrix.is_finite(A):
+            import scipy.sparse.linalg
+
+            self.others = scipy.sparse.linalg.splu(sparse.csc_array(A))
+            return
         self.solver = self._solver(A, dtype)
 
     def _solver(self, A: Any, dtype: np.dtype) -> Solver:
@@ -71,9 +78,19 @@ class _Factorised:
         NotConverged
             Where it is not, and x is not good all the same.
         """
+        if self.others is not None:
+            return self.others.solve(np.asarray(b))
         size = self.solver.shape[0]
         if np.ndim(b) not in (1, 2) or np.shape(b)[0] != size:
             raise ValueError(f"b is of incompatible size: shape {np.shape(b)}, ({size},) or ({size}, k) is needed")
+        b = np.asarray(b)
+        finite = np.isfinite(b).all(axis=0)
+        if not finite.all():
+            # What is not finite comes back as NaN, and the other columns are solved for.
+            x = np.full(b.shape, np.nan, np.result_type(b.dtype, self.solver.dtype))
+            if b.ndim == 2 and finite.any():
+                x[:, finite] = self.solve(b[:, finite])
+            return x
         x, reports = self._solve(b)
         if all(_is_good(report, self.size) for report in reports):
             return x

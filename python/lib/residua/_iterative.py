@@ -51,6 +51,10 @@ class System:
         """The solution, as an array of b's kind."""
         return _device.back(self.given, self.x)
 
+    def is_finite(self) -> bool:
+        """Whether neither A nor b holds infinities or NaN, with which SciPy's methods go on."""
+        return bool(np.isfinite(self.b).all()) and _matrix.is_finite(self.operator.matrix)
+
     def solve(
         self,
         method: str,
@@ -72,7 +76,9 @@ class System:
                     row_wise=False, _keep=False,
                 )  # fmt: skip
                 return solver._engine.solve(self.b, self.x, False, None)[0]
-            except _residua.Unsupported:
+            except ValueError as refused:
+                if not isinstance(refused, _residua.Unsupported) and self.is_finite():
+                    raise
                 # The solver asks more of a matrix than SciPy does: one that is symmetric up to rounding, say. The
                 # method alone takes it, and what it reports is certified all the same.
                 pass

@@ -93,6 +93,16 @@ def is_matrix(a: Any) -> bool:
     return hasattr(a, "__array__") or isinstance(a, (list, tuple)) or is_on_gpu(a) or hasattr(a, "todense")
 
 
+def is_finite(a: Any) -> bool:
+    """Whether a matrix on the host holds neither infinities nor NaN; of one that lies elsewhere nobody looks here."""
+    if is_on_gpu(a):
+        return True
+    values = getattr(a, "data", None) if sparse.issparse(a) else np.asarray(a)
+    if values is None or values.dtype == object:
+        values = sparse.coo_array(a).data if sparse.issparse(a) else values
+    return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
+
+
 def _blocks(a: Any) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the entries of a matrix of blocks, in the order of its data."""
     high, wide = a.blocksize
