@@ -250,9 +250,7 @@ def update(solver: Any, ordinal: int | None, values: Any) -> bool:
     if where.dtype != solver.dtype or where.device[1] != ordinal or not is_packed(where):
         return False
     indices = [] if found is None else [place(found.first), place(found.second)]
-    if not all(
-        each.dtype.name in INDICES and each.device[1] == ordinal and is_packed(each) for each in indices
-    ):
+    if not all(each.dtype.name in INDICES and each.device[1] == ordinal and is_packed(each) for each in indices):
         return False
     try:
         if found is None:
