@@ -104,7 +104,8 @@ def test_new_values_in_every_format(kind, dtype):
         solver.update(np.ones(3, dtype))
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+# Diagonals hold zeros where the others have no entry.
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "dia"])
 def test_a_matrix_of_another_pattern_is_refused_with_the_first_place_that_differs(kind):
     a = sparse.lil_array(dominant(30, np.float64))
     a[3, :] = 0.0
@@ -282,9 +283,8 @@ def test_what_is_not_finite_is_never_a_solution():
     for value in (np.nan, np.inf):
         b = np.ones(10)
         b[3] = value
-        with pytest.raises(residua.NotConverged) as caught:
+        with pytest.raises(ValueError, match=r"row 3 \(from 0\)"):
             residua.solve(a, b)
-        assert caught.value.report.outcome == "not_finite"
         assert residua.cg(a @ a.T, b)[1] == -1
         broken = a.copy()
         broken.data[2] = value

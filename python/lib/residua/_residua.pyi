@@ -89,6 +89,23 @@ class Engine:
         several: bool = False,
         observer: Callable[[int, int, float], Any] | None = None,
     ) -> list[Report]: ...
+    def update_matrix(
+        self,
+        layout: str,
+        shape: tuple[int, int],
+        first: NDArray[Any],
+        second: NDArray[Any],
+        values: NDArray[Any],
+    ) -> None: ...
+    def update_matrix_gpu(
+        self,
+        ordinal: int,
+        layout: str,
+        shape: tuple[int, int],
+        first: tuple[int, int, str],
+        second: tuple[int, int, str],
+        values: tuple[int, int, str],
+    ) -> None: ...
     def solve_device(
         self,
         ordinal: int,
