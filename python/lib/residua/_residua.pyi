@@ -102,9 +102,9 @@ class Engine:
         ordinal: int,
         layout: str,
         shape: tuple[int, int],
-        first: tuple[int, int, str],
-        second: tuple[int, int, str],
-        values: tuple[int, int, str],
+        first: tuple[int, int, int],
+        second: tuple[int, int, int],
+        values: tuple[int, int, int],
     ) -> None: ...
     def solve_device(
         self,
