@@ -440,9 +440,13 @@ impl<T: Factorable> Direct<T> {
         let solve_seconds = start.elapsed().as_secs_f64() - (self.seconds - spent);
         let report = self.report(best, kind, b, x, (&goal, tolerance), solve_seconds);
         let served = report.solved || report.normal_residual.is_some();
-        if !served && self.at > 1 {
-            // Other kinds than the first have come and failed: the next solve begins where this one began.
-            self.factor = None;
+        if !served {
+            // The next solve looks for the proof that A is singular with the factors that it has itself.
+            self.null = None;
+            if self.at > 1 {
+                // Other kinds than the first have come and failed: the next solve begins where this one began.
+                self.factor = None;
+            }
         }
         Ok(report)
     }

@@ -38,7 +38,10 @@ pub struct System<T: Scalar> {
 const SOLVED: &[&str] = &["converged", "precision_limit"];
 
 /// Least-squares problems, and matrices of which singularity can be shown.
-const LEAST: &[&str] = &["least_squares", "singular"];
+const LEAST: &[&str] = &["least_squares", "singular", UNSHOWN];
+
+/// With factors whose pivots were replaced no vector may be found that shows it, and nothing is claimed then.
+const UNSHOWN: &str = "precision_limit";
 
 /// What is within rounding of a singular matrix may be called so, too.
 const NEARLY_SINGULAR: &[&str] = &["converged", "precision_limit", "singular", "least_squares"];
