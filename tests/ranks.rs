@@ -358,7 +358,9 @@ fn what_ranks_cannot_do_is_refused_in_one_line() {
     let mixed = told(&["solve", matrix, "--ranks", "2", "--precision", "mixed"], 3);
     assert!(mixed.starts_with("residua: rank ") && mixed.contains("is not built for several ranks"));
     // One rank makes a factorisation, and the others have its report.
-    assert!(residua(&["solve", matrix, "--ranks", "2", "--method", "direct"]).status.success());
+    let direct = residua(&["solve", matrix, "--ranks", "2", "--method", "direct"]);
+    let words = String::from_utf8(direct.stdout).unwrap();
+    assert!(direct.status.success() && words.contains("converged in 1 iteration"), "{words}");
     assert!(told(&["solve", "nowhere.mtx", "--ranks", "2"], 3).contains("nowhere.mtx"));
     told(&["solve", "-", "--ranks", "2"], 2);
     let few = residua(&["solve", matrix, "--ranks", "2", "--max-iterations", "3"]);

@@ -1,12 +1,12 @@
 //! Solvers whose rows each process of a group gives, as programs of MPI have them.
 //!
 //! Each process keeps the rows that it gave, and no process has the whole matrix. Only where another order of the
-//! unknowns is wanted, which is found from the whole, or where a process has no rows, does each gather it and keep the
-//! part that [`SpreadSolver`] gives it; vectors are then gathered and dealt out again around a solve. Of our own accord
+//! unknowns is wanted, which is found from the whole, or where a process has no rows, or for a factorisation, does each
+//! gather it and keep the part that [`SpreadSolver`] gives it; vectors are then gathered and dealt out again around a solve. Of our own accord
 //! that is done where halos are many and there is memory for it.
 
 use super::agreed::SMALL_HALO;
-use super::{Builder, Progress, Reorder, Solvable, SolveReport, SpreadSolver};
+use super::{Builder, Method, Progress, Reorder, Solvable, SolveReport, SpreadSolver};
 use crate::backend::Host;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
@@ -61,7 +61,7 @@ impl Builder {
         let (rows, nonzeros) = (each(0), each(1).into_iter().sum());
         let parts = parts_of(&rows);
         let own = together(group, checked(own, &parts))?;
-        let in_place = !self.wants_another_order(group, &own, &parts, nonzeros)?;
+        let in_place = !self.wants_the_whole(group, &own, &parts, nonzeros)?;
         let solver = if in_place {
             let here = &parts[group.rank()];
             let placed = own_rows_of_whole(own, here)?;
@@ -75,8 +75,9 @@ impl Builder {
         Ok(RowsSolver { group: group.clone(), solver, rows, in_place, nonzeros })
     }
 
-    /// Whether the whole matrix is to be gathered for another order of its unknowns: all processes say the same.
-    fn wants_another_order<T: Solvable>(
+    /// Whether the whole matrix is to be gathered, for another order of its unknowns or for a factorisation, which one
+    /// process makes: all processes say the same.
+    fn wants_the_whole<T: Solvable>(
         &self,
         group: &Group,
         own: &Csr<T>,
@@ -85,7 +86,7 @@ impl Builder {
     ) -> Result<bool> {
         let n = own.columns();
         let order = self.order()?;
-        if parts.iter().any(Range::is_empty) || order == Reorder::Rcm {
+        if parts.iter().any(Range::is_empty) || order == Reorder::Rcm || self.method == Method::Direct {
             return Ok(true);
         }
         if order == Reorder::None {

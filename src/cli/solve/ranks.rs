@@ -16,7 +16,7 @@ use crate::mixing::mixed;
 use crate::ranks::{Group, Launcher, OwnRows, launch, read_rows};
 #[cfg(feature = "cuda")]
 use crate::solver::Device;
-use crate::solver::{self, Reorder, Solvable, SolveReport, SolverBackend, SpreadSolver};
+use crate::solver::{self, Method, Reorder, Solvable, SolveReport, SolverBackend, SpreadSolver};
 use crate::{Csr, Error, Host, Scalar};
 use num_complex::Complex;
 use std::ops::{ControlFlow, Range};
@@ -182,8 +182,9 @@ const HALO: f64 = 0.1;
 /// unknowns is found on the whole matrix, and one GPU is taken for a small one.
 fn together<T: Scalar>(group: &Group, arguments: &Arguments) -> Result<Option<Read<T>>, Failure> {
     let reorder = arguments.reorder.unwrap_or_default();
-    // A page shows the whole matrix.
-    if !matches!(reorder, Reorder::None | Reorder::Auto) || arguments.report.is_some() {
+    // A page shows the whole matrix, and one rank factorises all of it.
+    let direct = arguments.method == Method::Direct;
+    if !matches!(reorder, Reorder::None | Reorder::Auto) || arguments.report.is_some() || direct {
         return Ok(None);
     }
     let Some(rows) = read_rows::<T>(group, &arguments.matrix)? else { return Ok(None) };
