@@ -1,18 +1,18 @@
 //! Iterative refinement: residuals in twice the working precision, x as a sum of two numbers.
 //!
 //! Demmel, Hida, Kahan, Li, Mukherjee and Riedy, "Error bounds from extra-precise iterative refinement", ACM Trans.
-//! Math. Softw. 32 (2006); sums as in algorithm 5.3 of Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005).
+//! Math. Softw. 32 (2006).
 
 use super::factor::{Factor, columns_of_transpose, times};
 use super::fgmres::fgmres;
 use super::goal::{Goal, norm};
 use super::options::Kind;
-use crate::backend::{Host, OffsetsRef};
+use crate::backend::host::residual as accurate;
+use crate::backend::{CsrParts, Host, OffsetsRef};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;
 use crate::parallel::prelude::*;
-use crate::parallel::vectorised;
 use crate::scalar::{Real, Scalar};
 use crate::work::is_asked;
 use num_traits::Float;
@@ -32,60 +32,17 @@ pub(super) fn largest<T: Scalar>(x: &[T]) -> f64 {
     x.iter().map(|x| x.abs().to_f64()).fold(0.0, f64::max)
 }
 
-/// A sum and the errors made in it.
-struct Sum<R> {
-    sum: R,
-    error: R,
-}
-
-impl<R: Real> Sum<R> {
-    #[inline(always)]
-    fn add(&mut self, a: R, b: R) {
-        let product = a * b;
-        let error = Float::mul_add(a, b, -product);
-        let sum = self.sum + product;
-        let moved = sum - self.sum;
-        self.error += error + ((self.sum - (sum - moved)) + (product - moved));
-        self.sum = sum;
-    }
-}
-
-/// Rows of a residual that a thread takes at once.
-const TASK: usize = 1 << 11;
-
-/// r = b - A (x + second).
+/// r = b - A (x + second) in twice the working precision.
 pub(crate) fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], second: Option<&[T]>, r: &mut [T]) {
-    let parts = a.parts();
-    let range = |row: usize| match parts.offsets {
-        OffsetsRef::Narrow(o) => o[row] as usize..o[row + 1] as usize,
-        OffsetsRef::Wide(o) => o[row] as usize..o[row + 1] as usize,
-    };
-    r.par_chunks_mut(TASK).enumerate().for_each(|(task, r)| {
-        // Fused products are one instruction there, and a call elsewhere.
-        vectorised(|| {
-            for (row, r) in (task * TASK..).zip(r) {
-                let mut re = Sum { sum: b[row].re(), error: T::Real::default() };
-                let mut im = Sum { sum: b[row].im(), error: T::Real::default() };
-                let range = range(row);
-                for (&column, &a) in both(&parts.indices[range.clone()], &parts.values[range]) {
-                    let mut subtract = |x: T| {
-                        re.add(-a.re(), x.re());
-                        if T::COMPLEX {
-                            re.add(a.im(), x.im());
-                            im.add(-a.re(), x.im());
-                            im.add(-a.im(), x.re());
-                        }
-                    };
-                    subtract(x[column as usize]);
-                    if let Some(second) = second {
-                        subtract(second[column as usize]);
-                    }
-                }
-                let value = T::from_parts((re.sum + re.error).to_f64(), (im.sum + im.error).to_f64());
-                *r = value.unwrap_or_default();
-            }
-        });
-    });
+    let CsrParts { offsets, indices, values, .. } = a.parts();
+    match offsets {
+        OffsetsRef::Narrow(offsets) => {
+            accurate::residual((offsets, indices, values), T::one(), b, (x, second), r);
+        }
+        OffsetsRef::Wide(offsets) => {
+            accurate::residual((offsets, indices, values), T::one(), b, (x, second), r);
+        }
+    }
 }
 
 /// What refinement came to. Sizes are those of [`Goal::size_of`].

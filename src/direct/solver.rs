@@ -363,9 +363,11 @@ impl<T: Factorable> Direct<T> {
         let goal = Goal::new(weights, b, tolerance);
         self.inconsistent = false;
         if self.factor.is_none() && !self.chain.is_empty() {
+            self.at = 0;
+        }
+        if self.at <= 1 && !self.chain.is_empty() {
             // A solve that reached nothing leaves no trace.
             self.reasons.clear();
-            self.at = 0;
         }
         if self.factor.is_none() && size.is_finite() && size > 0.0 {
             self.factorise(going);

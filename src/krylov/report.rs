@@ -52,6 +52,9 @@ pub enum Outcome {
     Interrupted,
     /// The allowed time is over ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
     TimeLimit,
+    /// A stage of a solver of our choice gave way to the next one, which is expected to be sooner at its end: how a stage
+    /// ends ([`StageReport`](crate::solver::StageReport)), and never a solve.
+    GivenUp,
 }
 
 impl Outcome {
@@ -71,7 +74,7 @@ impl Outcome {
     }
 
     /// One word for programs: `converged`, `least_squares`, `max_iterations`, `not_positive_definite`, `breakdown`,
-    /// `singular`, `precision_limit`, `stagnated`, `not_finite`, `interrupted`, `time_limit`.
+    /// `singular`, `precision_limit`, `stagnated`, `not_finite`, `interrupted`, `time_limit`, and of a stage `given_up`.
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Converged => "converged",
@@ -85,6 +88,7 @@ impl Outcome {
             Outcome::NotFinite => "not_finite",
             Outcome::Interrupted => "interrupted",
             Outcome::TimeLimit => "time_limit",
+            Outcome::GivenUp => "given_up",
         }
     }
 }
@@ -110,6 +114,7 @@ impl fmt::Display for Outcome {
             Outcome::NotFinite => f.write_str("not finite"),
             Outcome::Interrupted => f.write_str("interrupted"),
             Outcome::TimeLimit => f.write_str("time limit reached"),
+            Outcome::GivenUp => f.write_str("given up"),
         }
     }
 }

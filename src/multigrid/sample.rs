@@ -64,6 +64,29 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
     Ok(all > 0.0 && of_it <= OTHER_SIGN * all)
 }
 
+/// Rows whose sum has the other sign than the diagonal, as a part of all, from which on a matrix counts as shifted, and
+/// how small a sum is rounding beside the magnitudes of its row.
+const SHIFTED: f64 = 0.75;
+const ROUNDED: f64 = 1e-10;
+
+/// Whether nearly all rows add up to the other sign than their diagonal has, as those of a Helmholtz equation do: no
+/// multigrid of ours is for it. Convection gives rows of both signs.
+pub(crate) fn is_shifted<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
+    let (mut of_it, mut all) = (0, 0);
+    for (first, window) in windows(backend, a)? {
+        for i in 0..window.rows() {
+            let (columns, values) = window.row(i);
+            let diagonal = columns.iter().position(|&j| j as usize == first + i);
+            let sign = diagonal.map_or(0.0, |place| values[place].re().to_f64().signum());
+            let sum: f64 = values.iter().map(|value| value.re().to_f64()).sum();
+            let magnitudes: f64 = values.iter().map(|value| value.abs().to_f64()).sum();
+            of_it += usize::from(sign * sum < -ROUNDED * magnitudes);
+            all += 1;
+        }
+    }
+    Ok(f64::from(of_it as u32) > SHIFTED * f64::from(all as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +102,17 @@ mod tests {
         assert!(!is_like(&generate::elasticity3d(6, 6, 6, 0.3).unwrap()));
         let complex = wind.map(|value| num_complex::Complex::new(value, value));
         assert!(!is_like_an_m_matrix(&Host, &complex).unwrap());
+    }
+
+    #[test]
+    fn a_shift_beyond_the_smallest_eigenvalues_is_seen() {
+        let grid = generate::poisson2d(60, 60).unwrap();
+        let shifted = |by: f64| {
+            is_shifted(&Host, &grid.map(|value| if value > 0.0 { value - by } else { value })).unwrap()
+        };
+        assert!(!shifted(0.0) && shifted(1e-3));
+        let wind = generate::convection_diffusion([20, 20, 20], 1e-2).unwrap();
+        assert!(!is_shifted(&Host, &wind).unwrap() && !is_shifted(&Host, &wind.map(|value| -value)).unwrap());
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::SolverBackend;
 use super::builder::Builder;
+use super::choice::AS_ASKED;
 use super::diagonal::column_norms;
-use super::names::{Precision, PreconditionerChoice as Name, Reorder};
-use super::plan::{AS_ASKED, AUTO};
+use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
+use super::plan::AUTO;
 use super::report::Decision;
 use super::spread::Share;
 use crate::backend::{Communicator, Host, Space};
@@ -25,6 +26,9 @@ pub(super) fn refuse(wishes: &Builder) -> Result<()> {
     let without = |what: String| Err(Error::Unsupported(format!("{what} is not built for several ranks")));
     if wishes.precision != Precision::Double {
         return without(format!("precision {}", wishes.precision));
+    }
+    if wishes.method == Method::Direct {
+        return without("a factorisation of rows that each rank has alone".into());
     }
     if wishes.format != AUTO && wishes.format != Csr::<f64>::NAME {
         return without(format!("format {}", wishes.format));

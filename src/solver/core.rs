@@ -72,6 +72,7 @@ pub(super) fn is_fault(outcome: &Outcome) -> bool {
             | Outcome::Interrupted
             | Outcome::IterationLimit
             | Outcome::TimeLimit
+            | Outcome::GivenUp
     )
 }
 
@@ -119,10 +120,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     fn announce(&mut self) {
         let (a, bandwidth) = (self.stored.operator(), self.backend.ordering_price().bandwidth);
         let told = self.stages.iter().map(|Stage { plan, ready, .. }| {
-            let expected =
-                ready.as_ref().map_or((0.0, 0.0), |ready| ready.forecast(a, plan.iterations, bandwidth));
+            let expected = ready.as_ref().map(|ready| ready.forecast(a, plan.iterations, bandwidth));
             let what = (plan.method, plan.preconditioner, plan.precision);
-            StageReport::listed(what, plan.why, (plan.iterations, expected.0, expected.1))
+            StageReport::listed(what, (plan.why, plan.when.words()), (plan.iterations, expected))
         });
         let told = told.collect();
         Arc::make_mut(&mut self.trail).stages = told;

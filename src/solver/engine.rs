@@ -213,14 +213,14 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             notes: &mut notes,
             mesh: None,
         };
-        let levels = planner.may_take_levels(rows).then_some(hermitian);
+        let levels = planner.facts(nonzeros).may_take_levels().then_some(hermitian);
         let mut spent = 0.0;
         let (a, order, decision) = timed(&mut spent, || {
             let products = wishes.expected_products(columns).max(planner.products_of_named_levels(&a)?);
             let how = (wishes.order()?, levels);
             reorder(backend, a, how, products, |a| planner.products_of_levels(a))
         })?;
-        let spent = if decision.why == super::plan::AS_ASKED { 0.0 } else { spent };
+        let spent = if decision.why == super::choice::AS_ASKED { 0.0 } else { spent };
         planner.notes.seconds.reorder = spent;
         planner.notes.decisions.push(Decision { seconds: Some(spent), ..decision });
         planner.check(rows, columns)?;

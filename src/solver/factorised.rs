@@ -2,7 +2,7 @@
 //! CPU, which also goes on where the device's factors do not serve.
 
 use super::SolverBackend;
-use super::budgets::{IN_RACE, QUICK};
+use super::choice::prices::{IN_RACE, QUICK};
 use super::core::judge;
 use super::report::Evidence;
 use super::stage::{Ready, Task};

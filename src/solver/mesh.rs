@@ -171,7 +171,7 @@ mod tests {
 
     /// Seconds that a device takes for a setup.
     fn device(rows: usize) -> Option<f64> {
-        Some(crate::solver::budgets::device_setup(rows))
+        Some(crate::solver::choice::prices::device_setup(rows))
     }
 
     #[test]

@@ -36,8 +36,8 @@
 mod agreed;
 mod alone;
 mod arrays;
-mod budgets;
 mod builder;
+mod choice;
 mod columns;
 mod compiled;
 mod core;
@@ -60,18 +60,15 @@ mod nullspace;
 mod parted;
 mod plan;
 mod preconditioner;
-mod race;
 mod refined;
 mod report;
 #[cfg(all(unix, feature = "ranks"))]
 mod rows;
-mod sequence;
 mod sign;
 mod spread;
 mod stage;
 mod symmetry;
 mod system;
-mod trial;
 mod turns;
 mod watch;
 

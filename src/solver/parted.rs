@@ -3,16 +3,15 @@
 use super::Solvable;
 use super::SolverBackend;
 use super::agreed::{local_rows, together, weights};
-use super::budgets::{LEVELS_FROM, PATIENCE, SHARE, before_levels, levels_iterations};
 use super::builder::Builder;
+use super::choice::prices::{LEVELS_FROM, LEVELS_ITERATIONS, PATIENCE, SHARE, before_levels};
+use super::choice::{AS_ASKED, GENERAL, GRIDS, HERMITIAN, LEAST, LEVELS, PLAIN, SHORT, SPD};
 use super::diagonal::Diagonal;
 use super::hierarchy::{Levels, grids_pay};
 use super::iterated::RESTART;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
-use super::plan::{AS_ASKED, GENERAL, GRIDS, PLAIN, SPD};
 use super::preconditioner::Setup;
 use super::report::{Decision, StageReport};
-use super::sequence::{HERMITIAN, LEAST, LEVELS, SHORT};
 use super::spread::SpreadSolver;
 use crate::backend::{Communicator, Host, PreconditionSteps, Space};
 use crate::error::Result;
@@ -78,13 +77,13 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let some = |most: f64| Some((most / limit).min(1.0));
         let list: Vec<(Method, Name, Option<f64>, &'static str)> = match wishes.method {
             Method::Auto if hermitian && grids.is_some() => vec![
-                (Method::Cg, levels, some(levels_iterations(a.rows())), GRIDS),
+                (Method::Cg, levels, some(LEVELS_ITERATIONS), GRIDS),
                 (Method::Cg, named, None, PLAIN),
                 (Method::Minres, plain, Some(SHARE), HERMITIAN),
                 (Method::Lsmr, plain, None, LEAST),
             ],
             Method::Auto if grids.is_some() => vec![
-                (Method::Gmres, levels, some(levels_iterations(a.rows())), GRIDS),
+                (Method::Gmres, levels, some(LEVELS_ITERATIONS), GRIDS),
                 (Method::Gmres, named, patience, PLAIN),
                 (Method::BiCgStab, plain, patience, SHORT),
                 (Method::Lsmr, plain, None, LEAST),
@@ -93,7 +92,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 let first = before_levels(a.rows(), <B as PreconditionSteps>::BYTES_TELL);
                 vec![
                     (Method::Cg, named, some(first), SPD),
-                    (Method::Cg, levels, some(levels_iterations(a.rows())), LEVELS),
+                    (Method::Cg, levels, some(LEVELS_ITERATIONS), LEVELS),
                     (Method::Minres, plain, Some(SHARE), HERMITIAN),
                     (Method::Lsmr, plain, None, LEAST),
                 ]
@@ -135,8 +134,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             self.stages.push(Stage { method, name, setup, share });
             self.trail.stages.push(StageReport::listed(
                 (method, name, Precision::Double),
-                why,
-                (0, 0.0, 0.0),
+                (why, None),
+                (0, None),
             ));
         }
         let first = self.stages[0].name;

@@ -171,13 +171,16 @@ pub struct StageReport {
     pub precision: Precision,
     /// Why it is in the list.
     pub why: &'static str,
+    /// When its turn comes at all, where that is not always.
+    pub condition: Option<&'static str>,
     /// Iterations that are expected at least.
     pub predicted_iterations: usize,
-    /// Bytes that these move; of a factorisation, those of the factor.
-    pub predicted_bytes: f64,
+    /// Bytes that these move; of a factorisation, those of the factor. None where nothing was forecast: what is set up
+    /// when its turn comes is not known before.
+    pub predicted_bytes: Option<f64>,
     /// Seconds that these take at the bandwidth which the device is known for, a factorisation at the multiplications a
-    /// second that were measured.
-    pub predicted_seconds: f64,
+    /// second that were measured; likewise.
+    pub predicted_seconds: Option<f64>,
     /// How it ended; none where its turn did not come.
     #[serde(serialize_with = "status")]
     pub outcome: Option<Outcome>,
@@ -202,17 +205,18 @@ impl StageReport {
     /// A stage whose turn has not come; the iterations that are expected, the bytes that they move, their seconds.
     pub(super) fn listed(
         (method, preconditioner, precision): (Method, PreconditionerChoice, Precision),
-        why: &'static str,
-        predicted: (usize, f64, f64),
+        (why, condition): (&'static str, Option<&'static str>),
+        (iterations, predicted): (usize, Option<(f64, f64)>),
     ) -> Self {
         Self {
             method,
             preconditioner,
             precision,
             why,
-            predicted_iterations: predicted.0,
-            predicted_bytes: predicted.1,
-            predicted_seconds: predicted.2,
+            condition,
+            predicted_iterations: iterations,
+            predicted_bytes: predicted.map(|(bytes, _)| bytes),
+            predicted_seconds: predicted.map(|(_, seconds)| seconds),
             outcome: None,
             refused: None,
             remark: None,

@@ -6,6 +6,7 @@
 
 use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
+use super::choice::trial::Trial;
 use super::core::is_fault;
 use super::finite;
 use super::forecast::expected_products;
@@ -17,7 +18,6 @@ use super::preconditioner::Setup;
 use super::report::{Decision, Seconds, SolveReport, Trail};
 use super::sign::{NEGATED, has_negative_diagonal};
 use super::symmetry;
-use super::trial::Trial;
 use super::watch::{Canceller, Progress, Watch};
 use super::{Solvable, SolverBackend};
 use crate::backend::{Communicator, ExchangePlan, Host, PreconditionSteps, Space};
@@ -446,7 +446,10 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let share = stage.share.filter(|_| !is_last);
             let left = share.map_or(left, |share| (share * left as f64).ceil() as usize);
             let communicator = self.space.communicator();
-            let (mut broken, mut trial) = (None, Trial::of_levels(stage.is_trial_of_levels() && !is_last));
+            let (mut broken, mut trial) = (None, Trial::None);
+            if stage.is_trial_of_levels() && !is_last {
+                trial = Trial::of_levels(stage.method, self.goal(b)?, left);
+            }
             let mut observe = |iteration: usize, norm: f64| {
                 // Norms are the same on all parts, so that all of them give up.
                 if trial.is_futile(iteration, norm) {
@@ -547,6 +550,15 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             None => verdict(&self.space, (&**operator, norms), b, x, &self.options)?,
         };
         self.tell(&report, last, &judged)
+    }
+
+    /// The residual norm that is asked for.
+    fn goal(&self, b: &B::Slice<T>) -> Result<f64> {
+        let backend = self.space.backend();
+        let mut square = backend.zeros::<T::Real>(1)?;
+        backend.norm2_squared(b, &mut square)?;
+        self.space.communicator().all_sum(backend, &mut square)?;
+        Ok(self.options.threshold::<T>(backend.value(&square)?.to_f64().sqrt()))
     }
 
     /// Part 0 solves, and tells the others.

@@ -1,13 +1,14 @@
 //! A stage: a method with its preconditioner in a precision, one of those that a solver tries in turn.
 //!
-//! A Krylov method is added in two steps: a match arm in [`iterated`], and its place in the lists of `plan`. Any other
-//! method has a file of its own that implements [`Ready`].
+//! A Krylov method is added in two steps: a match arm in [`iterated`], and its row in the lists of
+//! [`super::choice::candidates`]. Any other method has a file of its own that implements [`Ready`].
 
 use super::SolverBackend;
+use super::choice::{Candidate, When};
 use super::factorised::{Factorised, Limits};
 use super::incomplete::Bounds;
 use super::iterated::{Iterated, Parts, RESTART};
-use super::names::{Method, Precision, PreconditionerChoice};
+use super::names::{Method, PreconditionerChoice};
 use super::preconditioner::Setup;
 use super::report::Evidence;
 use super::system::Stored;
@@ -112,35 +113,9 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     }
 }
 
-/// What a stage is to be.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
-    pub(super) method: Method,
-    pub(super) preconditioner: PreconditionerChoice,
-    pub(super) precision: Precision,
-    pub(super) why: &'static str,
-    /// Iterations to be expected.
-    pub(super) iterations: usize,
-    /// The share of the iterations left that it may take before the next one's turn; none: all of them, and then it is
-    /// over.
-    pub(super) share: Option<f64>,
-    /// The most multiplications of a factorisation, where it is not to be had at any price.
-    pub(super) flops: Option<f64>,
-    /// The most bytes of a factor, where that is not what is free.
-    pub(super) memory: Option<u64>,
-    /// Whether a factorisation estimates the condition number.
-    pub(super) condition: bool,
-    /// Whether iterations are given up where the factorisation behind them is forecast to be faster.
-    pub(super) race: bool,
-    /// Whether it is only for matrices of which conjugate gradients have told that they are not positive definite.
-    pub(super) indefinite: bool,
-    /// Whether it comes only where the iterations before it were given up for it, since it is forecast to shorten them.
-    pub(super) takes_over: bool,
-}
-
 /// A stage, and what it takes once it is set up.
 pub(super) struct Stage<T: Scalar, B: SolverBackend> {
-    pub(super) plan: Plan,
+    pub(super) plan: Candidate,
     pub(super) ready: Option<Box<dyn Ready<T, B>>>,
     /// Seconds of a factorisation, once they were forecast; infinity where it was refused.
     pub(super) forecast: Option<f64>,
@@ -148,12 +123,12 @@ pub(super) struct Stage<T: Scalar, B: SolverBackend> {
 
 impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     /// A stage that is set up when its turn comes.
-    pub(super) fn later(plan: Plan) -> Self {
+    pub(super) fn later(plan: Candidate) -> Self {
         Self { plan, ready: None, forecast: None }
     }
 
     /// A stage that is set up.
-    pub(super) fn new(plan: Plan, ready: Box<dyn Ready<T, B>>) -> Self {
+    pub(super) fn new(plan: Candidate, ready: Box<dyn Ready<T, B>>) -> Self {
         Self { plan, ready: Some(ready), forecast: None }
     }
 
@@ -182,7 +157,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         options: &SolveOptions,
         (without, deadline): (&[Kind], Option<Instant>),
     ) -> Result<Box<dyn Ready<T, B>>> {
-        let Plan { method, preconditioner: name, flops, memory, condition, .. } = self.plan;
+        let Candidate { method, preconditioner: name, flops, memory, condition, when, .. } = self.plan;
         if method == Method::Direct {
             let limits = Limits { flops, memory, condition, without: without.to_vec(), deadline };
             let made = match a {
@@ -193,11 +168,11 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         }
         let set_up = |a: &Csr<T, B>| match name {
             PreconditionerChoice::Ilu => {
-                let bounds = if self.plan.takes_over { Bounds::TAKES_OVER } else { Bounds::NONE };
+                let bounds = if when == When::HandedOver { Bounds::TAKES_OVER } else { Bounds::NONE };
                 Setup::without_fill(backend, a, (method, bounds))
             }
             PreconditionerChoice::Ilut(choice) => {
-                let bounds = if self.plan.indefinite { Bounds::BEFORE_MINRES } else { Bounds::FILL };
+                let bounds = if when == When::Indefinite { Bounds::BEFORE_MINRES } else { Bounds::FILL };
                 Setup::with_fill(backend, a, choice, (method, bounds))
             }
             _ => Setup::new(backend, a, (method, name), None),

@@ -2,11 +2,11 @@
 //! own.
 
 use super::SolverBackend;
+use super::choice::AS_ASKED;
 use super::forecast::of_factors;
 use super::hierarchy::grids_save;
 use super::mesh::PRODUCTS_OF_LEVELS;
 use super::names::{Method, Reorder};
-use super::plan::AS_ASKED;
 use super::report::Decision;
 use crate::backend::PreconditionSteps;
 use crate::direct::least_seconds;
@@ -62,7 +62,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         }
     }
 
-    fn nonzeros(&self) -> usize {
+    pub(super) fn nonzeros(&self) -> usize {
         match self {
             Stored::Open(a) => a.nonzeros(),
             Stored::Full(a) => a.nonzeros(),

@@ -1,15 +1,16 @@
 //! Stage after stage until one solves the system, in the order of the matrix.
 
 use super::SolverBackend;
-use super::budgets::SHARE;
+use super::choice::prices::{SHARE, order_seconds, seconds_of_levels};
+use super::choice::race::{Call, Race, is_left_out};
+use super::choice::trial::Trial;
+use super::choice::{Candidate, When};
 use super::core::{Core, is_fault, judge};
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::nullspace::norm;
-use super::race::{Call, Race, is_left_out};
 use super::report::SolveReport;
-use super::stage::{Plan, Stage, Task};
+use super::stage::{Stage, Task};
 use super::system::Stored;
-use super::trial::Trial;
 use super::watch::Watch;
 use crate::direct::Kind;
 use crate::error::{Error, Result};
@@ -72,7 +73,7 @@ struct Course {
     failed: Vec<Kind>,
     /// Why the stage of a number was refused before its turn.
     refused: Option<(usize, String)>,
-    /// Methods that have had so many iterations.
+    /// Methods that have had so many iterations; all that there are, where they ended in a fault.
     had: Vec<(What, usize)>,
     /// Whether conjugate gradients have told that A is not positive definite.
     indefinite: bool,
@@ -92,13 +93,14 @@ impl Course {
         self.total.as_ref().map_or(0, |report| report.iterations)
     }
 
-    /// Whether a stage is for a matrix like this one. Multigrid is for those of conjugate gradients.
-    fn suits(&self, plan: &Plan) -> bool {
-        if plan.takes_over && !self.handed_over {
-            return false;
+    /// Whether a stage is for a matrix like this one, as far as that is known.
+    fn suits(&self, plan: &Candidate) -> bool {
+        match plan.when {
+            When::Always => true,
+            When::Definite => !self.indefinite,
+            When::Indefinite => self.indefinite,
+            When::HandedOver => self.handed_over,
         }
-        let of_levels = matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
-        if self.indefinite { !of_levels } else { !plan.indefinite }
     }
 
     /// Which of the stages comes next, where that is a factorisation. Of two in turn it is the second one, which may
@@ -116,7 +118,7 @@ impl Course {
     /// Takes what a stage came to, and counts what came before it in.
     fn add(&mut self, number: usize, what: What, mut report: Report) -> Report {
         self.indefinite |= matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
-        self.had.push((what, report.iterations));
+        self.had.push((what, if is_fault(&report.outcome) { usize::MAX } else { report.iterations }));
         if let Some(earlier) = &self.total {
             report.iterations += earlier.iterations;
             report.restarts += earlier.restarts;
@@ -143,7 +145,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     ) -> Result<SolveReport> {
         let start = Instant::now();
         let mut course = Course::new(first, done);
-        course.handed_over = self.stages.get(first).is_some_and(|stage| stage.plan.takes_over);
+        course.handed_over = self.stages.get(first).is_some_and(|stage| stage.plan.when == When::HandedOver);
         for number in first..self.stages.len() {
             if self.is_due(number, &course) && self.take_turn(number, &mut course, b, x, watch)?.is_break() {
                 break;
@@ -187,10 +189,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let iterations = stage.plan.iterations;
         match stage.prepare(&self.backend, &self.stored, &self.options, (&course.failed, request)) {
             Ok(ready) => {
-                if told.predicted_bytes == 0.0 {
+                if told.predicted_bytes.is_none() {
                     let bandwidth = self.backend.ordering_price().bandwidth;
-                    (told.predicted_bytes, told.predicted_seconds) =
-                        ready.forecast(self.stored.operator(), iterations, bandwidth);
+                    let (bytes, seconds) = ready.forecast(self.stored.operator(), iterations, bandwidth);
+                    (told.predicted_bytes, told.predicted_seconds) = (Some(bytes), Some(seconds));
                 }
                 Ok(true)
             }
@@ -232,8 +234,11 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         // The factorisation whose turn comes next, where iterations are given up if that is faster.
         let next = course.next_factors(&self.stages[number + 1..]).filter(|_| plan.race);
         let mut trial = match (plan.preconditioner, share) {
-            (PreconditionerChoice::Multigrid(_), share) => Trial::of_levels(share.is_some()),
+            (PreconditionerChoice::Multigrid(_), Some(most)) => {
+                Trial::of_levels(plan.method, self.goal(b)?, most)
+            }
             (PreconditionerChoice::Ilut(_), Some(most)) => Trial::of_factors(self.goal(b)?, most),
+            (_, Some(most)) if plan.may_go_on => Trial::of_budget(self.goal(b)?, most),
             _ => Trial::None,
         };
         let goal = if next.is_some() { self.goal(b)? } else { 0.0 };
@@ -242,18 +247,25 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
         let mut rivals = next.map(|next| {
-            let least = self.stored.least_seconds(plan.method);
+            let with_levels = matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
+            let least = match self.stored.least_seconds(plan.method) {
+                // A factorisation that is as fast has had its turn.
+                least if with_levels => least.max(seconds_of_levels(self.stored.nonzeros())),
+                least => least,
+            };
             let each = ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1;
             let (most, memory) = (share.unwrap_or(left), std::mem::take(&mut self.falls));
-            let race = Race::new((plan.method, each), (least, behind[next].forecast), goal, most, memory);
-            let takes_over = behind[0].plan.takes_over;
+            let analysis = order_seconds(a.rows(), self.stored.nonzeros());
+            let behind_it = (least, behind[next].forecast, analysis);
+            let race = Race::new((plan.method, with_levels, each), behind_it, goal, most, memory);
+            let takes_over = behind[0].plan.when == When::HandedOver;
             let incomplete = takes_over.then(|| self.stored.factors_seconds(ready.bytes(a)));
             let race = race.with_factors(incomplete);
             Rivals { race, factors: &mut behind[next], refused: None, call: Call::GoOn }
         });
-        // Iterations of a race end where it says so.
+        // Iterations of a race end where it says so, and those that may go on where their slope does.
         let left = match share {
-            Some(_) if rivals.is_some() => Some((SHARE * left as f64).ceil() as usize),
+            Some(_) if rivals.is_some() || plan.may_go_on => Some((SHARE * left as f64).ceil() as usize),
             Some(share) => Some(share),
             None => course.total.map(|_| left),
         };
@@ -292,6 +304,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 return self.end_early(number, course, b, x, watch);
             }
             let mut report = solved?;
+            let skipped = usize::from(!self.history.is_empty());
+            self.history.extend(ready.history().iter().skip(skipped));
             let own = report.relative_residual;
             if let Some(earlier) = &earlier {
                 report.iterations += earlier.iterations;
@@ -335,13 +349,12 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             remark = with(remark, words);
         }
         report.outcome = watch.reason(report.outcome);
-        let skipped = usize::from(!self.history.is_empty());
-        self.history.extend(ready.history().iter().skip(skipped));
         self.seconds.iterating += ready.iterating().as_secs_f64();
         self.evidence.add(ready.evidence());
         course.failed.extend(ready.failed());
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];
-        told.outcome = Some(report.outcome);
+        let creeps = report.outcome == Outcome::IterationLimit && plan.share.is_some() && !is_last;
+        told.outcome = Some(if creeps { Outcome::GivenUp } else { report.outcome });
         told.remark = remark;
         told.levels = ready.levels().to_vec();
         told.iterations = report.iterations;
@@ -349,7 +362,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         told.seconds = begun.elapsed().as_secs_f64();
         told.relative_residual = Some(report.relative_residual);
         let report = course.add(number, what, report);
-        let creeps = report.outcome == Outcome::IterationLimit && plan.share.is_some() && !is_last;
         if is_fault(&report.outcome) || creeps {
             return Ok(ControlFlow::Continue(()));
         }

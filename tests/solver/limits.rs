@@ -89,7 +89,7 @@ fn iterations_are_given_up_for_a_factorisation_that_is_forecast_to_be_faster() {
     let first = solver.solve(&b).unwrap();
     assert_eq!((first.report.method, first.report.outcome), (Method::Direct, Outcome::Converged));
     let tried = &first.report.trail.stages[0];
-    assert_eq!((tried.method, tried.outcome), (Method::Gmres, Some(Outcome::IterationLimit)));
+    assert_eq!((tried.method, tried.outcome), (Method::Gmres, Some(Outcome::GivenUp)));
     assert!(tried.remark.as_ref().is_some_and(|words| words.contains("given up")), "{tried:?}");
     assert!((4..100).contains(&tried.iterations), "{tried:?}");
     // The factor is there: the next right-hand side begins with it.
@@ -120,8 +120,8 @@ fn multigrid_behind_a_factorisation_is_not_set_up() {
     let levels = stages.iter().position(|stage| stage.preconditioner.to_string().starts_with("amg")).unwrap();
     assert!(stages[..levels].iter().any(|stage| stage.method == Method::Direct), "{stages:?}");
     // What is set up has a forecast.
-    assert_eq!(stages[levels].predicted_bytes, 0.0);
-    assert!(stages[0].predicted_bytes > 0.0);
+    assert_eq!(stages[levels].predicted_bytes, None);
+    assert!(stages[0].predicted_bytes > Some(0.0));
 }
 
 #[test]

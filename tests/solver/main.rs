@@ -104,7 +104,7 @@ fn every_setting_solves<B: Device + SolverBackend>(backend: &B) -> Result<()> {
         let stage = &trail.stages[0];
         assert_eq!((stage.outcome, stage.iterations), (Some(Outcome::Converged), report.iterations));
         assert!(
-            stage.predicted_bytes > 0.0 && stage.predicted_seconds > 0.0 && stage.bytes > 0.0,
+            stage.predicted_bytes > Some(0.0) && stage.predicted_seconds > Some(0.0) && stage.bytes > 0.0,
             "{stage:?}"
         );
         assert_eq!((stage.method, stage.preconditioner), (report.method, report.preconditioner));

@@ -31,7 +31,7 @@ mod product;
 mod radix;
 mod recurrence;
 mod reduce;
-mod residual;
+pub(crate) mod residual;
 mod rows;
 mod runs;
 mod scan;

@@ -44,12 +44,12 @@ impl<R: Real> Compensated<R> {
 /// Rows that a thread takes at once.
 const TASK: usize = 1 << 10;
 
-/// r = scale (b - A x).
-pub(super) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
+/// r = scale (b - A (x + second)); a second part of x is what one number of the working precision leaves out of it.
+pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     (offsets, indices, values): (&[O], &[u32], &[V]),
     scale: T,
     b: &[T],
-    x: &[T],
+    (x, second): (&[T], Option<&[T]>),
     r: &mut [T],
 ) {
     // One task where there is little to do.
@@ -62,12 +62,18 @@ pub(super) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
                 let mut im = Compensated::new(b[row].im());
                 let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
                 for (&column, value) in both(&indices[range.clone()], &values[range]) {
-                    let (a, x) = (value.widen(), x[column as usize]);
-                    re.add_product(-a.re(), x.re());
-                    if T::COMPLEX {
-                        re.add_product(a.im(), x.im());
-                        im.add_product(-a.re(), x.im());
-                        im.add_product(-a.im(), x.re());
+                    let a = value.widen();
+                    let mut subtract = |x: T| {
+                        re.add_product(-a.re(), x.re());
+                        if T::COMPLEX {
+                            re.add_product(a.im(), x.im());
+                            im.add_product(-a.re(), x.im());
+                            im.add_product(-a.im(), x.re());
+                        }
+                    };
+                    subtract(x[column as usize]);
+                    if let Some(second) = second {
+                        subtract(second[column as usize]);
                     }
                 }
                 let value = T::from_parts(re.value().to_f64(), im.value().to_f64());

@@ -49,7 +49,8 @@ where
             name => format!(" with {name}"),
         };
         let name = if number == 0 { "first" } else { "then" };
-        table.row([name.into(), format!("{}{with}: {expected}; {}", stage.method, stage.why)]);
+        let condition = stage.condition.map_or(String::new(), |condition| format!("; {condition}"));
+        table.row([name.into(), format!("{}{with}: {expected}; {}{condition}", stage.method, stage.why)]);
     }
     Ok(format!(
         "{table}Nothing was solved. Each method has its turn only where those before it did not end well.\n"
@@ -74,14 +75,10 @@ fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis
 
 /// What an iteration moves, and the time that all take together, are known of a method that is set up already.
 fn iterations(stage: &StageReport) -> String {
-    let (least, all) = (stage.predicted_iterations, stage.predicted_bytes);
-    let together = match all {
-        0.0 => String::new(),
-        _ => format!(
-            ", {} each, {} together",
-            bytes((all / least.max(1) as f64) as u64),
-            seconds(stage.predicted_seconds)
-        ),
+    let least = stage.predicted_iterations;
+    let Some((all, time)) = stage.predicted_bytes.zip(stage.predicted_seconds) else {
+        return "nothing is forecast before it is set up".into();
     };
-    format!("{} iterations at least{together}", count(least as u64))
+    let each = bytes((all / least.max(1) as f64) as u64);
+    format!("{} iterations at least, {each} each, {} together", count(least as u64), seconds(time))
 }

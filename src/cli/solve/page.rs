@@ -131,10 +131,10 @@ fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
         Method::Direct => "factorisation".to_string(),
         method => format!("{method}, {}, {}", stage.preconditioner, stage.precision),
     };
-    let expected = match (stage.method, stage.predicted_seconds > 0.0) {
+    let expected = match (stage.method, stage.predicted_seconds) {
         (Method::Direct, _) => "-".into(),
-        (_, true) => {
-            format!("{}, {}", iterations(stage.predicted_iterations), seconds(stage.predicted_seconds))
+        (_, Some(predicted)) => {
+            format!("{}, {}", iterations(stage.predicted_iterations), seconds(predicted))
         }
         _ => iterations(stage.predicted_iterations),
     };

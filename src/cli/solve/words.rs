@@ -84,8 +84,8 @@ pub(super) fn story(story: &Story<'_>) -> String {
         .filter(|stage| stage.outcome.is_some() || stage.refused.is_some())
         .collect();
     if tried.len() > 1 {
-        for (number, stage) in tried.iter().enumerate() {
-            tell("tried", attempt(stage, number + 1 == tried.len()));
+        for stage in tried {
+            tell("tried", attempt(stage));
         }
     }
     if columns.len() == 1 {
@@ -167,7 +167,7 @@ pub(super) fn method(story: &Story<'_>) -> String {
 }
 
 /// A method, and how it ended.
-fn attempt(stage: &StageReport, is_last: bool) -> String {
+fn attempt(stage: &StageReport) -> String {
     let half = if stage.precision == Precision::Mixed { " in single precision" } else { "" };
     let name = match stage.method {
         Method::Direct => "a factorisation".to_string(),
@@ -181,11 +181,10 @@ fn attempt(stage: &StageReport, is_last: bool) -> String {
             let given_up =
                 stage.remark.as_deref().and_then(|remark| remark.find("given up").map(|at| &remark[at..]));
             let how = match given_up {
-                Some(why) if *ended == Outcome::IterationLimit => {
+                Some(why) if *ended == Outcome::GivenUp => {
                     format!("{} iterations, {why}", stage.iterations)
                 }
-                // It may go on in the end, and is told so then.
-                None if *ended == Outcome::IterationLimit && !is_last => {
+                None if *ended == Outcome::GivenUp => {
                     format!(
                         "not solved after {} iterations, as many as it has before the next one's turn",
                         stage.iterations

@@ -7,7 +7,7 @@ use crate::matrix::Csr;
 use crate::multigrid;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
-use crate::solver::budgets::{SMALL, device_setup};
+use crate::solver::choice::prices::{SMALL, device_setup};
 use crate::solver::hierarchy::{Levels, grids_pay, unknowns_a_node};
 use crate::solver::mesh::{Mesh, PRODUCTS_OF_LEVELS};
 use crate::solver::names::{Method, PreconditionerChoice as Name};
@@ -20,7 +20,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         a: &Csr<V, B>,
     ) -> Result<Option<Diagonals>> {
         let (backend, parts, rows) = (self.backend, a.parts(), a.rows());
-        if !self.may_take_levels(rows) || a.nonzeros() > NEIGHBOURS * rows {
+        if !self.facts(a.nonzeros()).may_take_levels() || a.nonzeros() > NEIGHBOURS * rows {
             return Ok(None);
         }
         let found = timed(&mut self.notes.seconds.setup, || {
@@ -31,7 +31,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         let pays = grid.is_some_and(|(grid, _)| {
             grids_pay::<T>(grid.sizes, a.nonzeros(), price, (on_device, self.hermitian))
         });
-        Ok(pays.then_some(found))
+        let suits = pays && (self.hermitian || !multigrid::is_shifted(backend, a)?);
+        Ok(suits.then_some(found))
     }
 
     /// Multigrid of a large matrix that is not Hermitian but for factors of its rows.
@@ -39,8 +40,9 @@ impl<B: SolverBackend> Planner<'_, B> {
         &mut self,
         a: &Csr<V, B>,
     ) -> Result<Option<Levels<T, B>>> {
-        let (backend, method) = (self.backend, self.first());
-        if self.hermitian || method != Method::Gmres || !self.may_take_levels(a.rows()) {
+        let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
+        let method = facts.first_method();
+        if self.hermitian || method != Method::Gmres || !facts.may_take_levels() {
             return Ok(None);
         }
         timed(&mut self.notes.seconds.setup, || {
@@ -48,13 +50,15 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
-    /// Whether a matrix that is not Hermitian is one for classical multigrid, and so large that factors take long.
+    /// Whether a matrix that is not Hermitian is one for classical multigrid.
     pub(super) fn suits_classical_levels<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
-        let (backend, rows) = (self.backend, a.rows());
-        if self.hermitian || self.first() != Method::Gmres || rows <= SMALL || !self.may_take_levels(rows) {
+        let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
+        if self.hermitian || facts.first_method() != Method::Gmres || !facts.may_take_levels() {
             return Ok(false);
         }
-        timed(&mut self.notes.seconds.setup, || multigrid::is_like_an_m_matrix(backend, a))
+        timed(&mut self.notes.seconds.setup, || {
+            Ok(multigrid::is_like_an_m_matrix(backend, a)? && !multigrid::is_shifted(backend, a)?)
+        })
     }
 
     /// Multigrid of a grid. Where it can't be set up, what is at hand must do.
@@ -63,15 +67,16 @@ impl<B: SolverBackend> Planner<'_, B> {
         a: &Csr<V, B>,
         diagonals: &Diagonals,
     ) -> Result<Option<Levels<T, B>>> {
-        let (backend, method) = (self.backend, self.first());
+        let (backend, method) = (self.backend, self.facts(a.nonzeros()).first_method());
         timed(&mut self.notes.seconds.setup, || {
             Ok(Levels::of_grid(backend, a, (Default::default(), method), diagonals).unwrap_or(None))
         })
     }
 
     /// Whether multigrid may be taken at once where conjugate gradients would take many iterations.
-    fn may_take_levels_of_a_mesh(&self, rows: usize) -> bool {
-        rows > SMALL && self.hermitian && self.first() == Method::Cg && self.may_take_levels(rows)
+    fn may_take_levels_of_a_mesh(&self, nonzeros: usize) -> bool {
+        let facts = self.facts(nonzeros);
+        facts.rows > SMALL && facts.first_method() == Method::Cg && facts.hermitian && facts.may_take_levels()
     }
 
     /// What is known of a mesh. On the host a path through it is looked for, since rows may be in any order.
@@ -92,7 +97,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     /// nodes that renumbering does not tear apart; 0 else.
     pub(in crate::solver) fn products_of_named_levels<T: Scalar>(&self, a: &Csr<T, B>) -> Result<usize> {
         let named = matches!(self.wishes.preconditioner, Name::Multigrid(choice) if choice.unknowns <= 1);
-        let suits = named && self.is_square() && !<B as PreconditionSteps>::BYTES_TELL;
+        let suits = named && self.shape.0 == self.shape.1 && !<B as PreconditionSteps>::BYTES_TELL;
         let alone = suits && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
         Ok(if alone { PRODUCTS_OF_LEVELS } else { 0 })
     }
@@ -102,7 +107,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         &mut self,
         a: &Csr<T, B>,
     ) -> Result<Option<usize>> {
-        let may = !<B as PreconditionSteps>::BYTES_TELL && self.may_take_levels_of_a_mesh(a.rows());
+        let may = !<B as PreconditionSteps>::BYTES_TELL && self.may_take_levels_of_a_mesh(a.nonzeros());
         let will = may
             && self.mesh_of(a)?.wants_levels::<T>(None)
             && unknowns_a_node::<T, T, B>(self.backend, a)? == 1;
@@ -115,7 +120,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         a: &Csr<V, B>,
     ) -> Result<Option<Levels<T, B>>> {
         let (backend, rows) = (self.backend, a.rows());
-        if !self.may_take_levels_of_a_mesh(rows) {
+        if !self.may_take_levels_of_a_mesh(a.nonzeros()) {
             return Ok(None);
         }
         let start = Instant::now();

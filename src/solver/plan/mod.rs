@@ -1,5 +1,5 @@
-//! What is chosen for a matrix: the precision and the stages here and in `precision`, the format and the
-//! preconditioner in `store`, multigrid in `levels`.
+//! What a matrix is made ready with: the precision here and in `precision`, the format and the preconditioner in `store`,
+//! multigrid in `levels`. What is tried with it, and in which order, is in [`super::choice`].
 
 mod levels;
 mod precision;
@@ -7,13 +7,15 @@ mod store;
 
 use super::SolverBackend;
 use super::builder::Builder;
-use super::forecast::{MORE_PRODUCTS, expected_products};
+use super::choice::{Candidate, Facts, Source, candidates};
+use super::iterated::Parts;
 use super::mesh::Mesh;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
 use super::preconditioner::Setup;
 use super::report::{Decision, Seconds};
-use super::stage::{Plan, Stage};
+use super::stage::{Stage, iterated};
 use super::system::Stored;
+use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::krylov::SolveOptions;
 use crate::matrix::{ChoiceReport, Csr};
@@ -23,23 +25,6 @@ pub(super) use store::in_one_call;
 
 /// The name that lets a solver choose the format.
 pub(super) const AUTO: &str = "auto";
-
-pub(super) const AS_ASKED: &str = "as asked for";
-pub(super) const SPD: &str = "the matrix is Hermitian, and may be positive definite";
-pub(super) const GENERAL: &str = "the matrix is not Hermitian";
-const TALL: &str = "the matrix is not square: least squares";
-const WIDE: &str =
-    "fewer rows than columns: of all solutions that of least norm, which scaled columns do not give";
-const HALF: &str = "half the precision moves half the bytes";
-const RESCUE: &str = "in full precision, where half the precision does not serve";
-const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer bytes";
-const INSTEAD: &str = "where the polynomial does not serve";
-pub(super) const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
-const MESH: &str = "the matrix is that of a large mesh, on which conjugate gradients take many iterations";
-const SYMMETRIZED: &str = "the matrix is symmetric up to factors of its rows: multigrid takes few iterations";
-const CLASSICAL: &str =
-    "couplings have one sign: classical multigrid takes few iterations, whatever the size";
-pub(super) const PLAIN: &str = "where multigrid does not serve";
 
 /// A matrix made ready to be solved with.
 pub(super) struct System<T: Scalar, B: SolverBackend> {
@@ -103,19 +88,20 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// Chooses for a matrix whose values are replaced: CSR, so that they can be.
     pub(super) fn open<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
-        let (backend, method, name) = (self.backend, self.first(), self.named_or(Name::Jacobi));
+        let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
+        let (method, name) = (facts.first_method(), facts.named_or(Name::Jacobi));
         let setup = timed(&mut self.notes.seconds.setup, || {
             Setup::new(backend, &a, (method, name), self.wishes.near_null.as_ref())
         })?;
         self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
-        let stages = self.stages(a.columns(), setup, name, self.why())?;
+        let stages = self.listed(candidates(&facts), setup, None)?;
         Ok(System { stored: Stored::Open(Box::new(a)), stages, choice: None })
     }
 
     /// Refuses a method that was named for a matrix of another shape, or in a precision that it has not.
     pub(super) fn check(&self, rows: usize, columns: usize) -> Result<()> {
         let method = self.wishes.method;
-        if !self.is_square() && !matches!(method, Method::Auto | Method::Lsmr) {
+        if rows != columns && !matches!(method, Method::Auto | Method::Lsmr) {
             return Err(Error::Unsupported(format!(
                 "{rows} x {columns} is not square: {method} solves square systems; lsmr takes others"
             )));
@@ -130,92 +116,33 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(())
     }
 
-    pub(super) fn is_square(&self) -> bool {
-        self.shape.0 == self.shape.1
+    /// What is known of the matrix before any multigrid is looked for.
+    pub(super) fn facts(&self, nonzeros: usize) -> Facts {
+        let on_device = <B as PreconditionSteps>::BYTES_TELL;
+        let size = [self.shape.0, self.shape.1, nonzeros];
+        Facts::of(self.wishes, self.options, size, (self.hermitian, on_device))
     }
 
-    /// Whether there are fewer equations than unknowns, and nothing says which method and preconditioner are wanted.
-    pub(super) fn is_underdetermined(&self) -> bool {
-        let wishes = (self.wishes.method, self.wishes.preconditioner);
-        self.shape.0 < self.shape.1 && wishes == (Method::Auto, Name::Auto)
-    }
-
-    /// Whether there are more equations than unknowns, and nothing says which method and preconditioner are wanted.
-    pub(super) fn is_overdetermined(&self) -> bool {
-        let wishes = (self.wishes.method, self.wishes.preconditioner);
-        self.shape.0 > self.shape.1 && wishes == (Method::Auto, Name::Auto)
-    }
-
-    /// The preconditioner that is wished for; none where scaled columns would change which solution is found.
-    fn wish(&self) -> Name {
-        match self.wishes.preconditioner {
-            _ if self.is_underdetermined() => Name::None,
-            // What is known of near-null vectors is known for multigrid.
-            Name::Auto if self.wishes.near_null.is_some() => Name::Multigrid(Default::default()),
-            named => named,
-        }
-    }
-
-    /// The method to begin with.
-    pub(super) fn first(&self) -> Method {
-        match self.wishes.method {
-            Method::Auto if !self.is_square() => Method::Lsmr,
-            Method::Auto if self.hermitian => Method::Cg,
-            Method::Auto => Method::Gmres,
-            named => named,
-        }
-    }
-
-    /// Why it is the first.
-    fn why(&self) -> &'static str {
-        match (self.wishes.method, self.first()) {
-            (Method::Auto, Method::Lsmr) if self.is_underdetermined() => WIDE,
-            (Method::Auto, Method::Lsmr) => TALL,
-            (Method::Auto, Method::Gmres) => GENERAL,
-            (Method::Auto, _) => SPD,
-            _ => AS_ASKED,
-        }
-    }
-
-    /// The preconditioner that is wished for, or another where that is left to us.
-    fn named_or(&self, other: Name) -> Name {
-        match self.wish() {
-            Name::Auto => other,
-            named => named,
-        }
-    }
-
-    pub(super) fn plan(
+    /// The candidates as stages: `chosen` is what is set up for the matrix, and `beside` the diagonal behind it.
+    fn listed<T: Scalar>(
         &self,
-        n: usize,
-        preconditioner: Name,
-        precision: Precision,
-        why: &'static str,
-    ) -> Plan {
-        let products = expected_products(n, 1, self.wishes.max_iterations);
-        let iterations = match preconditioner {
-            Name::Chebyshev(steps) | Name::ChebyshevSingle(steps) => {
-                (MORE_PRODUCTS * products as f64 / steps as f64).ceil() as usize
-            }
-            _ => products,
+        candidates: Vec<Candidate>,
+        chosen: Setup<T, B>,
+        beside: Option<Setup<T, B>>,
+    ) -> Result<Vec<Stage<T, B>>> {
+        let (mut chosen, mut beside) = (Some(chosen), beside);
+        let stage = |plan: Candidate| {
+            let setup = match plan.source {
+                Source::Chosen => chosen.take(),
+                Source::Beside => beside.take(),
+                Source::Later => None,
+            };
+            let Some(setup) = setup else { return Ok(Stage::later(plan)) };
+            let (method, name) = (plan.method, plan.preconditioner);
+            let parts = Parts { setup, method, name, options: self.options };
+            Ok(Stage::new(plan, iterated(self.backend, parts)?))
         };
-        let (method, Builder { condition, memory_limit: memory, .. }) = (self.first(), self.wishes);
-        let (share, flops, condition, memory) = (None, None, *condition, *memory);
-        let (race, indefinite, takes_over) = (false, false, false);
-        Plan {
-            method,
-            preconditioner,
-            precision,
-            why,
-            iterations,
-            share,
-            flops,
-            memory,
-            condition,
-            race,
-            indefinite,
-            takes_over,
-        }
+        candidates.into_iter().map(stage).collect()
     }
 
     /// Products with a matrix of `n` rows that are to be expected.

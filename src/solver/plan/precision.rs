@@ -1,20 +1,17 @@
 //! Stages of a system, in full precision, in half of it with refinement, or in the one and then the other.
 
 use super::store::Kept;
-use super::{
-    AS_ASKED, GENERAL, GRIDS, HALF, INSTEAD, MESH, PLAIN, POLYNOMIAL, Planner, RESCUE, SYMMETRIZED, System,
-};
+use super::{Planner, System};
 use crate::error::{Error, Result};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
-use crate::solver::budgets::{BEFORE_FACTORS, BEFORE_LEVELS_OF_OTHERS, levels_iterations};
-use crate::solver::iterated::Parts;
+use crate::solver::choice::{AS_ASKED, Facts, candidates, in_half};
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
 use crate::solver::preconditioner::Setup;
 use crate::solver::refined::Refined;
-use crate::solver::stage::{Plan, Ready, Stage, iterated};
+use crate::solver::stage::{Ready, Stage};
 use crate::solver::system::Stored;
 use std::sync::Arc;
 
@@ -29,7 +26,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let halves = size_of::<T::Narrow>() < size_of::<T>() && self.first() == Method::Cg;
+        let halves =
+            size_of::<T::Narrow>() < size_of::<T>() && self.facts(a.nonzeros()).first_method() == Method::Cg;
         match self.wishes.precision {
             Precision::Mixed if halves => self.mixed(a, wrap),
             Precision::Auto if halves => self.either(a, wrap),
@@ -48,54 +46,16 @@ impl<B: SolverBackend> Planner<'_, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let Kept { operator, setup, rescue, why, name, choice, later } = self.store::<V, T>(a, true)?;
-        let (n, stored) = (operator.columns(), wrap(operator.into()));
-        let why = if rescue.is_some() { why } else { self.why() };
+        let nonzeros = a.nonzeros();
+        let Kept { operator, setup, rescue, hierarchy, polynomial, choice, .. } =
+            self.store::<V, T>(a, true)?;
+        let stored = wrap(operator.into());
         let setup = match (setup, stored.shared()) {
             (setup, Some(operator)) => setup.on(self.backend, &operator)?,
             (setup, None) => setup,
         };
-        let mut stages = self.stages(n, setup, name, why)?;
-        if why == MESH {
-            // What did not serve at first does not later.
-            let levels = |stage: &Stage<T, B>| matches!(stage.plan.preconditioner, Name::Multigrid(_));
-            stages.retain(|stage| !levels(stage) || stage.plan.why == MESH);
-        }
-        if let Some(why) = later {
-            // Nothing is set up for a stage that may not have its turn.
-            let levels = self.plan(n, Name::Multigrid(Default::default()), Precision::Double, why);
-            let levels = Stage::later(Plan { share: Some(self.patience(n, levels_iterations(n))), ..levels });
-            let (first, most) = if why == GRIDS {
-                let place = stages.iter().position(|stage| stage.plan.method == Method::Direct);
-                stages.insert(place.map_or(0, |place| place + 1), levels);
-                (&mut stages[0].plan, BEFORE_FACTORS)
-            } else {
-                stages.insert(1, levels);
-                (&mut stages[0].plan, BEFORE_LEVELS_OF_OTHERS)
-            };
-            if first.race || why != GRIDS {
-                first.share = Some(self.patience(n, most));
-            }
-        }
-        if let Some(setup) = rescue {
-            let parts = Parts { setup, method: self.first(), name: Name::Jacobi, options: self.options };
-            let behind = match why {
-                POLYNOMIAL => INSTEAD,
-                SYMMETRIZED => GENERAL,
-                _ => PLAIN,
-            };
-            let plan = self.plan(n, Name::Jacobi, Precision::Double, behind);
-            // Behind the stage that it stands in for, where that is not the first. Rows were scaled in easy systems
-            // too: there the diagonal comes before, for a few iterations.
-            let stands_in = stages.iter().position(|stage| stage.plan.why == why);
-            let (place, share) = if why == SYMMETRIZED {
-                (stands_in.unwrap_or(0), Some(self.patience(n, BEFORE_LEVELS_OF_OTHERS)))
-            } else {
-                let share = self.share_of_first(n, Name::Jacobi).filter(|_| plan.method == Method::Gmres);
-                (stands_in.map_or(0, |place| place + 1), share)
-            };
-            stages.insert(place, Stage::new(Plan { share, ..plan }, iterated(self.backend, parts)?));
-        }
+        let facts = Facts { hierarchy, polynomial, ..self.facts(nonzeros) };
+        let stages = self.listed(candidates(&facts), setup, rescue)?;
         Ok(System { stored, stages, choice })
     }
 
@@ -125,8 +85,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             ));
         }
         let Kept { operator, setup, name, choice, .. } = low?;
-        let plan = self.plan(a.rows(), name, Precision::Mixed, AS_ASKED);
-        let stage = Stage::new(plan, self.refined(operator, setup)?);
+        let mut half = in_half(&self.facts(a.nonzeros()), name).swap_remove(0);
+        half.why = AS_ASKED;
+        let stage = Stage::new(half, self.refined(operator, setup)?);
         Ok(System { stored: wrap(Arc::new(a)), stages: vec![stage], choice })
     }
 
@@ -148,16 +109,12 @@ impl<B: SolverBackend> Planner<'_, B> {
                 self.full(a, wrap)
             }
             Ok(Kept { operator, setup, name, choice, .. }) => {
-                let own = match self.named_or(Name::Jacobi) {
-                    Name::ChebyshevSingle(_) => Name::Jacobi,
-                    named => named,
+                let mut refined = Some(self.refined(operator, setup)?);
+                let stage = |plan| match refined.take() {
+                    Some(ready) => Stage::new(plan, ready),
+                    None => Stage::later(plan),
                 };
-                let n = a.rows();
-                let mut stages = vec![
-                    Stage::new(self.plan(n, name, Precision::Mixed, HALF), self.refined(operator, setup)?),
-                    Stage::later(self.plan(n, own, Precision::Double, RESCUE)),
-                ];
-                stages.extend(self.others(n));
+                let stages = in_half(&self.facts(a.nonzeros()), name).into_iter().map(stage).collect();
                 Ok(System { stored: wrap(Arc::new(a)), stages, choice })
             }
             Err(error) => Err(error),

@@ -1,12 +1,13 @@
 //! The format of a matrix, and its preconditioner.
 
-use super::{AUTO, CLASSICAL, GRIDS, MESH, POLYNOMIAL, Planner, SYMMETRIZED, timed};
+use super::{AUTO, Planner, timed};
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::matrix::{self, ChoiceOptions, ChoiceReport, Csr, Sell, SparseMatrix};
 use crate::report::bytes;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
+use crate::solver::choice::{CLASSICAL, GRIDS, Hierarchy, MESH, SYMMETRIZED};
 use crate::solver::forecast::{polynomial_may_pay, polynomial_pays};
 use crate::solver::many;
 use crate::solver::names::{Method, PreconditionerChoice as Name, SINGLE_STEPS};
@@ -23,7 +24,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         V: Scalar + Widen<T>,
         V::Narrow: Widen<T::Narrow>,
     {
-        let (backend, method, wish) = (self.backend, self.first(), self.wish());
+        let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
+        let (method, wish) = (facts.first_method(), facts.wish());
         let mut setup = timed(&mut self.notes.seconds.setup, || {
             Setup::new(backend, &a, (method, wish), self.wishes.near_null.as_ref())
         })?;
@@ -31,7 +33,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let symmetrized = if alone && free { self.levels_of_scaled_rows::<V, T>(&a)? } else { None };
         let looked_for = alone && free && symmetrized.is_none();
         let on_grid = if looked_for { self.suits_levels_of_a_grid::<V, T>(&a)? } else { None };
-        let mut later = (on_grid.is_some() && self.begins_with_factors(a.rows())).then_some(GRIDS);
+        let mut later = (on_grid.is_some() && facts.begins_with_factors()).then_some(GRIDS);
         let levels = match (&setup, wish) {
             _ if symmetrized.is_some() => symmetrized.map(|levels| (levels, SYMMETRIZED)),
             _ if later.is_some() => None,
@@ -75,12 +77,12 @@ impl<B: SolverBackend> Planner<'_, B> {
         backend.synchronize()?;
         self.notes.seconds.convert += start.elapsed().as_secs_f64();
         self.note(format_decision(&*operator, choice.as_ref(), at_once, start.elapsed().as_secs_f64()));
-        let (mut name, mut rescue) = (self.named_or(Name::Jacobi), None);
+        let (mut name, mut rescue, mut polynomial) = (facts.named_or(Name::Jacobi), None, None);
         let start = Instant::now();
-        let mut why = POLYNOMIAL;
-        if let Some((levels, why_levels)) = levels {
+        let mut hierarchy = later.map(|why| Hierarchy { why, is_made: false });
+        if let Some((levels, why)) = levels {
             rescue = Some(std::mem::replace(&mut setup, Setup::Levels(levels)));
-            (name, why) = (Name::Multigrid(Default::default()), why_levels);
+            (name, hierarchy) = (Name::Multigrid(Default::default()), Some(Hierarchy { why, is_made: true }));
         }
         if let (Some(low), Setup::Jacobi(_)) = (low, &setup) {
             let format = operator.format();
@@ -94,7 +96,7 @@ impl<B: SolverBackend> Planner<'_, B> {
                     // Where it can't be set up, what is at hand must do.
                     if let Ok(single) = single(backend, low, format, SINGLE_STEPS) {
                         rescue = Some(std::mem::replace(&mut setup, single));
-                        name = Name::ChebyshevSingle(SINGLE_STEPS);
+                        (name, polynomial) = (Name::ChebyshevSingle(SINGLE_STEPS), Some(SINGLE_STEPS));
                     }
                 }
                 _ => {}
@@ -102,7 +104,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
         backend.synchronize()?;
         self.notes.seconds.setup += start.elapsed().as_secs_f64();
-        Ok(Kept { operator, setup, rescue, why, name, choice, later })
+        Ok(Kept { operator, setup, rescue, hierarchy, polynomial, name, choice })
     }
 
     /// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each
@@ -110,7 +112,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     fn may_pay<V: Scalar + Widen<T>, T: Scalar>(&self, a: &Csr<V, B>) -> bool {
         let (rows, nonzeros) = (a.rows(), a.nonzeros());
         <B as PreconditionSteps>::BYTES_TELL
-            && self.first() == Method::Cg
+            && self.facts(nonzeros).first_method() == Method::Cg
             && size_of::<T::Narrow>() < size_of::<T>()
             && !in_one_call::<V, T, B>(self.backend, rows, nonzeros)
             && polynomial_may_pay::<T>(rows, self.products(rows))
@@ -118,7 +120,8 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// In the format that pays: where many iterations go in one call, the one that they ask for, else by trial.
     fn automatic<V: Scalar + Widen<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
-        let (backend, cg) = (self.backend, self.first() == Method::Cg);
+        let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
+        let cg = facts.first_method() == Method::Cg;
         if cg && backend.cg_persists::<V, T>(a.rows(), a.nonzeros()) {
             return Ok((matrix::convert::<T, B, V>(backend, Csr::<V>::NAME, a)?, None));
         }
@@ -149,12 +152,12 @@ pub(super) struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     pub(super) setup: Setup<T, B>,
     /// What to go on with where the choice of the preconditioner was ours and it fails.
     pub(super) rescue: Option<Setup<T, B>>,
-    /// Why that choice, where it was ours.
-    pub(super) why: &'static str,
+    /// Multigrid that was chosen, made or for later.
+    pub(super) hierarchy: Option<Hierarchy>,
+    /// The steps of a polynomial that was chosen.
+    pub(super) polynomial: Option<usize>,
     pub(super) name: Name,
     pub(super) choice: Option<ChoiceReport>,
-    /// Why multigrid comes behind other stages, where it does.
-    pub(super) later: Option<&'static str>,
 }
 
 /// A matrix in the format that was chosen, and how.

@@ -65,7 +65,7 @@ impl Products for Host {
         r: &mut [T],
     ) -> Result<()> {
         with_offsets!(a.offsets, offsets => {
-            crate::backend::host::residual::residual((offsets, a.indices, a.values), scale, b, x, r);
+            crate::backend::host::residual::residual((offsets, a.indices, a.values), scale, b, (x, None), r);
         });
         Ok(())
     }

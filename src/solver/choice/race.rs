@@ -5,8 +5,8 @@
 //! elimination is found, which the factorisation needs anyway, and with it what it takes. All of it is counted (bytes,
 //! multiplications, residual norms) and nothing read from a clock, so that the same input takes the same way.
 
-use super::names::Method;
 use crate::report::seconds;
+use crate::solver::names::Method;
 
 /// How far iterations of a kind are trusted.
 #[derive(Debug)]
@@ -28,6 +28,10 @@ struct Trust {
 /// comes behind them is multigrid, which suits the same.
 const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, promising: 0.0 };
 
+/// Multigrid takes 5 to 200 iterations where it suits, and the residual of the first dozens tells nothing of that: it
+/// stands, and rises by up to a hundred times, while the error falls. So it has half the time of a factorisation.
+const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, promising: 0.0 };
+
 /// Of other matrices most do not suit GMRES or MINRES with the diagonal.
 const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 0.75, promising: 600.0 };
 
@@ -37,7 +41,7 @@ const USUALLY: f64 = 1.4;
 
 /// Where a factorisation takes less than these seconds it comes at once: it gives x to working precision, and the
 /// condition number, and a process takes as long to start.
-const AT_ONCE: f64 = 1e-3;
+const SOON: f64 = 1e-3;
 
 /// Iterations are given up where those made and those left are forecast to take more than so many times as long as the
 /// factorisation. Time that is spent can't be had back; but a slope that has often promised too much is not believed.
@@ -53,9 +57,12 @@ const BEFORE_TAKE_OVER: usize = 8;
 const SOONER: f64 = 1.5;
 const FEWER: f64 = 3.0;
 
+/// The part of the time of an analysis that iterations have before it.
+const PART: f64 = 0.5;
+
 /// What to do after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Call {
+pub(in crate::solver) enum Call {
     GoOn,
     /// Find out what the factorisation takes: [`Race::learn`].
     Analyse,
@@ -66,17 +73,19 @@ pub(super) enum Call {
 
 /// Iterations, and the factorisation behind them.
 #[derive(Debug, Clone)]
-pub(super) struct Race {
+pub(in crate::solver) struct Race {
     /// Seconds of an iteration.
     each: f64,
     /// Seconds of the factorisation: as usual, then as forecast.
     behind: f64,
     is_analysed: bool,
+    /// Seconds of the analysis, at least: iterations that are nearer to their end than that go on.
+    analysis: f64,
     /// Iterations where no factorisation comes behind, unless their end is near.
     most: usize,
     goal: f64,
     /// The smallest residual norm so far, after each iteration.
-    pub(super) best: Vec<f64>,
+    pub(in crate::solver) best: Vec<f64>,
     /// Seconds that were left when they were given up.
     left: f64,
     /// Seconds of the setup of incomplete factors that may take over, and of an iteration with them.
@@ -86,7 +95,7 @@ pub(super) struct Race {
 
 /// Iterations that are left to a residual norm of `goal` where it falls as in the second half of those so far: `best`
 /// has the smallest norm after each, the first of them that of the start.
-pub(super) fn iterations_left(best: &[f64], goal: f64) -> f64 {
+pub(in crate::solver) fn iterations_left(best: &[f64], goal: f64) -> f64 {
     let last = best.len() - 1;
     let (half, reached) = (last / 2, best[last]);
     if reached <= goal {
@@ -98,45 +107,61 @@ pub(super) fn iterations_left(best: &[f64], goal: f64) -> f64 {
 }
 
 /// Whether iterations of a method are left out for a factorisation of these seconds at least.
-pub(super) fn is_left_out(method: Method, least: f64) -> bool {
-    method != Method::Cg && least < AT_ONCE
+pub(in crate::solver) fn is_left_out(method: Method, least: f64) -> bool {
+    method != Method::Cg && least < SOON
 }
 
 impl Race {
-    /// Of iterations of a method, of `each` seconds, towards a residual norm of `goal`, `most` of them where no
-    /// factorisation can be had, with a factorisation of `least` seconds at least behind them, or of `known` ones. The
-    /// memory is that of another race, so that one solve after the other allocates none.
-    pub(super) fn new(
-        (method, each): (Method, f64),
-        (least, known): (f64, Option<f64>),
+    /// Of iterations of a method, perhaps with multigrid, of `each` seconds, towards a residual norm of `goal`, `most` of them where no
+    /// factorisation can be had, with a factorisation of `least` seconds at least behind them, or of `known` ones, whose
+    /// `analysis` takes a part of that. The memory is that of another race, so that one solve after the other allocates
+    /// none.
+    pub(in crate::solver) fn new(
+        (method, with_levels, each): (Method, bool, f64),
+        (least, known, analysis): (f64, Option<f64>, f64),
         goal: f64,
         most: usize,
         mut memory: Vec<f64>,
     ) -> Self {
         memory.clear();
         let (behind, is_analysed) = (known.unwrap_or(USUALLY * least), known.is_some());
-        let trust = if method == Method::Cg { &DEFINITE } else { &GENERAL };
-        Self { each, behind, is_analysed, most, goal, best: memory, left: 0.0, incomplete: None, trust }
+        let trust = match method {
+            _ if with_levels => &LEVELS,
+            Method::Cg => &DEFINITE,
+            _ => &GENERAL,
+        };
+        Self {
+            each,
+            behind,
+            is_analysed,
+            analysis,
+            most,
+            goal,
+            best: memory,
+            left: 0.0,
+            incomplete: None,
+            trust,
+        }
     }
 
     /// With incomplete factors that may take over: seconds of their setup, and of an iteration with them.
-    pub(super) fn with_factors(self, incomplete: Option<(f64, f64)>) -> Self {
+    pub(in crate::solver) fn with_factors(self, incomplete: Option<(f64, f64)>) -> Self {
         Self { incomplete, ..self }
     }
 
     /// What the factorisation takes by its analysis; infinity where it was refused.
-    pub(super) fn learn(&mut self, seconds: f64) {
+    pub(in crate::solver) fn learn(&mut self, seconds: f64) {
         (self.behind, self.is_analysed) = (seconds, true);
     }
 
     /// Takes the residual norm after an iteration, the first time as that of number 0.
-    pub(super) fn see(&mut self, norm: f64) {
+    pub(in crate::solver) fn see(&mut self, norm: f64) {
         let best = self.best.last().copied().unwrap_or(f64::INFINITY);
         self.best.push(best.min(norm));
     }
 
     /// What to do after the iterations that were seen.
-    pub(super) fn call(&mut self) -> Call {
+    pub(in crate::solver) fn call(&mut self) -> Call {
         let iterations = self.best.len().saturating_sub(1);
         if iterations < FIRST {
             return Call::GoOn;
@@ -147,7 +172,8 @@ impl Race {
             return Call::HandOver;
         }
         if self.behind.is_infinite() {
-            let is_over = iterations >= self.most && left > self.trust.promising;
+            // What promises its end in as many iterations again is not left: what comes next takes a setup.
+            let is_over = iterations >= self.most && left > self.trust.promising.max(iterations as f64);
             return if is_over { Call::GiveUp } else { Call::GoOn };
         }
         let &Trust { before_analysis, budget, near, .. } = self.trust;
@@ -156,7 +182,8 @@ impl Race {
             return Call::GoOn;
         }
         match self.is_analysed {
-            false if spent <= before_analysis * self.behind => Call::GoOn,
+            false if spent <= f64::max(before_analysis * self.behind, PART * self.analysis) => Call::GoOn,
+            false if self.left <= self.analysis => Call::GoOn,
             // An analysis takes as long as many iterations, and is in vain where incomplete factors take over.
             false if self.incomplete.is_some() && iterations < BEFORE_TAKE_OVER => Call::GoOn,
             false => Call::Analyse,
@@ -175,7 +202,7 @@ impl Race {
     }
 
     /// Why they were given up, where that was for a factorisation.
-    pub(super) fn words(&self) -> Option<String> {
+    pub(in crate::solver) fn words(&self) -> Option<String> {
         let (behind, left) = (seconds(self.behind), seconds(self.left));
         let words = format!("given up: a factorisation is to take {behind}, these {left} more");
         self.behind.is_finite().then_some(words)
@@ -199,7 +226,7 @@ mod tests {
     }
 
     fn race(known: Option<f64>) -> Race {
-        Race::new((Method::Gmres, 1e-3), (62e-3, known), 1e-8, 100, Vec::new())
+        Race::new((Method::Gmres, false, 1e-3), (62e-3, known, 0.0), 1e-8, 100, Vec::new())
     }
 
     #[test]
@@ -238,7 +265,8 @@ mod tests {
         assert_eq!(first_call(&mut race(Some(f64::INFINITY)), 1.0), Some((100, Call::GiveUp)));
         // More where the end is near, but for conjugate gradients, which multigrid comes behind: 270 iterations in all.
         assert_eq!(first_call(&mut race(Some(f64::INFINITY)), 1.07), None);
-        let mut definite = Race::new((Method::Cg, 1e-3), (62e-3, Some(f64::INFINITY)), 1e-8, 100, Vec::new());
+        let mut definite =
+            Race::new((Method::Cg, false, 1e-3), (62e-3, Some(f64::INFINITY), 0.0), 1e-8, 100, Vec::new());
         assert_eq!(first_call(&mut definite, 1.07), Some((100, Call::GiveUp)));
         let mut no_numbers = race(Some(1e-3));
         (0..5).for_each(|_| no_numbers.see(f64::NAN));

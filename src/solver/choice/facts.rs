@@ -1,0 +1,145 @@
+//! What is known of a system when its candidates are listed: its shape and symmetry, where it is solved, what the caller
+//! has asked for, and which multigrid suits it.
+
+use super::prices::{LEVELS_FROM, MEDIUM, SMALL};
+use crate::krylov::SolveOptions;
+use crate::solver::builder::Builder;
+use crate::solver::names::{Method, PreconditionerChoice as Name};
+
+/// Multigrid that suits a matrix.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::solver) struct Hierarchy {
+    pub(in crate::solver) why: &'static str,
+    /// Whether it is set up already; else it is when its turn comes.
+    pub(in crate::solver) is_made: bool,
+}
+
+/// Facts of a system: [`super::candidates`] needs nothing else.
+#[derive(Debug, Clone)]
+pub(in crate::solver) struct Facts {
+    pub(in crate::solver) rows: usize,
+    pub(in crate::solver) columns: usize,
+    pub(in crate::solver) nonzeros: usize,
+    pub(in crate::solver) hermitian: bool,
+    /// Whether vectors lie in the memory of a GPU.
+    pub(in crate::solver) on_device: bool,
+    /// What the caller has named, `Auto` where nothing was.
+    pub(in crate::solver) method: Method,
+    pub(in crate::solver) preconditioner: Name,
+    pub(in crate::solver) has_near_null: bool,
+    pub(in crate::solver) max_iterations: Option<usize>,
+    pub(in crate::solver) right_hand_sides: usize,
+    /// Whether factorisations estimate the condition number, and the bytes that they may take.
+    pub(in crate::solver) condition: bool,
+    pub(in crate::solver) memory: Option<u64>,
+    /// The most iterations of all candidates together.
+    pub(in crate::solver) iteration_limit: usize,
+    /// Multigrid that suits the matrix, where it was looked for and found.
+    pub(in crate::solver) hierarchy: Option<Hierarchy>,
+    /// Whether a polynomial in half the precision was chosen for conjugate gradients.
+    pub(in crate::solver) polynomial: Option<usize>,
+}
+
+impl Facts {
+    /// Of a matrix of a shape, before any multigrid was looked for.
+    pub(in crate::solver) fn of(
+        wishes: &Builder,
+        options: &SolveOptions,
+        [rows, columns, nonzeros]: [usize; 3],
+        (hermitian, on_device): (bool, bool),
+    ) -> Self {
+        Self {
+            rows,
+            columns,
+            nonzeros,
+            hermitian,
+            on_device,
+            method: wishes.method,
+            preconditioner: wishes.preconditioner,
+            has_near_null: wishes.near_null.is_some(),
+            max_iterations: wishes.max_iterations,
+            right_hand_sides: wishes.right_hand_sides,
+            condition: wishes.condition,
+            memory: wishes.memory_limit,
+            iteration_limit: options.iteration_limit(columns),
+            hierarchy: None,
+            polynomial: None,
+        }
+    }
+
+    pub(in crate::solver) fn is_square(&self) -> bool {
+        self.rows == self.columns
+    }
+
+    /// Whether nothing says which method and preconditioner are wanted.
+    fn is_free(&self) -> bool {
+        self.method == Method::Auto && self.preconditioner == Name::Auto
+    }
+
+    /// Whether there are fewer equations than unknowns, and the choice is ours.
+    pub(in crate::solver) fn is_underdetermined(&self) -> bool {
+        self.rows < self.columns && self.is_free()
+    }
+
+    /// Whether there are more equations than unknowns, and the choice is ours.
+    pub(in crate::solver) fn is_overdetermined(&self) -> bool {
+        self.rows > self.columns && self.is_free()
+    }
+
+    /// The preconditioner that is wished for; none where scaled columns would change which solution is found.
+    pub(in crate::solver) fn wish(&self) -> Name {
+        match self.preconditioner {
+            _ if self.is_underdetermined() => Name::None,
+            // What is known of near-null vectors is known for multigrid.
+            Name::Auto if self.has_near_null => Name::Multigrid(Default::default()),
+            named => named,
+        }
+    }
+
+    /// The preconditioner that is wished for, or another where that is left to us.
+    pub(in crate::solver) fn named_or(&self, other: Name) -> Name {
+        match self.wish() {
+            Name::Auto => other,
+            named => named,
+        }
+    }
+
+    /// The method to begin with.
+    pub(in crate::solver) fn first_method(&self) -> Method {
+        match self.method {
+            Method::Auto if !self.is_square() => Method::Lsmr,
+            Method::Auto if self.hermitian => Method::Cg,
+            Method::Auto => Method::Gmres,
+            named => named,
+        }
+    }
+
+    /// Whether the preconditioner is ours to choose among those of square matrices.
+    fn may_choose(&self) -> bool {
+        self.is_free() && self.is_square() && self.max_iterations.is_none()
+    }
+
+    /// Whether iterations come before a factorisation, and are given up where that is forecast to be faster. Factors
+    /// serve all right-hand sides, and on a device the order of elimination alone takes longer than most iterations.
+    pub(super) fn races(&self) -> bool {
+        self.may_choose()
+            && self.columns <= if self.hermitian { MEDIUM } else { SMALL }
+            && self.right_hand_sides <= 1
+            && !self.on_device
+    }
+
+    /// Whether multigrid may be taken at all.
+    pub(in crate::solver) fn may_take_levels(&self) -> bool {
+        self.may_choose() && self.columns >= LEVELS_FROM && !self.has_near_null
+    }
+
+    /// Whether a factorisation comes before all that does more than try some iterations.
+    pub(in crate::solver) fn begins_with_factors(&self) -> bool {
+        self.method == Method::Auto && self.first_method() == Method::Gmres && self.columns <= SMALL
+    }
+
+    /// Whether incomplete factorisations may be taken.
+    pub(super) fn may_take_factors(&self) -> bool {
+        self.preconditioner == Name::Auto
+    }
+}

@@ -1,0 +1,466 @@
+//! The candidates for each kind of system, in the order in which they are tried.
+
+use super::prices::{
+    AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
+    IN_RACE, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS,
+    before_factors_on_device, before_levels, flops_of_levels,
+};
+use super::{Candidate, Facts, Hierarchy, Source, When};
+use crate::solver::forecast::{MORE_PRODUCTS, expected_products};
+use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
+
+pub(in crate::solver) const AS_ASKED: &str = "as asked for";
+pub(in crate::solver) const SPD: &str = "the matrix is Hermitian, and may be positive definite";
+pub(in crate::solver) const GENERAL: &str = "the matrix is not Hermitian";
+const TALL: &str = "the matrix is not square: least squares";
+const WIDE: &str =
+    "fewer rows than columns: of all solutions that of least norm, which scaled columns do not give";
+const HALF: &str = "half the precision moves half the bytes";
+const RESCUE: &str = "in full precision, where half the precision does not serve";
+const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer bytes";
+const INSTEAD: &str = "where the polynomial does not serve";
+pub(in crate::solver) const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
+pub(in crate::solver) const MESH: &str =
+    "the matrix is that of a large mesh, on which conjugate gradients take many iterations";
+pub(in crate::solver) const SYMMETRIZED: &str =
+    "the matrix is symmetric up to factors of its rows: multigrid takes few iterations";
+pub(in crate::solver) const CLASSICAL: &str =
+    "couplings have one sign: classical multigrid takes few iterations, whatever the size";
+pub(in crate::solver) const PLAIN: &str = "where multigrid does not serve";
+pub(in crate::solver) const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
+pub(in crate::solver) const SHORT: &str = "another way for a matrix that is not Hermitian";
+pub(in crate::solver) const LEAST: &str = "for a matrix that is singular, as far as can be told";
+const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
+const BEYOND: &str = "a factorisation, where multigrid does not serve";
+const DENSE: &str = "a dense factorisation gives the solution of least norm too";
+const SQUARES: &str = "a factorisation gives the least-squares solution too";
+const ON: &str = "where a factorisation does not serve";
+const SCALED: &str = "scaled columns: a solution, but not that of least norm";
+const LAST: &str = "a factorisation, where iterations do not serve";
+const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
+const FEWER: &str = "an incomplete factorisation, with which fewer iterations are sooner at their end";
+const FILL: &str = "an incomplete factorisation with fill";
+pub(in crate::solver) const LEVELS: &str =
+    "conjugate gradients have not come far: multigrid takes few iterations";
+
+/// What may solve a system, in the order in which it is tried.
+pub(in crate::solver) fn candidates(facts: &Facts) -> Vec<Candidate> {
+    match (facts.method, facts.first_method()) {
+        (Method::Direct, _) => vec![Candidate {
+            preconditioner: Name::None,
+            source: Source::Later,
+            ..facts.first(Name::None, AS_ASKED)
+        }],
+        (Method::Auto, Method::Cg) => definite(facts),
+        (Method::Auto, Method::Gmres) => general(facts),
+        (Method::Auto, _) => rectangular(facts),
+        _ => named(facts),
+    }
+}
+
+/// The same of a system that is refined with conjugate gradients in half the precision, and taken in full where that
+/// does not serve.
+pub(in crate::solver) fn in_half(facts: &Facts, name: Name) -> Vec<Candidate> {
+    let own = match facts.named_or(Name::Jacobi) {
+        Name::ChebyshevSingle(_) => Name::Jacobi,
+        named => named,
+    };
+    let half = Candidate { precision: Precision::Mixed, ..facts.first(name, HALF) };
+    let full = Candidate { source: Source::Later, ..facts.first(own, RESCUE) };
+    let behind = match (facts.method, facts.first_method()) {
+        (Method::Auto, Method::Cg) => behind_cg(facts),
+        _ => Vec::new(),
+    };
+    [half, full].into_iter().chain(behind).collect()
+}
+
+/// Why the first method is the first.
+fn why_first(facts: &Facts) -> &'static str {
+    match (facts.method, facts.first_method()) {
+        (Method::Auto, Method::Lsmr) if facts.is_underdetermined() => WIDE,
+        (Method::Auto, Method::Lsmr) => TALL,
+        (Method::Auto, Method::Gmres) => GENERAL,
+        (Method::Auto, _) => SPD,
+        _ => AS_ASKED,
+    }
+}
+
+/// A method that the caller has named, with what was named or chosen for it.
+fn named(facts: &Facts) -> Vec<Candidate> {
+    match facts.polynomial {
+        Some(steps) => with_polynomial(facts, steps, None),
+        None => vec![facts.first(facts.named_or(Name::Jacobi), AS_ASKED)],
+    }
+}
+
+/// A polynomial of our choice, and the diagonal behind it.
+fn with_polynomial(facts: &Facts, steps: usize, share: Option<f64>) -> Vec<Candidate> {
+    let polynomial = Candidate { share, ..facts.first(Name::ChebyshevSingle(steps), POLYNOMIAL) };
+    vec![polynomial, Candidate { source: Source::Beside, ..facts.first(Name::Jacobi, INSTEAD) }]
+}
+
+/// A Hermitian matrix: conjugate gradients, and what comes where it is not positive definite or they take long.
+fn definite(facts: &Facts) -> Vec<Candidate> {
+    let (n, race) = (facts.columns, facts.races());
+    let name = facts.named_or(Name::Jacobi);
+    let share = match name {
+        _ if facts.max_iterations.is_some() => None,
+        Name::Multigrid(_) => Some(LEVELS_ITERATIONS),
+        _ if facts.may_take_levels() => Some(before_levels(n, facts.on_device)),
+        _ if n <= SMALL => Some(SMALL_ITERATIONS),
+        _ => None,
+    };
+    let share = share.map(|most| facts.share(most));
+    let mut list = match (facts.hierarchy, facts.polynomial) {
+        (Some(hierarchy), _) => vec![
+            Candidate { race, ..facts.levels(hierarchy.why, Source::Chosen) },
+            Candidate { source: Source::Beside, race, ..facts.first(Name::Jacobi, PLAIN) },
+        ],
+        (None, Some(steps)) => with_polynomial(facts, steps, share),
+        (None, None) => {
+            // On a device thousands of iterations take as long as the setup of multigrid.
+            let may_go_on = facts.on_device && share.is_some();
+            vec![Candidate { share, race, may_go_on, ..facts.first(name, why_first(facts)) }]
+        }
+    };
+    list.extend(behind_cg(facts));
+    list
+}
+
+/// What comes behind conjugate gradients.
+fn behind_cg(facts: &Facts) -> Vec<Candidate> {
+    let (n, race, on_host) = (facts.columns, facts.races(), !facts.on_device);
+    let mut list = Vec::new();
+    let minres = facts.plain(Method::Minres, HERMITIAN);
+    if race {
+        let share = Some(facts.share(BEFORE_MINRES));
+        list.push(Candidate { share, race, when: When::Indefinite, ..minres });
+    } else if facts.on_device && n <= MEDIUM {
+        // Thousands of iterations take as long as an order of elimination, which is found on the host.
+        let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
+        list.push(Candidate { share, may_go_on: true, when: When::Indefinite, ..minres });
+    }
+    if facts.may_take_levels() && facts.hierarchy.is_none() {
+        if on_host && n <= SMALL {
+            list.push(facts.direct(AT_ONCE, CHEAP));
+        }
+        list.push(Candidate { race, ..facts.levels(LEVELS, Source::Later) });
+        if facts.on_device {
+            // Iterations there are cheaper than what a factorisation has on the host.
+            let cg = facts.plain(Method::Cg, PLAIN);
+            list.push(Candidate { share: Some(SHARE), when: When::Definite, ..cg });
+        }
+    }
+    if n <= MEDIUM {
+        list.push(facts.direct(IN_RACE, CHEAP));
+    } else if on_host {
+        // MINRES takes thousands of iterations for so many unknowns: minutes, where plane problems have factors in
+        // seconds.
+        list.push(facts.direct(BEFORE_INCOMPLETE, CHEAP));
+    }
+    if facts.may_take_factors() && on_host {
+        // Saddle points without a factor of bearable size take MINRES thousands of iterations, and these ten.
+        let factors = facts.incomplete(Name::Ilut(Default::default()), FILL);
+        list.push(Candidate { method: Method::Gmres, when: When::Indefinite, ..factors });
+    }
+    list.push(Candidate { share: Some(SHARE), race, ..minres });
+    list.push(facts.direct(PATIENT, LAST));
+    list.push(facts.plain(Method::Lsmr, LEAST));
+    list
+}
+
+/// A square matrix that is not Hermitian.
+fn general(facts: &Facts) -> Vec<Candidate> {
+    let (n, race, hierarchy) = (facts.columns, facts.races(), facts.hierarchy);
+    let name = facts.named_or(Name::Jacobi);
+    let most = match name {
+        Name::Multigrid(_) => LEVELS_ITERATIONS,
+        _ if facts.iterates_first() => before_factors_on_device(n, facts.nonzeros),
+        _ if race => BEFORE_FORECAST,
+        _ if n <= SMALL => PATIENCE,
+        _ if facts.may_take_factors() => BEFORE_FACTORS,
+        _ => BEFORE_FORECAST,
+    };
+    let most = match hierarchy {
+        Some(Hierarchy { is_made: true, .. }) | None => most,
+        Some(_) if n > SMALL => most.min(BEFORE_LEVELS_OF_OTHERS),
+        Some(_) if race => most.min(BEFORE_FACTORS),
+        Some(_) => most.min(BEFORE_FORECAST),
+    };
+    let first = |name: Name, why: &'static str| Candidate {
+        share: Some(facts.patience(most)),
+        race,
+        ..facts.first(name, why)
+    };
+    let mut list = match hierarchy {
+        Some(Hierarchy { why, is_made: true }) => {
+            let levels = Candidate { race, ..facts.levels(why, Source::Chosen) };
+            let beside = Candidate { source: Source::Beside, race: false, ..first(Name::Jacobi, PLAIN) };
+            if why == SYMMETRIZED {
+                // Rows were scaled in easy systems too: there the diagonal comes before, for a few iterations.
+                let share = Some(facts.patience(BEFORE_LEVELS_OF_OTHERS));
+                vec![Candidate { share, why: GENERAL, ..beside }, levels]
+            } else {
+                vec![levels, beside]
+            }
+        }
+        _ => vec![first(name, why_first(facts))],
+    };
+    let levels_later = hierarchy.filter(|hierarchy| !hierarchy.is_made).map(|hierarchy| hierarchy.why);
+    let levels_later = levels_later.map(|why| facts.levels(why, Source::Later));
+    if race && name == Name::Jacobi && hierarchy.is_none() {
+        let factors = facts.incomplete(Name::Ilu, FEWER);
+        list.push(Candidate { race, when: When::HandedOver, ..factors });
+    }
+    if facts.iterates_first() && n <= SMALL {
+        list.extend(levels_later);
+        list.push(facts.direct(IN_RACE, CHEAP));
+    } else if facts.begins_with_factors() {
+        let flops = match levels_later {
+            Some(_) if race => flops_of_levels(facts.nonzeros),
+            None if race => IN_RACE,
+            _ => QUICK,
+        };
+        let place = if race { list.len() } else { 0 };
+        list.insert(place, facts.direct(flops, CHEAP));
+        if let Some(levels) = levels_later {
+            list.insert(place + 1, Candidate { race, ..levels });
+            list.insert(place + 2, facts.direct(IN_RACE, BEYOND));
+        }
+    } else {
+        list.extend(levels_later);
+    }
+    list.extend(behind_gmres(facts));
+    list
+}
+
+/// What comes behind GMRES.
+fn behind_gmres(facts: &Facts) -> Vec<Candidate> {
+    let (large, patience) = (facts.columns > SMALL, Some(facts.patience(PATIENCE)));
+    let mut list = Vec::new();
+    if large {
+        // Its forecast alone takes seconds for so many unknowns, so a few iterations have come before. On a device
+        // incomplete factorisations are made and applied by all of its threads.
+        if !facts.on_device {
+            list.push(facts.direct(BEFORE_INCOMPLETE, CHEAP));
+        }
+        if facts.may_take_factors() {
+            list.push(facts.incomplete(Name::Ilu, FACTORS));
+        }
+        // Iterations go on where it is refused.
+        list.push(facts.direct(PATIENT, LAST));
+    }
+    if facts.may_take_factors() {
+        list.push(facts.incomplete(Name::Ilut(Default::default()), FILL));
+    }
+    if large || facts.races() || facts.iterates_first() {
+        list.push(Candidate { share: patience, ..facts.plain(Method::Gmres, GENERAL) });
+    }
+    let race = facts.races();
+    list.push(Candidate { share: patience, race, ..facts.plain(Method::BiCgStab, SHORT) });
+    if !large {
+        list.push(facts.direct(PATIENT, LAST));
+    }
+    list.push(facts.plain(Method::Lsmr, LEAST));
+    list
+}
+
+/// A matrix that is not square.
+fn rectangular(facts: &Facts) -> Vec<Candidate> {
+    let share =
+        (facts.is_underdetermined() || facts.is_overdetermined()).then(|| facts.patience(f64::INFINITY));
+    let first = Candidate { share, ..facts.first(facts.named_or(Name::Jacobi), why_first(facts)) };
+    let behind = if facts.is_underdetermined() {
+        vec![facts.direct(QUICK, DENSE), facts.plain(Method::Lsmr, SCALED)]
+    } else if facts.is_overdetermined() {
+        vec![facts.direct(QUICK, SQUARES), facts.plain(Method::Lsmr, ON)]
+    } else {
+        Vec::new()
+    };
+    [first].into_iter().chain(behind).collect()
+}
+
+impl Facts {
+    /// The first method with a preconditioner that is set up; it has all iterations.
+    fn first(&self, preconditioner: Name, why: &'static str) -> Candidate {
+        let products = expected_products(self.columns, 1, self.max_iterations);
+        let iterations = match preconditioner {
+            Name::Chebyshev(steps) | Name::ChebyshevSingle(steps) => {
+                (MORE_PRODUCTS * products as f64 / steps as f64).ceil() as usize
+            }
+            _ => products,
+        };
+        Candidate {
+            method: self.first_method(),
+            preconditioner,
+            precision: Precision::Double,
+            why,
+            source: Source::Chosen,
+            when: When::Always,
+            iterations,
+            share: None,
+            may_go_on: false,
+            flops: None,
+            memory: self.memory,
+            condition: self.condition,
+            race: false,
+        }
+    }
+
+    /// The first method with multigrid of our choice.
+    fn levels(&self, why: &'static str, source: Source) -> Candidate {
+        let most = LEVELS_ITERATIONS;
+        let share = if self.hermitian { self.share(most) } else { self.patience(most) };
+        // Multigrid is for the matrices of conjugate gradients.
+        let when = if self.hermitian { When::Definite } else { When::Always };
+        Candidate { share: Some(share), source, when, ..self.first(Name::Multigrid(Default::default()), why) }
+    }
+
+    /// A method with the diagonal, or without a preconditioner where none is wished for.
+    fn plain(&self, method: Method, why: &'static str) -> Candidate {
+        let name = if self.preconditioner == Name::None { Name::None } else { Name::Jacobi };
+        Candidate { method, source: Source::Later, ..self.first(name, why) }
+    }
+
+    /// The first method with an incomplete factorisation.
+    fn incomplete(&self, name: Name, why: &'static str) -> Candidate {
+        let share = Some(self.patience(BEFORE_FORECAST));
+        Candidate { share, source: Source::Later, ..self.first(name, why) }
+    }
+
+    /// A factorisation of so many multiplications at most.
+    fn direct(&self, flops: f64, why: &'static str) -> Candidate {
+        let (method, source) = (Method::Direct, Source::Later);
+        Candidate { method, source, iterations: 1, flops: Some(flops), ..self.first(Name::None, why) }
+    }
+
+    /// Whether a device iterates before a factorisation of a matrix that is not Hermitian: its order is found on the
+    /// host. One factorisation serves all right-hand sides.
+    fn iterates_first(&self) -> bool {
+        self.on_device && self.method == Method::Auto && self.right_hand_sides <= 1
+    }
+
+    /// The share of iterations that so many are.
+    fn share(&self, most: f64) -> f64 {
+        (most / self.iteration_limit as f64).min(1.0)
+    }
+
+    /// The share of iterations that a method gets where others may serve, `most` at most.
+    fn patience(&self, most: f64) -> f64 {
+        SHARE.min(self.share(most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of `n` unknowns with seven entries a row, on a CPU, where the caller has named nothing.
+    fn facts(n: usize, hermitian: bool) -> Facts {
+        Facts {
+            rows: n,
+            columns: n,
+            nonzeros: 7 * n,
+            hermitian,
+            on_device: false,
+            method: Method::Auto,
+            preconditioner: Name::Auto,
+            has_near_null: false,
+            max_iterations: None,
+            right_hand_sides: 1,
+            condition: true,
+            memory: None,
+            iteration_limit: 10 * n,
+            hierarchy: None,
+            polynomial: None,
+        }
+    }
+
+    /// Methods and preconditioners in a line; `?` where a candidate is for some events alone.
+    fn order(facts: &Facts) -> String {
+        let words = |candidate: &Candidate| {
+            let event = if matches!(candidate.when, When::Always) { "" } else { "?" };
+            match (candidate.method, candidate.preconditioner) {
+                (Method::Direct, _) => format!("direct{event}"),
+                (method, Name::Jacobi) => format!("{method}{event}"),
+                (method, name) => format!("{method}+{name}{event}"),
+            }
+        };
+        candidates(facts).iter().map(words).collect::<Vec<_>>().join(" ")
+    }
+
+    fn limits(facts: &Facts) -> Vec<f64> {
+        candidates(facts).iter().filter_map(|candidate| candidate.flops).collect()
+    }
+
+    #[test]
+    fn a_hermitian_matrix_has_multigrid_once_it_is_large_and_a_factorisation_behind_it() {
+        assert_eq!(order(&facts(1000, true)), "cg minres? direct gmres+ilut? minres direct lsmr");
+        let behind = "minres? direct cg+amg? direct gmres+ilut? minres direct lsmr";
+        assert_eq!(order(&facts(100_000, true)), format!("cg {behind}"));
+        assert_eq!(order(&facts(1_000_000, true)), "cg cg+amg? direct gmres+ilut? minres direct lsmr");
+        let made = Hierarchy { why: GRIDS, is_made: true };
+        let on_grid = Facts { hierarchy: Some(made), ..facts(100_000, true) };
+        assert_eq!(order(&on_grid), "cg+amg? cg minres? direct gmres+ilut? minres direct lsmr");
+    }
+
+    #[test]
+    fn a_device_iterates_before_an_order_of_elimination_is_found_on_the_host() {
+        let here = Facts { on_device: true, ..facts(100_000, true) };
+        assert_eq!(order(&here), "cg minres? cg+amg? cg? direct minres direct lsmr");
+        let minres = candidates(&here)[1];
+        let most = minres.share.unwrap() * here.iteration_limit as f64;
+        assert!(most > 5000.0 && most < 50_000.0 && minres.may_go_on, "{most}");
+        let general = Facts { on_device: true, ..facts(100_000, false) };
+        assert!(order(&general).starts_with("gmres direct gmres+ilut "), "{}", order(&general));
+        // One factorisation serves many right-hand sides.
+        let many = Facts { right_hand_sides: 100, ..general };
+        assert!(order(&many).starts_with("direct gmres "), "{}", order(&many));
+    }
+
+    #[test]
+    fn multigrid_of_a_matrix_that_is_not_hermitian_comes_behind_a_factorisation_that_is_as_fast() {
+        let behind = "gmres+ilut gmres bicgstab direct lsmr";
+        let plain = facts(100_000, false);
+        assert_eq!(order(&plain), format!("gmres gmres+ilu? direct {behind}"));
+        let later = Some(Hierarchy { why: CLASSICAL, is_made: false });
+        let classical = Facts { hierarchy: later, ..plain.clone() };
+        let multigrid = "gmres direct gmres+amg direct";
+        assert_eq!(order(&classical), format!("{multigrid} {behind}"));
+        let limits = limits(&classical);
+        assert!(limits[0] < limits[1] && limits[1] < limits[2], "{limits:?}");
+        let large = Facts { hierarchy: later, ..facts(1_000_000, false) };
+        assert!(order(&large).starts_with("gmres gmres+amg direct gmres+ilu direct "), "{}", order(&large));
+        let made = Hierarchy { why: SYMMETRIZED, is_made: true };
+        let scaled = Facts { hierarchy: Some(made), ..plain };
+        assert!(order(&scaled).starts_with("gmres gmres+amg direct "), "{}", order(&scaled));
+    }
+
+    #[test]
+    fn what_was_named_stands_alone_and_what_is_not_square_has_its_own_methods() {
+        let named = |method| Facts { method, ..facts(1000, true) };
+        assert_eq!(order(&named(Method::Direct)), "direct");
+        assert_eq!(order(&named(Method::BiCgStab)), "bicgstab");
+        let polynomial = Facts { polynomial: Some(14), ..named(Method::Cg) };
+        assert_eq!(order(&polynomial), "cg+chebyshev-single:14 cg");
+        let tall = Facts { rows: 2000, ..facts(1000, false) };
+        assert_eq!(order(&tall), "lsmr direct lsmr");
+        let wide = Facts { rows: 500, ..facts(1000, false) };
+        assert_eq!(order(&wide), "lsmr+none direct lsmr");
+    }
+
+    #[test]
+    fn every_candidate_but_the_last_leaves_something_to_the_next() {
+        for (n, hermitian, on_device) in [100, 100_000, 10_000_000]
+            .into_iter()
+            .flat_map(|n| [(n, true, false), (n, false, true), (n, false, false)])
+        {
+            let all = candidates(&Facts { on_device, ..facts(n, hermitian) });
+            let (last, others) = all.split_last().unwrap();
+            assert!(last.share.is_none() && last.method == Method::Lsmr);
+            let ends = |candidate: &Candidate| candidate.share.is_none() && candidate.flops.is_none();
+            // Conjugate gradients end in a fault where they do not serve, and creep where nothing is faster.
+            assert!(others.iter().all(|other| !ends(other) || other.method == Method::Cg));
+        }
+    }
+}
