@@ -65,3 +65,12 @@ def test_a_badly_scaled_matrix_is_solved_without_a_warning():
         x = residua.spsolve(a, b)
     error = np.linalg.norm(b - a @ x) / (sparse.linalg.norm(a) * np.linalg.norm(x) + np.linalg.norm(b))
     assert error <= 1e-14
+
+
+def test_factors_of_a_matrix_that_is_singular_up_to_rounding_are_those_of_scipy():
+    rng = np.random.default_rng(5)
+    conductances = rng.uniform(0.1, 1.0, 59)
+    a = sparse.diags_array([-conductances, -conductances], offsets=[-1, 1]).tocsr()
+    a = (a + sparse.diags_array(-np.asarray(a.sum(axis=1)).ravel())).tocsc()
+    b = rng.standard_normal(60)
+    np.testing.assert_array_equal(residua.factorized(a)(b), linalg.factorized(a)(b))

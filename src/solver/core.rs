@@ -122,7 +122,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let told = self.stages.iter().map(|Stage { plan, ready, .. }| {
             let expected = ready.as_ref().map(|ready| ready.forecast(a, plan.iterations, bandwidth));
             let what = (plan.method, plan.preconditioner, plan.precision);
-            StageReport::listed(what, (plan.why, plan.when.words()), (plan.iterations, expected))
+            StageReport::listed(what, (plan.why, plan.when.words(), plan.flops), (plan.iterations, expected))
         });
         let told = told.collect();
         Arc::make_mut(&mut self.trail).stages = told;

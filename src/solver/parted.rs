@@ -134,7 +134,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             self.stages.push(Stage { method, name, setup, share });
             self.trail.stages.push(StageReport::listed(
                 (method, name, Precision::Double),
-                (why, None),
+                (why, None, None),
                 (0, None),
             ));
         }

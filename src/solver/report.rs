@@ -173,6 +173,8 @@ pub struct StageReport {
     pub why: &'static str,
     /// When its turn comes at all, where that is not always.
     pub condition: Option<&'static str>,
+    /// The most multiplications that a factorisation may take at this place, where that is limited.
+    pub most_multiplications: Option<f64>,
     /// Iterations that are expected at least.
     pub predicted_iterations: usize,
     /// Bytes that these move; of a factorisation, those of the factor. None where nothing was forecast: what is set up
@@ -205,7 +207,7 @@ impl StageReport {
     /// A stage whose turn has not come; the iterations that are expected, the bytes that they move, their seconds.
     pub(super) fn listed(
         (method, preconditioner, precision): (Method, PreconditionerChoice, Precision),
-        (why, condition): (&'static str, Option<&'static str>),
+        (why, condition, most_multiplications): (&'static str, Option<&'static str>, Option<f64>),
         (iterations, predicted): (usize, Option<(f64, f64)>),
     ) -> Self {
         Self {
@@ -214,6 +216,7 @@ impl StageReport {
             precision,
             why,
             condition,
+            most_multiplications,
             predicted_iterations: iterations,
             predicted_bytes: predicted.map(|(bytes, _)| bytes),
             predicted_seconds: predicted.map(|(_, seconds)| seconds),

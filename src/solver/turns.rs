@@ -242,6 +242,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             _ => Trial::None,
         };
         let goal = if next.is_some() { self.goal(b)? } else { 0.0 };
+        let length = if next.is_some() { norm(&self.backend, b)? } else { 0.0 };
         let (asked, mut aim) = (self.asked(), self.aim);
         let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
@@ -255,7 +256,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             };
             let each = ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1;
             let (most, memory) = (share.unwrap_or(left), std::mem::take(&mut self.falls));
-            let analysis = order_seconds(a.rows(), self.stored.nonzeros());
+            let analysis = order_seconds([a.rows(), self.stored.nonzeros(), self.norms.longest()]);
             let behind_it = (least, behind[next].forecast, analysis);
             let race = Race::new((plan.method, with_levels, each), behind_it, goal, most, memory);
             let takes_over = behind[0].plan.when == When::HandedOver;
@@ -272,18 +273,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
         let mut worst = f64::INFINITY;
         let (mut earlier, mut missed) = (None::<Report>, None);
-        let mut observe = |spent: usize, iteration: usize, norm: f64| {
-            let means = (&self.backend, &self.stored, &self.options, (failed, &request));
-            if trial.is_futile(iteration, norm)
-                || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
-            {
-                return ControlFlow::Break(());
-            }
-            if iteration > 0 || (is_first && spent == 0) {
-                return watch.see(0, before + spent + iteration, norm);
-            }
-            ControlFlow::Continue(())
-        };
         // A method works in one norm. Where its x does not meet the tolerance row by row, or rounding has hidden what is
         // left, it is asked for more, as long as that brings x nearer.
         let mut report = loop {
@@ -293,7 +282,18 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             let stored = &self.stored;
             let task =
                 Task { a, stored, b, x: &mut *x, norms: &mut self.norms, left, aim, request: &request };
-            let mut hear = |iteration: usize, norm: f64| observe(spent, iteration, norm);
+            let mut hear = |iteration: usize, norm: f64| {
+                let means = (&self.backend, &self.stored, &self.options, (failed, &request));
+                if trial.is_futile(iteration, norm)
+                    || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
+                {
+                    return ControlFlow::Break(());
+                }
+                if iteration > 0 || (is_first && spent == 0) {
+                    return watch.see(0, before + spent + iteration, norm);
+                }
+                ControlFlow::Continue(())
+            };
             let solved = match plan.method {
                 // It has long steps that no observer hears of.
                 Method::Direct => within_solve(&request, || ready.solve(task, &mut hear)),
@@ -326,6 +326,9 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 missed = Some(judged.row_wise());
                 report.outcome = Outcome::Stagnated;
                 break report;
+            }
+            if let Some((rivals, next)) = rivals.as_mut().zip(next) {
+                rivals.race.seek(next * length);
             }
             (worst, aim, earlier) = (excess, next, Some(report));
         };

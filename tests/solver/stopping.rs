@@ -65,7 +65,13 @@ fn a_cancelled_setup_or_factorisation_leaves_no_trace() {
             );
             // What is told is told of this x.
             let residual = norm(&true_residual(&a, &b, &x)) / norm(&b);
-            assert!((residual - told.1).abs() <= 1e-6 * residual.max(1e-6), "{name}: {told:?}, {residual}");
+            // The residual that is told is exact, and this one is rounded: circuits have a large x.
+            let zeros = vec![0.0; b.len()];
+            let sizes =
+                true_residual(&a.map(f64::abs), &zeros, &x.iter().map(|x| x.abs()).collect::<Vec<_>>());
+            let rounding = 16.0 * f64::EPSILON * norm(&sizes) / norm(&b);
+            let apart = (residual - told.1).abs();
+            assert!(apart <= 1e-6 * residual.max(1e-6) + rounding, "{name}: {told:?}, {residual}");
             solver.canceller().reset();
             if report.outcome != Outcome::Interrupted {
                 // It was faster this time.

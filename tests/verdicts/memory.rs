@@ -119,6 +119,9 @@ fn look_at<T: Solvable>(
         *compared.entry(trouble).or_default() += 1;
         let setting =
             format!("{} {method} {preconditioner}, matrix {kind}, {count} at once, {trouble:?}", T::NAME);
+        // Factors in doubles may come from another kind the second time, whose x rounds to other bits in single precision:
+        // the verdict is the same.
+        let may_differ = method == Method::Direct && T::Real::epsilon().to_f64() > 1e-10;
         match solved(&mut solver, &b, None) {
             Err(error) => faults.push(format!("{setting}: {error}")),
             Ok(next) => {
@@ -126,7 +129,7 @@ fn look_at<T: Solvable>(
                     |told: &Told<T>| told.1.iter().map(|report| report.outcome.status()).collect::<Vec<_>>();
                 if outcomes(&fresh) != outcomes(&next) {
                     faults.push(format!("{setting}: {:?}, fresh {:?}", outcomes(&next), outcomes(&fresh)));
-                } else if bits(&fresh.0) != bits(&next.0) {
+                } else if bits(&fresh.0) != bits(&next.0) && !may_differ {
                     faults.push(format!("{setting}: other bits"));
                 }
             }

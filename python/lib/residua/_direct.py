@@ -43,7 +43,9 @@ class _Singular(RuntimeError):
 class _Factorised:
     """A factorisation, and its solves."""
 
-    def __init__(self, A: Any, dtype: np.dtype | None = None, right_hand_sides: int = 1) -> None:
+    def __init__(
+        self, A: Any, dtype: np.dtype | None = None, right_hand_sides: int = 1, falls_back: bool = False
+    ) -> None:
         A = _matrix.from_foreign(A)
         shape = np.shape(A)
         if len(shape) != 2 or shape[0] != shape[1]:
@@ -56,6 +58,9 @@ class _Factorised:
         self.count = max(right_hand_sides, 1)
         # The caller may change A before a solve in double precision is found to be needed.
         self.matrix = A.copy() if self.size == 4 and hasattr(A, "copy") else None
+        # Shift and invert at an eigenvalue needs factors of a matrix that is singular up to rounding: SciPy's LU goes on
+        # with pivots of rounding errors.
+        self.fallback = sparse.csc_array(A, copy=True) if falls_back else None
         # SciPy's go on with infinities and NaN, which some programs rely on: an infinite conductance grounds a node.
         self.others: Any = None
         if not _matrix.is_finite(A):
@@ -104,7 +109,13 @@ class _Factorised:
             if all(_is_good(report, self.size) for report in reports):
                 return x
         if any(_is_singular(report) for report in reports):
-            raise _Singular("Factor is exactly singular")
+            if self.fallback is None:
+                raise _Singular("Factor is exactly singular")
+            import scipy.sparse.linalg
+
+            # Its error where a pivot is exactly zero is ours.
+            self.others = scipy.sparse.linalg.splu(self.fallback)
+            return self.others.solve(b)
         raise NotConverged(x, reports)
 
     def _solve(self, b: Any) -> tuple[np.ndarray, list]:
@@ -182,7 +193,8 @@ def factorized(A: Any) -> Callable[[Any], np.ndarray]:
     -------
     solve : callable
         ``x = solve(b)`` for b of shape (n,) or (n, k); errors are those of :func:`spsolve`. A is factorised
-        at the first call, which raises RuntimeError where A is singular.
+        at the first call, which raises RuntimeError where A is singular. Where it is so up to rounding only, x is
+        that of SciPy's LU, as shift and invert at an eigenvalue needs it.
 
     Examples
     --------
@@ -191,4 +203,4 @@ def factorized(A: Any) -> Callable[[Any], np.ndarray]:
     >>> np.round(solve(np.array([1.0, 2.0])), 4)
     array([0.0909, 0.6364])
     """
-    return _Factorised(A).solve
+    return _Factorised(A, falls_back=True).solve

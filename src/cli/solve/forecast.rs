@@ -40,7 +40,11 @@ where
     }
     for (number, stage) in trail.stages.iter().enumerate() {
         let expected = match &analysis {
-            Some(Ok(analysis)) if is_direct(stage) => factorisation(backend, rows, analysis),
+            Some(Ok(analysis)) if is_direct(stage) => {
+                let most = stage.most_multiplications.filter(|most| analysis.in_blocks() > *most);
+                let refused = most.map_or("", |_| "refused as too long at this place: ");
+                format!("{refused}{}", factorisation(backend, rows, analysis))
+            }
             Some(Err(error)) if is_direct(stage) => error.to_string(),
             _ => iterations(stage),
         };

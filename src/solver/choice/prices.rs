@@ -118,10 +118,14 @@ pub(in crate::solver) fn flops_of_levels(nonzeros: usize) -> f64 {
 }
 
 /// Seconds in which an order of elimination is found on the host, for each row and for each entry: less than most take
-/// (0.3 s for a triangulation of 2 10^5 points, one for a power-law graph of 10^5, two cores, 2026-11-27).
-const ORDER: [f64; 2] = [5e-7, 2e-7];
+/// (0.2 s for a triangulation of 2 10^5 points, two cores, 2026-11-27). Rows that are so many times as long as the mean
+/// are hubs, with which it takes longer, 4 s for a power-law graph of 10^5.
+const ORDER: [f64; 2] = [1.5e-7, 6e-8];
+const HUB: usize = 50;
+const WITH_HUBS: f64 = 4.0;
 
 /// Seconds in which an order of elimination is found on the host.
-pub(in crate::solver) fn order_seconds(rows: usize, nonzeros: usize) -> f64 {
-    ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64
+pub(in crate::solver) fn order_seconds([rows, nonzeros, longest]: [usize; 3]) -> f64 {
+    let hubs = if longest * rows > HUB * nonzeros { WITH_HUBS } else { 1.0 };
+    hubs * (ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64)
 }

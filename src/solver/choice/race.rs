@@ -19,6 +19,10 @@ struct Trust {
     /// They go on where what is left of them is forecast to take less than this part of the factorisation: their
     /// forecast is the less certain one ...
     near: f64,
+    /// Iterations are given up if those made and those left are forecast to take more than so many times as long as the
+    /// factorisation. Time that is spent can't be had back; but a slope that has often promised too much is not
+    /// believed.
+    most: f64,
     /// Where no factorisation can be had, they are not given up for something else while the slope promises an end in
     /// so many more: methods that begin anew would have to take all of them again.
     promising: f64,
@@ -26,14 +30,14 @@ struct Trust {
 
 /// Conjugate gradients fall the faster the longer they go on, and most matrices that they are given suit them. What
 /// comes behind them is multigrid, which suits the same.
-const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, promising: 0.0 };
+const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, most: 1.2, promising: 0.0 };
 
 /// Multigrid takes 5 to 200 iterations where it suits, and the residual of the first dozens tells nothing of that: it
 /// stands, and rises by up to a hundred times, while the error falls. So it has half the time of a factorisation.
-const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, promising: 0.0 };
+const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, promising: 0.0 };
 
 /// Of other matrices most do not suit GMRES or MINRES with the diagonal.
-const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 0.75, promising: 600.0 };
+const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 0.75, most: 1.2, promising: 600.0 };
 
 /// What a factorisation is taken for before its analysis, beside the least that it takes: the median of 123 real
 /// matrices is 1.3.
@@ -42,10 +46,6 @@ const USUALLY: f64 = 1.4;
 /// Where a factorisation takes less than these seconds it comes at once: it gives x to working precision, and the
 /// condition number, and a process takes as long to start.
 const SOON: f64 = 1e-3;
-
-/// Iterations are given up where those made and those left are forecast to take more than so many times as long as the
-/// factorisation. Time that is spent can't be had back; but a slope that has often promised too much is not believed.
-const MOST: f64 = 1.2;
 
 /// No slope is read from fewer iterations.
 const FIRST: usize = 4;
@@ -154,6 +154,11 @@ impl Race {
         (self.behind, self.is_analysed) = (seconds, true);
     }
 
+    /// Goes on towards another residual norm.
+    pub(in crate::solver) fn seek(&mut self, goal: f64) {
+        self.goal = goal;
+    }
+
     /// Takes the residual norm after an iteration, the first time as that of number 0.
     pub(in crate::solver) fn see(&mut self, norm: f64) {
         let best = self.best.last().copied().unwrap_or(f64::INFINITY);
@@ -176,9 +181,9 @@ impl Race {
             let is_over = iterations >= self.most && left > self.trust.promising.max(iterations as f64);
             return if is_over { Call::GiveUp } else { Call::GoOn };
         }
-        let &Trust { before_analysis, budget, near, .. } = self.trust;
+        let &Trust { before_analysis, budget, near, most, .. } = self.trust;
         let spent = iterations as f64 * self.each;
-        if self.left <= near * self.behind && spent + self.left <= MOST * self.behind {
+        if self.left <= near * self.behind && spent + self.left <= most * self.behind {
             return Call::GoOn;
         }
         match self.is_analysed {
