@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
+from scipy.sparse.linalg import splu as lu_of_scipy
 
 from . import _device, _matrix
 from ._errors import NotConverged
@@ -64,9 +65,7 @@ class _Factorised:
         # SciPy's go on with infinities and NaN, which some programs rely on: an infinite conductance grounds a node.
         self.others: Any = None
         if not _matrix.is_finite(A):
-            import scipy.sparse.linalg
-
-            self.others = scipy.sparse.linalg.splu(sparse.csc_array(A))
+            self.others = lu_of_scipy(sparse.csc_array(A))
             return
         self.solver = self._solver(A, dtype)
 
@@ -111,10 +110,8 @@ class _Factorised:
         if any(_is_singular(report) for report in reports):
             if self.fallback is None:
                 raise _Singular("Factor is exactly singular")
-            import scipy.sparse.linalg
-
             # Its error where a pivot is exactly zero is ours.
-            self.others = scipy.sparse.linalg.splu(self.fallback)
+            self.others = lu_of_scipy(self.fallback)
             return self.others.solve(b)
         raise NotConverged(x, reports)
 
