@@ -59,8 +59,8 @@ class _Factorised:
         self.count = max(right_hand_sides, 1)
         # The caller may change A before a solve in double precision is found to be needed.
         self.matrix = A.copy() if self.size == 4 and hasattr(A, "copy") else None
-        # Shift and invert at an eigenvalue needs factors of a matrix that is singular up to rounding: SciPy's LU goes on
-        # with pivots of rounding errors.
+        # Shift and invert at an eigenvalue needs factors of a matrix that is singular up to rounding: SciPy's LU goes
+        # on with pivots that are rounding errors.
         self.fallback = sparse.csc_array(A, copy=True) if falls_back else None
         # SciPy's go on with infinities and NaN, which some programs rely on: an infinite conductance grounds a node.
         self.others: Any = None
