@@ -73,7 +73,9 @@ pub(super) fn forward_error<T: Factorable>(
     if n == 0 || a.columns() != n || !factor.has_transpose() {
         return None;
     }
-    let half = 0.5 * <T::Real as Float>::epsilon().to_f64();
+    // A complex product is rounded four times.
+    let products = if T::COMPLEX { 4.0 } else { 1.0 };
+    let half = 0.5 * products * <T::Real as Float>::epsilon().to_f64();
     let weight = |row: usize| {
         let rounding = half * (magnitudes(a, row, x) + b[row].abs().to_f64());
         T::from_f64(rounding.max(r[row].abs().to_f64()))
