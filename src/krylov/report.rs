@@ -36,9 +36,9 @@ pub enum Outcome {
     /// A was proved to be singular, exactly or up to rounding of its entries, and no x was found that meets the
     /// tolerance: b does not lie in the range of A, as far as can be told.
     Singular,
-    /// x is as near as working precision allows, and does not meet the tolerance: its backward error is one of rounding,
-    /// and another step of refinement with an accurate residual changes nothing. A was not found to be singular, but is
-    /// ill-conditioned.
+    /// x is as near as working precision allows, and does not meet the tolerance: its backward error is one of
+    /// rounding, and another step of refinement with an accurate residual changes nothing. A was not found to be
+    /// singular, but is ill-conditioned.
     PrecisionLimit {
         /// Decimal digits of x, in norm, that can be trusted; 0 where none can be, or nothing is known of them.
         digits: f64,
@@ -52,8 +52,8 @@ pub enum Outcome {
     Interrupted,
     /// The allowed time is over ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
     TimeLimit,
-    /// A stage of a solver of our choice gave way to the next one, which is expected to be sooner at its end: how a stage
-    /// ends ([`StageReport`](crate::solver::StageReport)), and never a solve.
+    /// A stage of a solver of our choice gave way to the next one, which is expected to be sooner at its end: how a
+    /// stage ends ([`StageReport`](crate::solver::StageReport)), and never a solve.
     GivenUp,
 }
 
@@ -74,7 +74,8 @@ impl Outcome {
     }
 
     /// One word for programs: `converged`, `least_squares`, `max_iterations`, `not_positive_definite`, `breakdown`,
-    /// `singular`, `precision_limit`, `stagnated`, `not_finite`, `interrupted`, `time_limit`, and of a stage `given_up`.
+    /// `singular`, `precision_limit`, `stagnated`, `not_finite`, `interrupted`, `time_limit`, and of a stage
+    /// `given_up`.
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Converged => "converged",

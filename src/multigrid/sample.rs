@@ -42,6 +42,12 @@ pub(super) fn relative_sums<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr
     Ok(sums.get(sums.len() / 2).map_or(0.0, |sum| sum.abs()))
 }
 
+/// The sign of a row's diagonal entry, 0 where it has none.
+fn sign_of_diagonal<T: Scalar>((columns, values): (&[u32], &[T]), row: usize) -> f64 {
+    let place = columns.iter().position(|&j| j as usize == row);
+    place.map_or(0.0, |place| values[place].re().to_f64().signum())
+}
+
 /// Whether nearly all couplings have the sign that is not the diagonal's, as those of an M-matrix have.
 pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
     backend: &B,
@@ -51,8 +57,7 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
     for (first, window) in windows(backend, a)? {
         for i in 0..window.rows() {
             let (columns, values) = window.row(i);
-            let diagonal = columns.iter().position(|&j| j as usize == first + i);
-            let sign = diagonal.map_or(0.0, |place| values[place].re().to_f64().signum());
+            let sign = sign_of_diagonal((columns, values), first + i);
             for (_, value) in both(columns, values).filter(|&(&j, _)| j as usize != first + i) {
                 let size = value.abs().to_f64();
                 all += size;
@@ -69,22 +74,21 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
 const SHIFTED: f64 = 0.75;
 const ROUNDED: f64 = 1e-10;
 
-/// Whether nearly all rows add up to the other sign than their diagonal has, as those of a Helmholtz equation do: no
-/// multigrid of ours is for it. Convection gives rows of both signs.
+/// Whether nearly all sums of rows have the opposite sign to the diagonal entry, as for Helmholtz problems, which our
+/// multigrid does not suit. Convection gives sums of both signs.
 pub(crate) fn is_shifted<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
-    let (mut of_it, mut all) = (0, 0);
+    let (mut of_it, mut all) = (0.0, 0.0);
     for (first, window) in windows(backend, a)? {
         for i in 0..window.rows() {
             let (columns, values) = window.row(i);
-            let diagonal = columns.iter().position(|&j| j as usize == first + i);
-            let sign = diagonal.map_or(0.0, |place| values[place].re().to_f64().signum());
+            let sign = sign_of_diagonal((columns, values), first + i);
             let sum: f64 = values.iter().map(|value| value.re().to_f64()).sum();
             let magnitudes: f64 = values.iter().map(|value| value.abs().to_f64()).sum();
-            of_it += usize::from(sign * sum < -ROUNDED * magnitudes);
-            all += 1;
+            of_it += f64::from(u8::from(sign * sum < -ROUNDED * magnitudes));
+            all += 1.0;
         }
     }
-    Ok(f64::from(of_it as u32) > SHIFTED * f64::from(all as u32))
+    Ok(of_it > SHIFTED * all)
 }
 
 #[cfg(test)]

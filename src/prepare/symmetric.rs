@@ -44,11 +44,11 @@ impl SymmetricMatching {
 }
 
 /// Scales a symmetric, Hermitian or skew-symmetric matrix by sqrt(r_i c_i), where r and c are the scaling of
-/// [`maximum_product_matching`](super::maximum_product_matching), so that all entries have at most magnitude 1; and takes
-/// the cycles of its matching apart into pairs i, j for which a_ij has magnitude 1. Of the two ways to take an even cycle apart, the one is
-/// chosen whose smallest pivot a_ii a_jj - a_ij a_ji is larger; of an odd cycle the row of the largest diagonal entry
-/// stays alone. Duff and Pralet, "Strategies for scaling and pivoting for sparse symmetric indefinite problems", SIAM
-/// J. Matrix Anal. Appl. 27 (2005).
+/// [`maximum_product_matching`](super::maximum_product_matching), so that all entries have at most magnitude 1; and
+/// takes the cycles of its matching apart into pairs i, j for which a_ij has magnitude 1. Of the two ways to take an
+/// even cycle apart, the one is chosen whose smallest pivot a_ii a_jj - a_ij a_ji is larger; of an odd cycle the row of
+/// the largest diagonal entry stays alone. Duff and Pralet, "Strategies for scaling and pivoting for sparse symmetric
+/// indefinite problems", SIAM J. Matrix Anal. Appl. 27 (2005).
 ///
 /// Where A is structurally singular, the matrix of the matched rows and the same columns is not, and is matched anew;
 /// the largest entry of each other row becomes 1.

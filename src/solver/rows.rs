@@ -2,8 +2,8 @@
 //!
 //! Each process keeps the rows that it gave, and no process has the whole matrix. Only where another order of the
 //! unknowns is wanted, which is found from the whole, or where a process has no rows, or for a factorisation, does each
-//! gather it and keep the part that [`SpreadSolver`] gives it; vectors are then gathered and dealt out again around a solve. Of our own accord
-//! that is done where halos are many and there is memory for it.
+//! gather it and keep the part that [`SpreadSolver`] gives it; vectors are then gathered and dealt out again around a
+//! solve. Of our own accord that is done where halos are many and there is memory for it.
 
 use super::agreed::SMALL_HALO;
 use super::{Builder, Method, Progress, Reorder, Solvable, SolveReport, SpreadSolver};

@@ -522,8 +522,9 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let skipped = usize::from(!self.history.is_empty());
             self.history.extend(history.iter().skip(skipped));
             self.seconds.iterating += iterating.as_secs_f64();
+            let creeps = report.outcome == Outcome::IterationLimit && share.is_some();
             let told = &mut self.trail.stages[number];
-            told.outcome = Some(report.outcome);
+            told.outcome = Some(if creeps { Outcome::GivenUp } else { report.outcome });
             told.iterations = report.iterations;
             told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
             told.seconds = begun.elapsed().as_secs_f64();
@@ -535,7 +536,6 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             report.iterations += before;
             report.restarts += total.map_or(0, |report| report.restarts);
             (total, last) = (Some(report), number);
-            let creeps = report.outcome == Outcome::IterationLimit && share.is_some();
             if !is_fault(&report.outcome) && !creeps {
                 break;
             }

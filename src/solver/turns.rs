@@ -171,12 +171,6 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         course.suits(plan) && !comes_at_once && !is_outdone
     }
 
-    /// The residual norm that is asked for.
-    fn goal(&mut self, b: &B::Slice<T>) -> Result<f64> {
-        let length = norm(&self.backend, b)?;
-        Ok(self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 }))
-    }
-
     /// Makes a stage ready; none where it is refused, for which its reason is told.
     fn make_ready(&mut self, number: usize, course: &mut Course, request: &StopRequest) -> Result<bool> {
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];
@@ -233,22 +227,22 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
         // The factorisation whose turn comes next, where iterations are given up if that is faster.
         let next = course.next_factors(&self.stages[number + 1..]).filter(|_| plan.race);
-        let mut trial = match (plan.preconditioner, share) {
-            (PreconditionerChoice::Multigrid(_), Some(most)) => {
-                Trial::of_levels(plan.method, self.goal(b)?, most)
-            }
-            (PreconditionerChoice::Ilut(_), Some(most)) => Trial::of_factors(self.goal(b)?, most),
-            (_, Some(most)) if plan.may_go_on => Trial::of_budget(self.goal(b)?, most),
+        let with_levels = matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
+        let with_fill = matches!(plan.preconditioner, PreconditionerChoice::Ilut(_));
+        let is_judged = next.is_some() || share.is_some() && (with_levels || with_fill || plan.may_go_on);
+        let length = if is_judged { norm(&self.backend, b)? } else { 0.0 };
+        let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
+        let mut trial = match share {
+            Some(most) if with_levels => Trial::of_levels(plan.method, goal, most),
+            Some(most) if with_fill => Trial::of_factors(goal, most),
+            Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
             _ => Trial::None,
         };
-        let goal = if next.is_some() { self.goal(b)? } else { 0.0 };
-        let length = if next.is_some() { norm(&self.backend, b)? } else { 0.0 };
         let (asked, mut aim) = (self.asked(), self.aim);
         let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
         let mut rivals = next.map(|next| {
-            let with_levels = matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
             let least = match self.stored.least_seconds(plan.method) {
                 // A factorisation that is as fast has had its turn.
                 least if with_levels => least.max(seconds_of_levels(self.stored.nonzeros())),

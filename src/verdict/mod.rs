@@ -6,9 +6,9 @@
 //! converged       ||r|| <= tolerance ||b||  and  ||D r|| <= tolerance ||D b||,  D = 1 / the norm of each row of A
 //! ```
 //!
-//! A norm alone is blind where rows are in units of their own: a penalty of 1e12 in a few rows lets all others be wrong.
-//! So each row counts in its own unit too. Both are compared with what rounding may have done to them, so that what is
-//! said holds in exact arithmetic.
+//! A norm alone is blind where rows are in units of their own: a penalty of 1e12 in a few rows lets all others be
+//! wrong. So each row counts in its own unit too. Both are compared with what rounding may have done to them, so that
+//! what is said holds in exact arithmetic.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -79,9 +79,10 @@ impl Verdict {
     }
 }
 
-/// A method whose x misses the verdict is asked for a residual that is smaller by what is missing and by this factor, as
-/// long as what is missing falls to this part each time. Where rows of few large entries decide, it falls less than the
-/// residual that the method works on: from 1.4 to 1.01 of what is allowed for elements in space.
+/// If x fails the verdict, its method is asked for a residual smaller by the excess over what is allowed and by
+/// ASK_FOR, as long as each round brings the excess down to FALLS of the one before. Where rows of few large entries
+/// dominate, the excess falls less than the residual that the method works on: for elements in space by less than half,
+/// to 1.006.
 const ASK_FOR: f64 = 2.0;
 const FALLS: f64 = 0.9;
 

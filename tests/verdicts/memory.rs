@@ -119,7 +119,7 @@ fn look_at<T: Solvable>(
         *compared.entry(trouble).or_default() += 1;
         let setting =
             format!("{} {method} {preconditioner}, matrix {kind}, {count} at once, {trouble:?}", T::NAME);
-        // Factors in doubles may come from another kind the second time, whose x rounds to other bits in single precision:
+        // Factors in doubles may come from another kind the second time, whose x rounds to other bits in single:
         // the verdict is the same.
         let may_differ = method == Method::Direct && T::Real::epsilon().to_f64() > 1e-10;
         match solved(&mut solver, &b, None) {

@@ -1,5 +1,5 @@
-//! What is known of a system when its candidates are listed: its shape and symmetry, where it is solved, what the caller
-//! has asked for, and which multigrid suits it.
+//! What is known of a system when its candidates are listed: its shape and symmetry, where it is solved, what the
+//! caller has asked for, and which multigrid suits it.
 
 use super::prices::{LEVELS_FROM, MEDIUM, SMALL};
 use crate::krylov::SolveOptions;

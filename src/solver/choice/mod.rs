@@ -1,7 +1,7 @@
 //! The choice: which methods are tried for a system, in which order, and how far each of them goes.
 //!
-//! [`Facts`] are what is known of a system before anything is tried. From them alone [`candidates`] lists what may solve
-//! it, the likeliest to be first at its end in front; it is a pure function of numbers, so that its tests need no
+//! [`Facts`] are what is known of a system before anything is tried. From them alone [`candidates`] lists what may
+//! solve it, the likeliest to be first at its end in front; it is a pure function of numbers, so that its tests need no
 //! matrix. A [`Candidate`] has a budget: iterations, or the multiplications of a factorisation. Budgets come from
 //! [`prices`], what steps cost on a CPU and on a GPU, so that what is tried in vain takes a part of what comes next.
 //!

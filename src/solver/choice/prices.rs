@@ -92,8 +92,8 @@ const FACTORS_BESIDE_DEVICE: f64 = 1.2e-6;
 /// Seconds of an iteration of MINRES and GMRES there: for any matrix, most of it launches, and for each entry.
 const DEVICE_ITERATION_OF_OTHERS: [f64; 2] = [2.5e-5, 8e-12];
 
-/// The part of what comes next that a trial may take.
-const PART: f64 = 0.5;
+/// The part of what comes next that a trial may take: one in vain makes all of it half as long again.
+pub(super) const PART: f64 = 0.5;
 
 /// Iterations on a device before a factorisation's turn.
 pub(in crate::solver) fn before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
@@ -102,8 +102,8 @@ pub(in crate::solver) fn before_factors_on_device(n: usize, nonzeros: usize) -> 
     PART * FACTORS_BESIDE_DEVICE * nonzeros as f64 / seconds
 }
 
-/// Seconds of multigrid on the host for each entry of A, its setup and its iterations (7 points 50^3 with convection, two
-/// cores, 2026-11-27), and multiplications of a factorisation in a second there.
+/// Seconds of multigrid on the host for each entry of A, its setup and its iterations (7 points 50^3 with convection,
+/// two cores, 2026-11-27), and multiplications of a factorisation in a second there.
 const LEVELS: f64 = 8e-7;
 const BLOCKS: f64 = 5e9;
 

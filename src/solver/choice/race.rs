@@ -5,6 +5,7 @@
 //! elimination is found, which the factorisation needs anyway, and with it what it takes. All of it is counted (bytes,
 //! multiplications, residual norms) and nothing read from a clock, so that the same input takes the same way.
 
+use super::prices::PART;
 use crate::report::seconds;
 use crate::solver::names::Method;
 
@@ -19,9 +20,9 @@ struct Trust {
     /// They go on where what is left of them is forecast to take less than this part of the factorisation: their
     /// forecast is the less certain one ...
     near: f64,
-    /// Iterations are given up if those made and those left are forecast to take more than so many times as long as the
-    /// factorisation. Time that is spent can't be had back; but a slope that has often promised too much is not
-    /// believed.
+    /// Iterations are given up if the forecast of their whole time, of those done and those left, exceeds this multiple
+    /// of the factorisation's time. Time that is spent is gone either way, but counts here because the extrapolated
+    /// slope is often too optimistic.
     most: f64,
     /// Where no factorisation can be had, they are not given up for something else while the slope promises an end in
     /// so many more: methods that begin anew would have to take all of them again.
@@ -32,8 +33,8 @@ struct Trust {
 /// comes behind them is multigrid, which suits the same.
 const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, most: 1.2, promising: 0.0 };
 
-/// Multigrid takes 5 to 200 iterations where it suits, and the residual of the first dozens tells nothing of that: it
-/// stands, and rises by up to a hundred times, while the error falls. So it has half the time of a factorisation.
+/// Where multigrid works it needs 5 to 200 iterations, but early residuals do not show it: for dozens of iterations
+/// they may stagnate, or grow a hundredfold, while the error falls. So it may take half the time of the factorisation.
 const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, promising: 0.0 };
 
 /// Of other matrices most do not suit GMRES or MINRES with the diagonal.
@@ -51,14 +52,11 @@ const SOON: f64 = 1e-3;
 const FIRST: usize = 4;
 
 /// Incomplete factors without fill take over from GMRES with the diagonal after so many iterations at least, where they
-/// are forecast to be at their end so many times sooner. They divide the iterations by 2.5 and more on 17 of the 26 real
-/// matrices that both solve (2026-11-25), and by less than 2 on the other nine.
+/// are forecast to be at their end so many times sooner. They divide the iterations by 2.5 and more on 17 of the 26
+/// real matrices that both solve (2026-11-25), and by less than 2 on the other nine.
 const BEFORE_TAKE_OVER: usize = 8;
 const SOONER: f64 = 1.5;
 const FEWER: f64 = 3.0;
-
-/// The part of the time of an analysis that iterations have before it.
-const PART: f64 = 0.5;
 
 /// What to do after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,6 +91,12 @@ pub(in crate::solver) struct Race {
     trust: &'static Trust,
 }
 
+/// Takes a residual norm into the smallest ones so far, of which the first is that of the start.
+pub(super) fn take(best: &mut Vec<f64>, norm: f64) {
+    let before = best.last().copied().unwrap_or(f64::INFINITY);
+    best.push(before.min(norm));
+}
+
 /// Iterations that are left to a residual norm of `goal` where it falls as in the second half of those so far: `best`
 /// has the smallest norm after each, the first of them that of the start.
 pub(in crate::solver) fn iterations_left(best: &[f64], goal: f64) -> f64 {
@@ -112,10 +116,10 @@ pub(in crate::solver) fn is_left_out(method: Method, least: f64) -> bool {
 }
 
 impl Race {
-    /// Of iterations of a method, perhaps with multigrid, of `each` seconds, towards a residual norm of `goal`, `most` of them where no
-    /// factorisation can be had, with a factorisation of `least` seconds at least behind them, or of `known` ones, whose
-    /// `analysis` takes a part of that. The memory is that of another race, so that one solve after the other allocates
-    /// none.
+    /// Of iterations of a method, perhaps with multigrid, of `each` seconds, towards a residual norm of `goal`, `most`
+    /// of them where no factorisation can be had, with a factorisation of `least` seconds at least behind them, or of
+    /// `known` ones, whose `analysis` takes a part of that. The memory is that of another race, so that one solve after
+    /// the other allocates none.
     pub(in crate::solver) fn new(
         (method, with_levels, each): (Method, bool, f64),
         (least, known, analysis): (f64, Option<f64>, f64),
@@ -161,8 +165,7 @@ impl Race {
 
     /// Takes the residual norm after an iteration, the first time as that of number 0.
     pub(in crate::solver) fn see(&mut self, norm: f64) {
-        let best = self.best.last().copied().unwrap_or(f64::INFINITY);
-        self.best.push(best.min(norm));
+        take(&mut self.best, norm);
     }
 
     /// What to do after the iterations that were seen.
@@ -197,8 +200,8 @@ impl Race {
         }
     }
 
-    /// Whether incomplete factors are forecast to be sooner at their end than the iterations that are left, and than the
-    /// factorisation.
+    /// Whether incomplete factors are forecast to be sooner at their end than the iterations that are left, and than
+    /// the factorisation.
     fn hands_over(&self, left: f64) -> bool {
         self.incomplete.is_some_and(|(setup, each)| {
             let theirs = setup + left / FEWER * each;

@@ -1,6 +1,6 @@
 //! Stages that are given up where what they have come to says that they will not arrive.
 
-use super::race::iterations_left;
+use super::race::{iterations_left, take};
 use crate::solver::names::Method;
 
 /// After so many iterations GMRES with multigrid must have brought the residual below this part of what it began with:
@@ -9,8 +9,8 @@ use crate::solver::names::Method;
 /// iterations, while the error in the energy norm fell in each.
 const BEGUN: (usize, f64) = (30, 0.9);
 
-/// From so many iterations on multigrid is judged by the slope of the smallest residual so far over the last third of
-/// them: conjugate gradients stand for dozens of iterations where a few flat elements are left over, and arrive then.
+/// From this iteration on, multigrid is judged by the slope of the best residual so far over the last third of the
+/// iterations: with a few flat elements conjugate gradients stagnate for dozens of iterations, and then converge.
 const JUDGED: usize = 100;
 const THIRD: usize = 3;
 
@@ -66,23 +66,20 @@ impl Trial {
         let futile = match self {
             Trial::None => false,
             Trial::Levels { monotone, goal, most, best } => {
-                let before = best.last().copied().unwrap_or(f64::INFINITY);
-                best.push(before.min(norm));
+                take(best, norm);
                 let judged = best.len() > JUDGED;
                 let left = || iterations_left(&best[best.len() - best.len().div_ceil(THIRD)..], *goal);
                 (*monotone && best.len() == BEGUN.0 + 1 && norm >= BEGUN.1 * best[0])
                     || (judged && left() > most.saturating_sub(iteration) as f64)
             }
             Trial::Factors { goal, most, best } => {
-                let before = best.last().copied().unwrap_or(f64::INFINITY);
-                best.push(before.min(norm));
+                take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
                 iteration >= JUDGED_FROM && left > most.saturating_sub(iteration) as f64
             }
             Trial::Budget { goal, most, best } => {
-                let before = best.last().copied().unwrap_or(f64::INFINITY);
-                best.push(before.min(norm));
+                take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
                 iteration >= *most && left > iteration as f64

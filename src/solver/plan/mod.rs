@@ -1,5 +1,5 @@
-//! What a matrix is made ready with: the precision here and in `precision`, the format and the preconditioner in `store`,
-//! multigrid in `levels`. What is tried with it, and in which order, is in [`super::choice`].
+//! What a matrix is made ready with: the precision here and in `precision`, the format and the preconditioner in
+//! `store`, multigrid in `levels`. What is tried with it, and in which order, is in [`super::choice`].
 
 mod levels;
 mod precision;
