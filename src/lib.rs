@@ -74,6 +74,7 @@
 //! | [`multigrid`] | algebraic multigrid: a preconditioner with which iterations hardly grow |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
 //! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
+//! | `prices` | what steps cost, on a CPU and on a GPU: the constants that the choice is made by |
 //! | [`direct`] | factorisations on the CPU: Cholesky, LDL^H, LU, dense QR |
 //! | [`look`] | what a matrix is, and which methods can solve with it |
 //! | [`generate`] | model problems |
@@ -104,6 +105,7 @@ pub mod output;
 mod parallel;
 pub mod precondition;
 pub mod prepare;
+mod prices;
 mod random;
 #[cfg(all(unix, feature = "ranks"))]
 pub mod ranks;

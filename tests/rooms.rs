@@ -12,6 +12,7 @@ const ROOMS: &[&str] = &[
     "random",
     "units",
     "output",
+    "prices",
     "cache",
     "work",
     "scalar",

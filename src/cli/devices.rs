@@ -5,9 +5,16 @@ use crate::{Host, report};
 use std::fs;
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Show the prices that the choice of a method is made by
+    #[arg(long)]
+    prices: bool,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> Result<Ending, Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    if arguments.prices {
+        return prices();
+    }
     let bandwidth = report::copy_bandwidth(&Host, 5)?;
     let mut table = report::Table::new([("", report::Align::Left), ("", report::Align::Left)]);
     table.row(["cpu", &processor()]);
@@ -17,6 +24,21 @@ pub(crate) fn run(_arguments: &Arguments) -> Result<Ending, Failure> {
     }
     table.row(["  copies", &format!("{bandwidth:.1} GB/s, measured, bytes read and written both counted")]);
     cuda(&mut table);
+    console::say(&table.to_string())?;
+    Ok(Ending::Done)
+}
+
+/// What steps cost: the numbers that decide which method is tried.
+fn prices() -> Result<Ending, Failure> {
+    let left = report::Align::Left;
+    let mut table = report::Table::new([("", left), ("", report::Align::Right), ("", left)]);
+    for (title, rows) in crate::prices::table() {
+        table.row([title, "", ""]);
+        for (name, value, unit) in rows {
+            let value = if (0.1..1e4).contains(&value) { format!("{value}") } else { format!("{value:.1e}") };
+            table.row([format!("  {name}"), value, unit.to_string()]);
+        }
+    }
     console::say(&table.to_string())?;
     Ok(Ending::Done)
 }

@@ -14,6 +14,7 @@
 mod certificate;
 
 use super::cycle::{Best, End, Iterations, Pace, Run};
+use super::judge::Judge;
 use super::method::{Aim, Method, System, Vectors};
 use super::units::Units;
 use super::{Outcome, Report, SolveOptions, check_sizes};
@@ -148,7 +149,20 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     {
         // By dynamic dispatch, so that the driver is not compiled for each operator.
         let observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()> = &mut observer;
-        self.drive(System { a: &a, m: &m }, b, x, None, observer)
+        self.drive(System { a: &a, m: &m }, b, x, (None, None), observer)
+    }
+
+    /// The same with a judge of what meets the tolerance. Where it asks for more, the method goes on, and the report
+    /// says [`Outcome::Stagnated`] where it says that x is missed.
+    pub(crate) fn solve_judged(
+        &mut self,
+        (a, m): (&dyn LinearOperator<T, B>, &dyn Preconditioner<T, B>),
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
+        observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+        judge: &mut Judge<'_, T, B>,
+    ) -> Result<Report> {
+        self.drive(System { a: &a, m: &m }, b, x, (None, Some(judge)), observer)
     }
 
     /// The method.
@@ -192,7 +206,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         system: System<'_, T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
-        begun: Option<Begun<'_, T, B>>,
+        (begun, judge): (Option<Begun<'_, T, B>>, Option<&mut Judge<'_, T, B>>),
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let shape = self.method.shape();
@@ -225,7 +239,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         let bytes_per_iteration = self.method.bytes_per_iteration(system);
         let Self { space, method, mailbox, square, squares, gradient, image, iterating, .. } = self;
         let memory = Memory { space, method, mailbox, square, squares, gradient, image, iterating };
-        let end = memory.run(system, b, x, begun, &mut solve);
+        let end = memory.run(system, b, x, (begun, judge), &mut solve);
         let (iterations, solution_norm) = (solve.iterations, solve.length);
         self.history = history;
         let (outcome, residual_norm, restarts) = end?;
@@ -284,7 +298,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
         system: System<'_, T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
-        begun: Option<Begun<'_, T, B>>,
+        (begun, judge): (Option<Begun<'_, T, B>>, Option<&mut Judge<'_, T, B>>),
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
     ) -> Result<(Outcome, f64, usize)> {
         if !solve.units.b_norm.is_finite() {
@@ -313,6 +327,9 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
             gradient,
             image,
             iterating,
+            judge,
+            asked: false,
+            went_on: false,
             norm_of_a: None,
             last: 0.0,
         };
@@ -349,7 +366,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
 }
 
 /// What a solve works with.
-struct Driver<'d, 'm, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> {
+struct Driver<'d, 'm, 'j, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> {
     space: &'d Space<B, C>,
     system: System<'d, T, B>,
     method: &'d Mutex<&'m mut dyn Method<T, B, C, Word = W>>,
@@ -360,13 +377,18 @@ struct Driver<'d, 'm, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Com
     gradient: &'d mut B::Vec<T>,
     image: &'d mut B::Vec<T>,
     iterating: &'d mut Duration,
+    judge: Option<&'d mut Judge<'j, T, B>>,
+    /// Whether the judge has asked for more than the threshold was.
+    asked: bool,
+    /// Whether the recurrence went on after that from where it was, and not from b - A x.
+    went_on: bool,
     /// ||A|| from below, once a method of least squares has needed it.
     norm_of_a: Option<f64>,
     /// The recurrence's last residual norm.
     last: f64,
 }
 
-impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, T, B, W, C> {
+impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, '_, T, B, W, C> {
     /// Starts after starts of the method, from the residual that it has, until the end is known.
     fn finish(
         &mut self,
@@ -381,11 +403,11 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         let least_squares = lock(self.method).is_least_squares();
         let last_counts = lock(self.method).last_iterate_counts();
         let first = if least_squares { f64::INFINITY } else { start.measure };
-        let (mut restarts, mut measure, mut before) = (0, first, first);
+        let (mut restarts, mut rounds, mut measure, mut before) = (0, 0, first, first);
         let (mut aim, mut resume) = (solve.threshold, false);
         loop {
             if residual <= floor {
-                return Ok((Outcome::Stagnated, residual, restarts));
+                return Ok((Outcome::Stagnated, residual, restarts + rounds));
             }
             let end = self.recurrence(aim.max(floor), resume, solve)?;
             let reached = self.add_steps(b, x, solve)?;
@@ -415,10 +437,12 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             }
             match end {
                 _ if met.is_some() => {
-                    return Ok((met.unwrap_or(Outcome::Converged), residual, restarts));
+                    return Ok((met.unwrap_or(Outcome::Converged), residual, restarts + rounds));
                 }
-                _ if !reached.residual.is_finite() => return Ok((Outcome::NotFinite, residual, restarts)),
-                End::Final(outcome) => return Ok((outcome, residual, restarts)),
+                _ if !reached.residual.is_finite() => {
+                    return Ok((Outcome::NotFinite, residual, restarts + rounds));
+                }
+                End::Final(outcome) => return Ok((outcome, residual, restarts + rounds)),
                 End::Cycle if better => {
                     self.begin_at_certificate()?;
                     resume = false;
@@ -429,12 +453,23 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             let drift = self.drift(reached.residual, &solve.units)?;
             aim = SAFETY * (solve.threshold - drift);
             resume = better && drift <= 0.5 * solve.threshold && aim > floor;
+            // What was reached by going on, and was not enough, may be reached from b - A x.
+            resume &= !(self.asked && self.went_on);
             if resume && lock(self.method).resume(self.space, self.aim(aim, solve))? {
+                self.went_on = self.asked;
                 continue;
             }
             resume = false;
+            if self.asked {
+                // Another threshold than before: nothing has stagnated.
+                self.went_on = false;
+                self.restart(b, x, &solve.units)?;
+                (aim, before, solve.best) = (solve.threshold, measure, Best::default());
+                rounds += 1;
+                continue;
+            }
             if restarts > 0 && measure > PROGRESS * before {
-                return Ok((Outcome::Stagnated, residual, restarts));
+                return Ok((Outcome::Stagnated, residual, restarts + rounds));
             }
             self.restart(b, x, &solve.units)?;
             before = measure;
@@ -465,7 +500,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         sum: Option<&B::Slice<T>>,
-        solve: &Solve<'_, T, F>,
+        solve: &mut Solve<'_, T, F>,
     ) -> Result<Certificate> {
         let backend = self.space.backend();
         if solve.units.b_norm == 0.0 {
@@ -543,7 +578,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         &mut self,
         b: &B::Slice<T>,
         x: &B::Slice<T>,
-        solve: &Solve<'_, T, F>,
+        solve: &mut Solve<'_, T, F>,
     ) -> Result<Certificate> {
         {
             let mut method = lock(self.method);

@@ -14,6 +14,7 @@
 //! | `cycle` | a run of iterations, recorded and replayed, and what is heard of it |
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
+//! | `judge` | whether an x whose residual is small enough is the solution |
 //! | `units` | the power of two in which residuals are held |
 //! | `fixed_pattern` | one pattern, many sets of values, many right-hand sides |
 //! | `options`, `report` | what a caller says, and what it learns |
@@ -37,6 +38,7 @@ mod driver;
 mod fixed_pattern;
 mod gmres;
 mod gmres_pairs;
+mod judge;
 mod lsmr;
 mod method;
 mod minres;
@@ -51,6 +53,7 @@ pub use cg::{Cg, ConjugateGradients};
 pub use driver::Krylov;
 pub use fixed_pattern::FixedPatternCg;
 pub use gmres::{FlexibleMinimalResidual, Gmres};
+pub(crate) use judge::{Certified, Judgement};
 pub use lsmr::{LeastSquaresResidual, Lsmr};
 pub use method::{Aim, Method, Room, System, Vectors};
 pub use minres::{MinimalResidual, Minres};

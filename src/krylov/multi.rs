@@ -154,7 +154,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
             std::mem::swap(history, &mut self.cg.history);
             let (b, x) = (B::part(b, own.clone()), B::part_mut(x, own));
             let mut observer = |iteration, norm| watch(number, iteration, norm);
-            let report = self.cg.drive(system, b, x, begun, &mut observer);
+            let report = self.cg.drive(system, b, x, (begun, None), &mut observer);
             self.histories[number].clone_from(&self.cg.history);
             let mut report = report?;
             self.iterating += self.cg.iterating;

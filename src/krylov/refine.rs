@@ -11,6 +11,7 @@
 //! space had learnt. It converges where half the precision can solve the system at all (a condition number well below
 //! 1e7 for single precision); where not, it says [`Outcome::Stagnated`], and full precision may still do.
 
+use super::judge::{Certified, Judge, Judgement};
 use super::method::System;
 use super::units::Units;
 use super::{Cg, Outcome, Report, SolveOptions, check_sizes};
@@ -81,7 +82,24 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         m: &M,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
+        observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Report>
+    where
+        A: LinearOperator<T, B> + ?Sized,
+        L: LinearOperator<T::Narrow, B> + ?Sized,
+        M: Preconditioner<T::Narrow, B> + ?Sized,
+    {
+        self.solve_judged((a, low, m), b, x, observer, &mut |_| Ok(Judgement::Met))
+    }
+
+    /// The same with a judge of what meets the tolerance, as [`Krylov::solve_judged`](super::Krylov::solve_judged).
+    pub(crate) fn solve_judged<A, L, M>(
+        &mut self,
+        (a, low, m): (&A, &L, &M),
+        b: &B::Slice<T>,
+        x: &mut B::Slice<T>,
         mut observer: impl FnMut(usize, f64) -> ControlFlow<()>,
+        judge: &mut Judge<'_, T, B>,
     ) -> Result<Report>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -93,7 +111,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         Error::check_dimension("rows of the preconditioner", n, m.rows().unwrap_or(n))?;
         Error::check_dimension("rows of the operator in half the precision", n, low.rows())?;
         let units = Units::of(&self.space, b, &mut self.r, &mut self.square)?;
-        let threshold = self.options.threshold::<T>(units.b_norm);
+        let mut threshold = self.options.threshold::<T>(units.b_norm);
         let limit = self.options.iteration_limit(n);
         self.history.clear();
         self.iterating = Duration::ZERO;
@@ -120,7 +138,13 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         let mut stopped = observer(0, residual).is_break();
         report.outcome = loop {
             if residual <= threshold {
-                break Outcome::Converged;
+                let relative = if residual == 0.0 { 0.0 } else { residual / units.b_norm };
+                let scale = units.scale().to_f64();
+                match judge(Certified { x: &*x, r: &self.r, scale, relative, meets: true })? {
+                    Judgement::Met => break Outcome::Converged,
+                    Judgement::Missed => break Outcome::Stagnated,
+                    Judgement::More(relative) => threshold = relative * units.b_norm,
+                }
             }
             if stopped {
                 break Outcome::Interrupted;

@@ -43,6 +43,7 @@ pub struct Builder {
     pub(super) memory_limit: Option<u64>,
     pub(super) method: Method,
     pub(super) preconditioner: PreconditionerChoice,
+    pub(super) candidates: Vec<(Method, PreconditionerChoice)>,
     pub(super) precision: Precision,
     pub(super) format: String,
     device: Device,
@@ -68,6 +69,7 @@ impl Default for Builder {
             memory_limit: None,
             method: Method::Auto,
             preconditioner: PreconditionerChoice::Auto,
+            candidates: Vec::new(),
             precision: Precision::Double,
             format: AUTO.into(),
             device: Device::Auto,
@@ -151,6 +153,25 @@ impl Builder {
     /// The preconditioner. Default: [`PreconditionerChoice::Auto`].
     pub fn preconditioner(mut self, preconditioner: PreconditionerChoice) -> Self {
         self.preconditioner = preconditioner;
+        self
+    }
+
+    /// What is tried, in this order, in place of the solver's own candidates: pairs of a method and its preconditioner,
+    /// of which `Auto` stands for the one to begin with. Each has its share of the iterations that are left, the last
+    /// one all of them. Default: empty, the solver's own list.
+    ///
+    /// ```
+    /// use residua::prelude::*;
+    /// use residua::solver::PreconditionerChoice;
+    /// let a = residua::generate::poisson2d(20, 20)?;
+    /// let multigrid = PreconditionerChoice::Multigrid(Default::default());
+    /// let listed = [(Method::Cg, multigrid), (Method::Direct, PreconditionerChoice::Auto)];
+    /// let report = Solver::builder().candidates(&listed).build(a)?.solve(&[1.0; 400])?.report;
+    /// assert_eq!((report.method, report.trail.stages.len()), (Method::Cg, 2));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn candidates(mut self, listed: &[(Method, PreconditionerChoice)]) -> Self {
+        self.candidates = listed.to_vec();
         self
     }
 
@@ -336,6 +357,13 @@ impl Builder {
         if self.right_hand_sides == 0 {
             return refused("no right-hand side expected: at least 1 is needed".into());
         }
+        let named = self.method != Method::Auto || self.preconditioner != PreconditionerChoice::Auto;
+        if !self.candidates.is_empty() && (named || self.near_null.is_some()) {
+            return refused(
+                "a list of candidates beside a method, a preconditioner or near-null vectors".into(),
+            );
+        }
+        self.candidates.iter().try_for_each(|(_, preconditioner)| preconditioner.check())?;
         self.preconditioner.check()
     }
 

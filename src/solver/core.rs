@@ -12,7 +12,7 @@ use crate::backend::Space;
 use crate::error::Result;
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
-use crate::verdict::{RowNorms, Verdict, decided, normal_residual, verdict};
+use crate::verdict::{Known, RowNorms, Verdict, decided, normal_residual, verdict};
 use crate::work;
 use std::sync::Arc;
 
@@ -51,9 +51,10 @@ pub(super) fn judge<T: Scalar, B: SolverBackend>(
     (stored, norms): (&Stored<T, B>, &mut RowNorms<T, B>),
     (b, x): (&B::Slice<T>, &B::Slice<T>),
     options: &SolveOptions,
+    known: Option<Known<'_, T, B>>,
 ) -> Result<Verdict> {
     let space = Space::new(backend.clone());
-    let told = verdict(&space, (stored.operator(), &mut *norms), b, x, options)?;
+    let told = verdict(&space, (stored.operator(), &mut *norms), (b, x), options, known)?;
     if !told.undecided || !told.residual.is_finite() {
         return Ok(told);
     }
@@ -164,7 +165,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     /// The verdict on x.
     pub(super) fn judge(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Verdict> {
         let options = self.asked();
-        judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &options)
+        judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &options, None)
     }
 
     /// What is asked for in this solve.

@@ -2,7 +2,6 @@
 //! CPU, which also goes on where the device's factors do not serve.
 
 use super::SolverBackend;
-use super::choice::prices::{IN_RACE, QUICK};
 use super::core::judge;
 use super::report::Evidence;
 use super::stage::{Ready, Task};
@@ -14,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
+use crate::prices::budgets::{IN_RACE, QUICK};
 use crate::report::{bytes, seconds};
 use crate::scalar::{Real, Scalar};
 use crate::verdict::Verdict;
@@ -224,7 +224,7 @@ struct Best<'a, T: Scalar, B: SolverBackend> {
 impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     fn solve(
         &mut self,
-        task: Task<'_, T, B>,
+        task: Task<'_, '_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let start = Instant::now();
@@ -235,7 +235,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         let report = |outcome, iterations, told: &Verdict| {
             Report::of_factor(outcome, iterations, told.residual, told.relative())
         };
-        let before = judge(&backend, (stored, &mut *norms), (b, x), &options)?;
+        let before = judge(&backend, (stored, &mut *norms), (b, x), &options, None)?;
         self.history = vec![before.residual];
         self.evidence = Evidence::default();
         if !before.b.is_finite() || !before.residual.is_finite() {
@@ -262,7 +262,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         let excess = |verdict: &Verdict| verdict.excess::<T>(&options);
         let mut outcome = Outcome::Stagnated;
         if let Some(failed) = self.by_device(b, &mut candidate, goal, &mut going) {
-            let told = judge(&backend, (stored, &mut *norms), (b, &candidate), &options)?;
+            let told = judge(&backend, (stored, &mut *norms), (b, &candidate), &options, None)?;
             if told.met || excess(&told) < excess(&best.verdict) {
                 self.backend.copy(&candidate, best.x)?;
                 best.verdict = told;
@@ -273,7 +273,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             let weights = norms.to_host(&self.backend)?;
             match self.by_host(b, &mut candidate, (goal, &weights), &mut going) {
                 Ok(told) => {
-                    let own = judge(&backend, (stored, &mut *norms), (b, &candidate), &options)?;
+                    let own = judge(&backend, (stored, &mut *norms), (b, &candidate), &options, None)?;
                     outcome = if own.met { Outcome::Converged } else { self.outcome(&told, &weights) };
                     let taken = match outcome {
                         Outcome::Converged => true,

@@ -2,6 +2,10 @@
 
 use crate::backend::PreconditionSteps;
 use crate::operator::LinearOperator;
+use crate::prices::iterations::{
+    CACHE, CACHED, MORE_PRODUCTS, POLYNOMIAL_SHARE, POLYNOMIAL_WORTH, START, UNCACHED, WITH_INCOMPLETE,
+    WITHOUT_FILL,
+};
 use crate::scalar::Scalar;
 
 /// Products with A that a solve of `n` unknowns can be expected to take for each right-hand side.
@@ -14,24 +18,6 @@ pub(super) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
     max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
 }
 
-/// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which
-/// on it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB
-/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
-const START: f64 = 3e-6;
-const CACHED: f64 = 28e9;
-const CACHE: f64 = 6e6;
-const UNCACHED: f64 = 2.8;
-
-/// The same of the solves with incomplete factors, whose rows wait for each other, and of multigrid's levels, of which
-/// the small ones take as long as they have phases.
-pub(super) const INCOMPLETE: (f64, f64) = (8e-6, 1.2);
-pub(super) const LEVELS: (f64, f64) = (6e-5, 2.0);
-
-/// Seconds to make incomplete factors without fill on a CPU, for each row and for each entry. Of 100 real matrices of
-/// 700 rows and more (two cores, 2026-11-25) the median takes 1.3 times as long, and 76 no less than half and no more
-/// than twice; most of the others are factorised several times, with larger and larger diagonals.
-const WITHOUT_FILL: [f64; 2] = [6e-8, 3e-8];
-
 /// Seconds to set incomplete factors without fill up on a CPU, and of an iteration with them which moves so many bytes
 /// without.
 pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
@@ -41,7 +27,7 @@ pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
     let [each_row, each_entry] = WITHOUT_FILL;
     let setup = each_row * rows as f64 + each_entry * nonzeros as f64;
     let more = nonzeros * (size_of::<T>() + size_of::<u32>()) + 9 * rows * size_of::<T>();
-    (setup, of_iteration::<B>(bytes + more as f64, f64::INFINITY, INCOMPLETE))
+    (setup, of_iteration::<B>(bytes + more as f64, f64::INFINITY, WITH_INCOMPLETE))
 }
 
 /// Seconds of an iteration that moves so many bytes; on a CPU a preconditioner may take a time of its own beside it,
@@ -53,21 +39,10 @@ pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, bes
     START + beside.0 + beside.1 * bytes / CACHED * (1.0 + bytes / CACHE).min(UNCACHED)
 }
 
-/// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
-/// seen on grids in three dimensions (docs/benchmarks/cg.md).
-pub(super) const MORE_PRODUCTS: f64 = 1.2;
-
-/// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs
-/// certain.
-const SHARE: f64 = 0.65;
-
-/// Bytes to be saved, at least: a GPU moves them in 25 ms, and setting the polynomial up takes up to 10.
-const WORTH: f64 = 1e11;
-
 /// Whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in half the
 /// precision.
 pub(super) fn polynomial_may_pay<T: Scalar>(n: usize, products: usize) -> bool {
-    (1.0 - SHARE) * plain_bytes::<T>(n, 0) * products as f64 > WORTH / 4.0
+    (1.0 - POLYNOMIAL_SHARE) * plain_bytes::<T>(n, 0) * products as f64 > POLYNOMIAL_WORTH / 4.0
 }
 
 /// Whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer bytes than
@@ -82,7 +57,7 @@ pub(super) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
     let matrix = a.bytes() - 2 * n * size_of::<T>();
     let plain = plain_bytes::<T>(n, matrix);
     let share = MORE_PRODUCTS * polynomial_bytes::<T>(n, matrix, steps) / (steps as f64 * plain);
-    share < SHARE && (1.0 - share) * plain * products as f64 > WORTH
+    share < POLYNOMIAL_SHARE && (1.0 - share) * plain * products as f64 > POLYNOMIAL_WORTH
 }
 
 /// Bytes of an iteration of conjugate gradients with Jacobi, `matrix` of them the matrix.

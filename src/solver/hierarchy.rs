@@ -9,6 +9,10 @@ use crate::matrix::Csr;
 use crate::multigrid::{Coarsening, LevelFacts, Multigrid, MultigridOptions};
 use crate::operator::LinearOperator;
 use crate::precondition::{BlockJacobi, Narrowed, Preconditioner};
+use crate::prices::multigrid::{
+    GRID_DENSE, GRID_HANDING, GRID_ITERATIONS, GRID_LAUNCHES, GRID_PLAIN_ITERATIONS,
+    GRID_PLAIN_ITERATIONS_DENSE, GRID_PRODUCTS, GRID_SETUP, GRID_SMALL_SETUP, GRID_VECTORS,
+};
 use crate::scalar::{Scalar, Widen};
 use std::any::Any;
 use std::ops::Range;
@@ -223,29 +227,6 @@ fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> St
     format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))
 }
 
-/// Iterations with multigrid on a grid, about, where points between interpolate and where boxes are levels; and those
-/// of conjugate gradients for each point of a grid's longest side (316 for 128^3 points, 518 for 256^3, 2216 for
-/// 4096^2, 975 for 512^2, to 1e-8); fewer where a point is coupled to all 26 around (193 for 160^3).
-const WITH: [f64; 2] = [8.0, 12.0];
-const WITHOUT: f64 = 1.7;
-const WITHOUT_DENSE: f64 = 1.2;
-const DENSE: f64 = 15.0;
-
-/// Products with the matrix in half the precision that a cycle's levels are worth together, and vectors that they move.
-const PRODUCTS: f64 = 6.5;
-const VECTORS: f64 = 40.0;
-
-/// Passes over the matrix for the setup.
-const SETUP: f64 = 4.0;
-
-/// Seconds of an iteration beyond what bytes cost: all launches of a cycle on a GPU (two cycles for each of the first
-/// levels where these are boxes), handing work to threads on a CPU.
-const LAUNCHES: [f64; 2] = [3e-4, 8e-4];
-const HANDING: f64 = 5e-5;
-
-/// Seconds of a setup on a GPU beyond what bytes cost: launches, and the inverse of the coarsest matrix.
-const SMALL_SETUP: f64 = 2e-3;
-
 /// Whether grids as levels are likely to be faster than iterations alone.
 pub(super) fn grids_pay<T: Scalar>(
     sizes: [usize; 3],
@@ -269,11 +250,12 @@ pub(super) fn grids_save<T: Scalar>(
     let longest = sizes.into_iter().max().unwrap_or(1) as f64;
     let matrix = nonzeros as f64;
     let plain = matrix * wide + 10.0 * n * wide;
-    let cycle = PRODUCTS * matrix * narrow + VECTORS * n * narrow;
+    let cycle = GRID_PRODUCTS * matrix * narrow + GRID_VECTORS * n * narrow;
     let boxes = usize::from(!hermitian);
-    let (each, small) = if on_device { (LAUNCHES[boxes], SMALL_SETUP) } else { (HANDING, 0.0) };
-    let setup = SETUP * matrix * (wide + 4.0) / price.bandwidth + small;
-    let with = WITH[boxes] * ((plain + cycle) / price.bandwidth + each) + setup;
-    let without = if matrix > DENSE * n { WITHOUT_DENSE } else { WITHOUT };
+    let (each, small) =
+        if on_device { (GRID_LAUNCHES[boxes], GRID_SMALL_SETUP) } else { (GRID_HANDING, 0.0) };
+    let setup = GRID_SETUP * matrix * (wide + 4.0) / price.bandwidth + small;
+    let with = GRID_ITERATIONS[boxes] * ((plain + cycle) / price.bandwidth + each) + setup;
+    let without = if matrix > GRID_DENSE * n { GRID_PLAIN_ITERATIONS_DENSE } else { GRID_PLAIN_ITERATIONS };
     without * longest * (plain / price.bandwidth + longer) - with
 }

@@ -1,16 +1,18 @@
 //! Stages of Krylov methods in full precision.
 
 use super::SolverBackend;
-use super::forecast::{INCOMPLETE, LEVELS, of_iteration};
+use super::core::judge;
+use super::forecast::of_iteration;
 use super::names::{Method, PreconditionerChoice};
 use super::preconditioner::Setup;
 use super::stage::{Ready, Task};
 use crate::error::Result;
-use crate::krylov::{self, Cg, Krylov, Outcome, Report, SolveOptions};
+use crate::krylov::{self, Certified, Cg, Krylov, Outcome, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::multigrid::LevelFacts;
 use crate::operator::LinearOperator;
 use crate::precondition::Identity;
+use crate::prices::iterations::{WITH_INCOMPLETE, WITH_LEVELS};
 use crate::scalar::Scalar;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -48,14 +50,14 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Iterated<T, B, M> {
 impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Iterated<T, B, M> {
     fn solve(
         &mut self,
-        task: Task<'_, T, B>,
+        task: Task<'_, '_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         if let Setup::NotPositiveDefinite(curvature) = self.setup {
             return not_started(&self.backend, &self.options, curvature, task, observer);
         }
         let options = task.options(&self.options);
-        let Task { a, b, x, .. } = task;
+        let Task { a, stored, b, x, norms, judging, .. } = task;
         let krylov = match &mut self.krylov {
             Some(krylov) => {
                 krylov.set_options(options)?;
@@ -63,7 +65,17 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
             }
             place => place.insert((self.make)(&self.backend, (a.rows(), a.columns()), options)?),
         };
-        krylov.solve(a, self.setup.get(), b, x, observer)
+        let backend = &self.backend;
+        krylov.solve_judged(
+            (a, self.setup.get()),
+            b,
+            x,
+            observer,
+            &mut |Certified { x, r, scale, relative, meets }| {
+                let told = judge(backend, (stored, &mut *norms), (b, x), judging.asked, Some((r, scale)))?;
+                Ok(judging.hear::<T>(told, relative, meets))
+            },
+        )
     }
 
     fn history(&self) -> &[f64] {
@@ -99,8 +111,8 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
     fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
         let (each, iterations) = (self.bytes(a), iterations as f64);
         let beside = match &self.setup {
-            Setup::Levels(_) => LEVELS,
-            Setup::Incomplete(_) => INCOMPLETE,
+            Setup::Levels(_) => WITH_LEVELS,
+            Setup::Incomplete(_) => WITH_INCOMPLETE,
             _ => (0.0, 1.0),
         };
         (iterations * each, iterations * of_iteration::<B>(each, bandwidth, beside))
@@ -134,7 +146,7 @@ pub(super) fn not_started<T: Scalar, B: SolverBackend>(
     backend: &B,
     options: &SolveOptions,
     curvature: f64,
-    Task { a, b, x, .. }: Task<'_, T, B>,
+    Task { a, b, x, .. }: Task<'_, '_, T, B>,
     observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
 ) -> Result<Report> {
     let mut cg = Cg::new(backend, a.rows(), options.clone().max_iterations(0))?;

@@ -5,51 +5,15 @@ use crate::backend::{Backend, GraphSteps, UNREACHED};
 use crate::error::Result;
 use crate::graph::Adjacency;
 use crate::matrix::Csr;
+use crate::prices::multigrid::{
+    DECADE, EDGE, MESH_BANDWIDTH, MESH_DEVICE_MARGIN, MESH_DEVICE_PRODUCTS, MESH_ITERATIONS, MESH_LAUNCHES,
+    MESH_MARGIN, MESH_PRODUCTS, MESH_SETUP, SOON_DONE,
+};
 use crate::scalar::{Real, Scalar};
 
 /// Windows of rows that are looked at, and rows of each.
 const WINDOWS: usize = 16;
 const WINDOW: usize = 128;
-
-/// Iterations for each edge of the shortest path between the nodes that are farthest from each other, to 1e-8: 1.9 of a
-/// grid's side were seen in the plane, 2.0 to 2.5 in space, where the path is estimated as one side.
-const AN_EDGE: f64 = 1.25;
-
-/// More of them for each decade between small and large diagonal entries: two decades of coefficients double them on
-/// triangulations, six make them fourfold on grids.
-const A_DECADE: f64 = 0.5;
-
-/// Iterations of multigrid, and those of conjugate gradients that one of them is worth beside launches: on the host, and
-/// on a device, where one on a triangulation of 10^6 points takes 0.86 ms and one of conjugate gradients 0.075 (H200,
-/// 2026-11-26).
-const ITERATIONS: f64 = 20.0;
-const PRODUCTS: f64 = 8.0;
-const DEVICE_PRODUCTS: f64 = 7.5;
-
-/// Iterations of conjugate gradients that the setup on the host is worth with an order for it, about: 150 to 230 on
-/// triangulations of 3 10^5 points. A few flat triangles make iterations ten times as many as the path tells, so that the
-/// lower end counts.
-const HOST_SETUP: f64 = 150.0;
-
-/// Products in which rows in random order wait for memory as long as in all of that: where multigrid is going to be
-/// taken on the host, an order pays for so many. The order saved as much as 1200 of them on a triangulation of 3 10^5
-/// points and 600 on one of 4 10^4 (2026-11-26).
-pub(super) const PRODUCTS_OF_LEVELS: usize = 500;
-
-/// Seconds of launches in an iteration of multigrid, and bytes a second of conjugate gradients on a device.
-const LAUNCHES: f64 = 3e-4;
-const BANDWIDTH: f64 = 2e12;
-
-/// By how much the one has to be faster by forecast: on the host, and on a device, where both take about as long on
-/// good triangles, 43 and 35 ms for 10^6 points, and a few flat ones take conjugate gradients 330 ms and multigrid 58
-/// (H200, 2026-11-26).
-const MARGIN: f64 = 1.25;
-const DEVICE_MARGIN: f64 = 1.0;
-
-/// Magnitudes of the sums of rows, as a part of the sums of magnitudes, from which on conjugate gradients are expected
-/// to be soon done on a mesh of any size: 1 of mass matrices, next to nothing of what has constants near its null
-/// space.
-const SOON_DONE: f64 = 0.02;
 
 /// What a sample of rows tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,19 +99,19 @@ impl Mesh {
     fn iterations(&self, on_device: bool) -> f64 {
         let reach = if on_device { self.reach } else { self.bandwidth as f64 };
         let path = f64::max(self.rows as f64 / reach.max(1.0), self.path as f64);
-        AN_EDGE * path * (1.0 + A_DECADE * self.decades)
+        EDGE * path * (1.0 + DECADE * self.decades)
     }
 
     /// Whether multigrid is likely to be faster, its setup included; `setup`: its seconds on a device, none on the
     /// host.
     pub(super) fn wants_levels<T: Scalar>(&self, setup: Option<f64>) -> bool {
         let matrix = self.nonzeros * (size_of::<T>() + size_of::<u32>());
-        let iteration = plain_bytes::<T>(self.rows, matrix) / BANDWIDTH;
+        let iteration = plain_bytes::<T>(self.rows, matrix) / MESH_BANDWIDTH;
         let with = match setup {
-            None => MARGIN * (HOST_SETUP + ITERATIONS * PRODUCTS),
+            None => MESH_MARGIN * (MESH_SETUP + MESH_ITERATIONS * MESH_PRODUCTS),
             Some(seconds) => {
-                let setup = (seconds + ITERATIONS * LAUNCHES) / iteration;
-                DEVICE_MARGIN * (setup + ITERATIONS * DEVICE_PRODUCTS)
+                let setup = (seconds + MESH_ITERATIONS * MESH_LAUNCHES) / iteration;
+                MESH_DEVICE_MARGIN * (setup + MESH_ITERATIONS * MESH_DEVICE_PRODUCTS)
             }
         };
         self.iterations(setup.is_some()) > with
@@ -171,7 +135,7 @@ mod tests {
 
     /// Seconds that a device takes for a setup.
     fn device(rows: usize) -> Option<f64> {
-        Some(crate::solver::choice::prices::device_setup(rows))
+        Some(crate::prices::budgets::device_setup(rows))
     }
 
     #[test]

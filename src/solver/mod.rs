@@ -51,6 +51,7 @@ mod group;
 mod hierarchy;
 mod incomplete;
 mod iterated;
+mod judging;
 mod lone;
 mod many;
 mod mesh;

@@ -4,11 +4,11 @@ use super::Solvable;
 use super::SolverBackend;
 use super::agreed::{local_rows, together, weights};
 use super::builder::Builder;
-use super::choice::prices::{LEVELS_FROM, LEVELS_ITERATIONS, PATIENCE, SHARE, before_levels};
-use super::choice::{AS_ASKED, GENERAL, GRIDS, HERMITIAN, LEAST, LEVELS, PLAIN, SHORT, SPD};
+use super::choice::{Candidate, Facts, GRIDS, Hierarchy, candidates};
 use super::diagonal::Diagonal;
 use super::hierarchy::{Levels, grids_pay};
 use super::iterated::RESTART;
+use super::judging::Judging;
 use super::names::{Method, Precision, PreconditionerChoice as Name};
 use super::preconditioner::Setup;
 use super::report::{Decision, StageReport};
@@ -16,25 +16,24 @@ use super::spread::SpreadSolver;
 use crate::backend::{Communicator, Host, PreconditionSteps, Space};
 use crate::error::Result;
 use crate::krylov::{
-    self, BiConjugateGradients, ConjugateGradients, FlexibleMinimalResidual, Krylov, LeastSquaresResidual,
-    MinimalResidual, Outcome, Report, SolveOptions,
+    self, BiConjugateGradients, Certified, ConjugateGradients, FlexibleMinimalResidual, Krylov,
+    LeastSquaresResidual, MinimalResidual, Outcome, Report, SolveOptions,
 };
 use crate::matrix::Csr;
 use crate::multigrid::{seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::precondition::{Chebyshev, Identity};
 use crate::scalar::Scalar;
+use crate::verdict::{RowNorms, verdict};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A method with its preconditioner.
+/// A candidate with its preconditioner.
 pub(super) struct Stage<T: Scalar, B: SolverBackend> {
-    pub(super) method: Method,
-    pub(super) name: Name,
+    pub(super) plan: Candidate,
     /// None of multigrid that is set up when its turn comes.
     pub(super) setup: Option<Setup<T, B>>,
-    pub(super) share: Option<f64>,
 }
 
 /// What preconditioners are made of: the block of a part's rows and columns, or what conjugate gradients take of its
@@ -47,7 +46,7 @@ pub(super) enum Block<T: Scalar, B: SolverBackend> {
 impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     /// Whether it is multigrid of our choice, which gives way where it does not contract.
     pub(super) fn is_trial_of_levels(&self) -> bool {
-        matches!(self.name, Name::Multigrid(_)) && self.share.is_some()
+        matches!(self.plan.preconditioner, Name::Multigrid(_)) && self.plan.share.is_some()
     }
 }
 
@@ -60,57 +59,18 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         given: bool,
         hermitian: bool,
     ) -> Result<()> {
-        let named = if wishes.preconditioner == Name::Auto { Name::Jacobi } else { wishes.preconditioner };
-        let plain = if named == Name::None { Name::None } else { Name::Jacobi };
-        let limit = self.options.iteration_limit(a.rows()) as f64;
-        let patience = Some(SHARE.min(PATIENCE / limit));
-        let levels_may_follow = wishes.preconditioner == Name::Auto
-            && wishes.max_iterations.is_none()
-            && wishes.near_null.is_none()
-            && a.rows() >= LEVELS_FROM;
-        let levels = Name::Multigrid(Default::default());
-        let may_begin = levels_may_follow && wishes.method == Method::Auto;
+        let size = [a.rows(), a.columns(), self.shares().iter().map(|share| share.nonzeros).sum()];
+        let on_device = <B as PreconditionSteps>::BYTES_TELL;
+        let mut facts = Facts::of(wishes, &self.options, size, (hermitian, on_device));
+        facts.ranks = self.parts.len();
         let mut grids = match &own {
-            Block::Rows(own) if may_begin => self.levels_of_a_grid((a, own), hermitian)?,
+            Block::Rows(own) if facts.may_take_levels() => self.levels_of_a_grid((a, own), hermitian)?,
             _ => None,
         };
-        let some = |most: f64| Some((most / limit).min(1.0));
-        let list: Vec<(Method, Name, Option<f64>, &'static str)> = match wishes.method {
-            Method::Auto if hermitian && grids.is_some() => vec![
-                (Method::Cg, levels, some(LEVELS_ITERATIONS), GRIDS),
-                (Method::Cg, named, None, PLAIN),
-                (Method::Minres, plain, Some(SHARE), HERMITIAN),
-                (Method::Lsmr, plain, None, LEAST),
-            ],
-            Method::Auto if grids.is_some() => vec![
-                (Method::Gmres, levels, some(LEVELS_ITERATIONS), GRIDS),
-                (Method::Gmres, named, patience, PLAIN),
-                (Method::BiCgStab, plain, patience, SHORT),
-                (Method::Lsmr, plain, None, LEAST),
-            ],
-            Method::Auto if hermitian && levels_may_follow => {
-                let first = before_levels(a.rows(), <B as PreconditionSteps>::BYTES_TELL);
-                vec![
-                    (Method::Cg, named, some(first), SPD),
-                    (Method::Cg, levels, some(LEVELS_ITERATIONS), LEVELS),
-                    (Method::Minres, plain, Some(SHARE), HERMITIAN),
-                    (Method::Lsmr, plain, None, LEAST),
-                ]
-            }
-            Method::Auto if hermitian => vec![
-                (Method::Cg, named, None, SPD),
-                (Method::Minres, plain, Some(SHARE), HERMITIAN),
-                (Method::Lsmr, plain, None, LEAST),
-            ],
-            Method::Auto => vec![
-                (Method::Gmres, named, patience, GENERAL),
-                (Method::BiCgStab, plain, patience, SHORT),
-                (Method::Lsmr, plain, None, LEAST),
-            ],
-            method => vec![(method, named, None, AS_ASKED)],
-        };
+        facts.hierarchy = grids.is_some().then_some(Hierarchy { why: GRIDS, is_made: true });
         let part = self.space.communicator().part();
-        for (number, (method, name, share, why)) in list.into_iter().enumerate() {
+        for (number, plan) in candidates(&facts).into_iter().enumerate() {
+            let (method, name) = (plan.method, plan.preconditioner);
             let setup = match (method, name) {
                 // Norms of columns are sums over the rows of all parts.
                 (Method::Lsmr, Name::Jacobi) if given => {
@@ -131,20 +91,20 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             if setup.is_none() {
                 self.rows = Some(local_rows(a, &self.parts[part])?);
             }
-            self.stages.push(Stage { method, name, setup, share });
+            self.stages.push(Stage { plan, setup });
             self.trail.stages.push(StageReport::listed(
                 (method, name, Precision::Double),
-                (why, None, None),
+                (plan.why, plan.when.words(), None),
                 (0, None),
             ));
         }
-        let first = self.stages[0].name;
+        let first = self.stages[0].plan.preconditioner;
         let why = match &self.stages[0].setup {
             Some(Setup::Levels(levels)) if levels.told.is_empty() => {
                 "of each part's own rows and columns".into()
             }
             Some(Setup::Levels(levels)) => levels.told.clone(),
-            _ if matches!(named, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_)) => {
+            _ if matches!(first, Name::BlockJacobi(_) | Name::Fsai | Name::Ilu | Name::Ilut(_)) => {
                 "of each part's own rows and columns".into()
             }
             _ => return Ok(()),
@@ -213,9 +173,11 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
 
     /// Sets a stage up whose turn has come; why not, where it can't be.
     pub(super) fn prepare(&mut self, number: usize) -> Result<Option<String>> {
-        let Stage { method, name: Name::Multigrid(choice), setup: None, .. } = self.stages[number] else {
+        let Stage { plan: Candidate { method, preconditioner, .. }, setup: None } = self.stages[number]
+        else {
             return Ok(None);
         };
+        let Name::Multigrid(choice) = preconditioner else { return Ok(None) };
         let Some(local) = &self.rows else { return Ok(None) };
         let (here, own) = (0..local.rows(), &self.parts[self.space.communicator().part()]);
         let made = match self.curvature.filter(|_| method == Method::Cg) {
@@ -236,12 +198,14 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
 }
 
 /// The solve of a stage.
-pub(super) struct Task<'a, T: Solvable, B: SolverBackend, C: Communicator<B>> {
+pub(super) struct Task<'a, 'j, T: Solvable, B: SolverBackend, C: Communicator<B>> {
     pub(super) space: &'a Space<B, C>,
-    pub(super) a: &'a dyn LinearOperator<T, B>,
+    /// A, and what its residuals are judged by.
+    pub(super) system: (&'a dyn LinearOperator<T, B>, &'a mut RowNorms<T, B>),
     pub(super) options: SolveOptions,
     pub(super) b: &'a B::Slice<T>,
     pub(super) x: &'a mut B::Slice<T>,
+    pub(super) judging: &'a mut Judging<'j>,
 }
 
 /// How a stage ended, its norms, and how long it iterated.
@@ -250,10 +214,10 @@ pub(super) type Ran = (Report, Vec<f64>, Duration);
 /// Hears of iterations.
 pub(super) type Observer<'a> = dyn FnMut(usize, f64) -> ControlFlow<()> + 'a;
 
-impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
+impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, '_, T, B, C> {
     pub(super) fn run(self, stage: &Stage<T, B>, observer: &mut Observer<'_>) -> Result<Ran> {
-        let (backend, n) = (self.space.backend(), self.a.rows());
-        match stage.method {
+        let (backend, n) = (self.space.backend(), self.system.0.rows());
+        match stage.plan.method {
             Method::Minres => self.with(MinimalResidual::new(backend, n)?, stage, observer),
             Method::Gmres => self.with(FlexibleMinimalResidual::new(backend, n, RESTART)?, stage, observer),
             Method::BiCgStab => self.with(BiConjugateGradients::new(backend, n)?, stage, observer),
@@ -268,6 +232,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
         stage: &Stage<T, B>,
         observer: &mut Observer<'_>,
     ) -> Result<Ran> {
+        let (a, norms) = self.system;
         let curvature = match stage.setup {
             Some(Setup::NotPositiveDefinite(curvature)) => Some(curvature),
             _ => None,
@@ -275,7 +240,17 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, T, B, C> {
         let options = if curvature.is_some() { self.options.max_iterations(0) } else { self.options };
         let mut krylov = Krylov::with_method(self.space.clone(), method, options)?;
         let m = stage.setup.as_ref().filter(|_| curvature.is_none()).map_or(&Identity as _, Setup::get);
-        let mut report = krylov.solve(self.a, m, self.b, self.x, observer)?;
+        let (space, b, x, judging) = (self.space, self.b, self.x, self.judging);
+        let mut report = krylov.solve_judged(
+            (a, m),
+            b,
+            x,
+            observer,
+            &mut |Certified { x, r, scale, relative, meets }| {
+                let told = verdict(space, (a, &mut *norms), (b, x), judging.asked, Some((r, scale)))?;
+                Ok(judging.hear::<T>(told, relative, meets))
+            },
+        )?;
         if let (Some(curvature), Outcome::IterationLimit) = (curvature, report.outcome) {
             report.outcome = Outcome::NotPositiveDefinite { iteration: 0, curvature };
         }

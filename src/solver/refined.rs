@@ -1,11 +1,12 @@
 //! The stage of conjugate gradients in half the precision, with refinement in full.
 
 use super::SolverBackend;
+use super::core::judge;
 use super::iterated::not_started;
 use super::preconditioner::Setup;
 use super::stage::{Ready, Task};
 use crate::error::{Error, Result};
-use crate::krylov::{Refinement, Report, SolveOptions};
+use crate::krylov::{Certified, Refinement, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
@@ -46,20 +47,25 @@ impl<T: Scalar, B: SolverBackend> Refined<T, B> {
 impl<T: Scalar, B: SolverBackend> Ready<T, B> for Refined<T, B> {
     fn solve(
         &mut self,
-        task: Task<'_, T, B>,
+        task: Task<'_, '_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         if let Setup::NotPositiveDefinite(curvature) = self.setup {
             return not_started(&self.backend, &self.options, curvature, task, observer);
         }
         let (asked, again) = (task.options(&self.options), task.aim.is_some());
-        let Task { a, b, x, .. } = task;
+        let Task { a, stored, b, x, norms, judging, .. } = task;
         let of_another = std::mem::replace(&mut self.again, again);
         let refinement = match &mut self.refinement {
             Some(refinement) if !again && !of_another => refinement,
             place => place.insert(Refinement::new(&self.backend, a.rows(), asked)?),
         };
-        refinement.solve(a, &*self.operator, self.setup.get(), b, x, observer)
+        let backend = &self.backend;
+        let system = (a, &*self.operator, self.setup.get());
+        refinement.solve_judged(system, b, x, observer, &mut |Certified { x, r, scale, relative, meets }| {
+            let told = judge(backend, (stored, &mut *norms), (b, x), judging.asked, Some((r, scale)))?;
+            Ok(judging.hear::<T>(told, relative, meets))
+        })
     }
 
     fn history(&self) -> &[f64] {

@@ -86,7 +86,9 @@ impl Builder {
     ) -> Result<bool> {
         let n = own.columns();
         let order = self.order()?;
-        if parts.iter().any(Range::is_empty) || order == Reorder::Rcm || self.method == Method::Direct {
+        let mut methods = self.candidates.iter().map(|(method, _)| *method).chain([self.method]);
+        let has_factors = methods.any(|method| method == Method::Direct);
+        if parts.iter().any(Range::is_empty) || order == Reorder::Rcm || has_factors {
             return Ok(true);
         }
         if order == Reorder::None {

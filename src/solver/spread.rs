@@ -10,6 +10,7 @@ use super::choice::trial::Trial;
 use super::core::is_fault;
 use super::finite;
 use super::forecast::expected_products;
+use super::judging::Judging;
 use super::lone::{self, Lone};
 use super::names::{Method, Precision, PreconditionerChoice as Name, Reorder};
 use super::parted::{Block, Stage, Task};
@@ -30,7 +31,8 @@ use crate::operator::LinearOperator;
 use crate::parallel::of_stretches;
 use crate::scalar::{Real, Scalar, Symmetry, Widen};
 use crate::spread::{Spread, balanced_parts};
-use crate::verdict::{RowNorms, Verdict, more, verdict};
+use crate::verdict::{RowNorms, Verdict, verdict};
+use std::cell::Cell;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -441,16 +443,21 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 continue;
             }
             let stage = &self.stages[number];
-            watch.method = stage.method;
+            watch.method = stage.plan.method;
             let left = limit.saturating_sub(before);
-            let share = stage.share.filter(|_| !is_last);
+            let share = stage.plan.share.filter(|_| !is_last);
             let left = share.map_or(left, |share| (share * left as f64).ceil() as usize);
             let communicator = self.space.communicator();
-            let (mut broken, mut trial) = (None, Trial::None);
+            let (mut broken, mut trial, mut length) = (None, Trial::None, 0.0);
             if stage.is_trial_of_levels() && !is_last {
-                trial = Trial::of_levels(stage.method, self.goal(b)?, left);
+                length = self.length(b)?;
+                trial = Trial::of_levels(stage.plan.method, self.options.threshold::<T>(length), left);
             }
+            let sought = Cell::new(None);
             let mut observe = |iteration: usize, norm: f64| {
+                if let Some(next) = sought.take() {
+                    trial.seek(next * length);
+                }
                 // Norms are the same on all parts, so that all of them give up.
                 if trial.is_futile(iteration, norm) {
                     return ControlFlow::Break(());
@@ -474,41 +481,19 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             };
             let Some(operator) = &self.operator else { break };
             let Some(norms) = &mut self.norms else { break };
-            let (mut aim, mut worst, mut earlier) =
-                (None, f64::INFINITY, None::<(Report, Vec<f64>, Duration)>);
-            // As on one part: a method works in one norm, and is asked for more as long as that brings x nearer.
-            let (mut report, history, iterating) = loop {
-                let spent = earlier.as_ref().map_or(0, |(report, ..)| report.iterations);
-                let mut options = self.options.clone().max_iterations(left.saturating_sub(spent));
-                if let Some(aim) = aim {
-                    options = options.tolerance(aim).absolute_tolerance(0.0);
-                }
-                let task = Task { space: &self.space, a: &**operator, options, b, x: &mut *x };
-                let (mut report, mut history, mut iterating) =
-                    task.run(stage, &mut |iteration, norm| observe(spent + iteration, norm))?;
-                let own = report.relative_residual;
-                if let Some((before, mut norms, time)) = earlier.take() {
-                    report.iterations += before.iterations;
-                    report.restarts += before.restarts;
-                    norms.extend(history.iter().skip(1));
-                    (history, iterating) = (norms, iterating + time);
-                }
-                judged = None;
-                if report.outcome != Outcome::Converged {
-                    break (report, history, iterating);
-                }
-                let own_verdict = verdict(&self.space, (&**operator, &mut *norms), b, x, &self.options)?;
-                judged = Some(own_verdict);
-                let excess = own_verdict.excess::<T>(&self.options);
-                let next = more(own, excess, worst);
-                if own_verdict.met {
-                    break (report, history, iterating);
-                }
-                if next.is_none() {
-                    report.outcome = Outcome::Stagnated;
-                    break (report, history, iterating);
-                }
-                (worst, aim, earlier) = (excess, next, Some((report, history, iterating)));
+            let mut judging = Judging::new(&self.options, &sought);
+            let options = self.options.clone().max_iterations(left);
+            let system = (&**operator as &dyn LinearOperator<T, B>, &mut *norms);
+            let task = Task { space: &self.space, system, options, b, x: &mut *x, judging: &mut judging };
+            let (mut report, history, iterating) = task.run(stage, &mut observe)?;
+            judged = judging.last;
+            if judging.is_open(&report.outcome) {
+                judged = Some(verdict(&self.space, (&**operator, norms), (b, x), &self.options, None)?);
+            }
+            report.outcome = match judged {
+                Some(judged) if judged.met => Outcome::Converged,
+                Some(_) if report.outcome == Outcome::Converged => Outcome::Stagnated,
+                _ => report.outcome,
             };
             if let Some(error) = broken {
                 return Err(error);
@@ -547,18 +532,18 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         };
         let judged = match judged {
             Some(judged) => judged,
-            None => verdict(&self.space, (&**operator, norms), b, x, &self.options)?,
+            None => verdict(&self.space, (&**operator, norms), (b, x), &self.options, None)?,
         };
         self.tell(&report, last, &judged)
     }
 
-    /// The residual norm that is asked for.
-    fn goal(&self, b: &B::Slice<T>) -> Result<f64> {
+    /// ||b||.
+    fn length(&self, b: &B::Slice<T>) -> Result<f64> {
         let backend = self.space.backend();
         let mut square = backend.zeros::<T::Real>(1)?;
         backend.norm2_squared(b, &mut square)?;
         self.space.communicator().all_sum(backend, &mut square)?;
-        Ok(self.options.threshold::<T>(backend.value(&square)?.to_f64().sqrt()))
+        Ok(backend.value(&square)?.to_f64().sqrt())
     }
 
     /// Part 0 solves, and tells the others.
@@ -594,7 +579,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         };
         Ok(SolveReport {
             outcome,
-            method: self.stages[stage].method,
+            method: self.stages[stage].plan.method,
             preconditioner: self.trail.stages[stage].preconditioner,
             precision: Precision::Double,
             iterations: report.iterations,

@@ -8,6 +8,7 @@ use super::choice::{Candidate, When};
 use super::factorised::{Factorised, Limits};
 use super::incomplete::Bounds;
 use super::iterated::{Iterated, Parts, RESTART};
+use super::judging::Judging;
 use super::names::{Method, PreconditionerChoice};
 use super::preconditioner::Setup;
 use super::report::Evidence;
@@ -25,7 +26,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// The solve that a stage is asked for: A x = b from x.
-pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
+pub(super) struct Task<'a, 'j, T: Scalar, B: SolverBackend> {
     pub(super) a: &'a dyn LinearOperator<T, B>,
     /// The same matrix as it is kept.
     pub(super) stored: &'a Stored<T, B>,
@@ -39,9 +40,11 @@ pub(super) struct Task<'a, T: Scalar, B: SolverBackend> {
     pub(super) aim: Option<f64>,
     /// For what does not ask the observer.
     pub(super) request: &'a StopRequest,
+    /// Says whether the x of a Krylov method is the solution.
+    pub(super) judging: &'a mut Judging<'j>,
 }
 
-impl<T: Scalar, B: SolverBackend> Task<'_, T, B> {
+impl<T: Scalar, B: SolverBackend> Task<'_, '_, T, B> {
     /// The options of a solver, with what this task has of its own.
     pub(super) fn options(&self, options: &SolveOptions) -> SolveOptions {
         let mut options = options.clone();
@@ -60,7 +63,7 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// Solves. `observer(iteration, residual norm)` sees the start, as iteration 0, and each iteration.
     fn solve(
         &mut self,
-        task: Task<'_, T, B>,
+        task: Task<'_, '_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report>;
 

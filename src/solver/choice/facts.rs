@@ -1,8 +1,8 @@
 //! What is known of a system when its candidates are listed: its shape and symmetry, where it is solved, what the
 //! caller has asked for, and which multigrid suits it.
 
-use super::prices::{LEVELS_FROM, MEDIUM, SMALL};
 use crate::krylov::SolveOptions;
+use crate::prices::budgets::{LEVELS_FROM, MEDIUM, SMALL};
 use crate::solver::builder::Builder;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
@@ -38,6 +38,10 @@ pub(in crate::solver) struct Facts {
     pub(in crate::solver) hierarchy: Option<Hierarchy>,
     /// Whether a polynomial in half the precision was chosen for conjugate gradients.
     pub(in crate::solver) polynomial: Option<usize>,
+    /// Ranks over which the rows are distributed.
+    pub(in crate::solver) ranks: usize,
+    /// Methods and preconditioners that the caller has listed; empty if all may be tried.
+    pub(in crate::solver) wanted: Vec<(Method, Name)>,
 }
 
 impl Facts {
@@ -64,6 +68,8 @@ impl Facts {
             iteration_limit: options.iteration_limit(columns),
             hierarchy: None,
             polynomial: None,
+            ranks: 1,
+            wanted: wishes.candidates.clone(),
         }
     }
 
@@ -73,7 +79,7 @@ impl Facts {
 
     /// Whether nothing says which method and preconditioner are wanted.
     fn is_free(&self) -> bool {
-        self.method == Method::Auto && self.preconditioner == Name::Auto
+        self.method == Method::Auto && self.preconditioner == Name::Auto && self.wanted.is_empty()
     }
 
     /// Whether there are fewer equations than unknowns, and the choice is ours.

@@ -3,22 +3,23 @@
 //! [`Facts`] are what is known of a system before anything is tried. From them alone [`candidates`] lists what may
 //! solve it, the likeliest to be first at its end in front; it is a pure function of numbers, so that its tests need no
 //! matrix. A [`Candidate`] has a budget: iterations, or the multiplications of a factorisation. Budgets come from
-//! [`prices`], what steps cost on a CPU and on a GPU, so that what is tried in vain takes a part of what comes next.
+//! [`crate::prices`], what steps cost on a CPU and on a GPU, so that what is tried in vain takes a part of what comes next.
 //!
-//! While a candidate iterates, [`race`] compares it with the factorisation behind it by the slope of the residual, and
+//! [`table`] has the candidates of one machine, [`distributed`] those of several ranks, and [`wanted`] those that a
+//! caller has listed. While a candidate iterates, [`race`] compares it with the factorisation behind it by the slope of the residual, and
 //! [`trial`] tells whether multigrid and incomplete factors keep their promise. All of it is counted in iterations,
 //! bytes and multiplications, and nothing is read from a clock: the same input takes the same way.
 
 mod candidate;
+mod distributed;
 mod facts;
-pub(super) mod prices;
 pub(super) mod race;
 mod table;
+#[cfg(test)]
+mod tests;
 pub(super) mod trial;
+mod wanted;
 
 pub(super) use candidate::{Candidate, Source, When};
 pub(super) use facts::{Facts, Hierarchy};
-pub(super) use table::{
-    AS_ASKED, CLASSICAL, GENERAL, GRIDS, HERMITIAN, LEAST, LEVELS, MESH, PLAIN, SHORT, SPD, SYMMETRIZED,
-    candidates, in_half,
-};
+pub(super) use table::{AS_ASKED, CLASSICAL, GRIDS, MESH, SYMMETRIZED, candidates, in_half};

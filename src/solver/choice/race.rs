@@ -5,7 +5,7 @@
 //! elimination is found, which the factorisation needs anyway, and with it what it takes. All of it is counted (bytes,
 //! multiplications, residual norms) and nothing read from a clock, so that the same input takes the same way.
 
-use super::prices::PART;
+use crate::prices::budgets::PART;
 use crate::report::seconds;
 use crate::solver::names::Method;
 

@@ -1,12 +1,15 @@
 //! The candidates for each kind of system, in the order in which they are tried.
 
-use super::prices::{
+use super::distributed::distributed;
+use super::wanted::wanted;
+use super::{Candidate, Facts, Hierarchy, Source, When};
+use crate::prices::budgets::{
     AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
     IN_RACE, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS,
     before_factors_on_device, before_levels, flops_of_levels,
 };
-use super::{Candidate, Facts, Hierarchy, Source, When};
-use crate::solver::forecast::{MORE_PRODUCTS, expected_products};
+use crate::prices::iterations::MORE_PRODUCTS;
+use crate::solver::forecast::expected_products;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
 
 pub(in crate::solver) const AS_ASKED: &str = "as asked for";
@@ -46,6 +49,8 @@ pub(in crate::solver) const LEVELS: &str =
 /// What may solve a system, in the order in which it is tried.
 pub(in crate::solver) fn candidates(facts: &Facts) -> Vec<Candidate> {
     match (facts.method, facts.first_method()) {
+        _ if !facts.wanted.is_empty() => wanted(facts),
+        _ if facts.ranks > 1 => distributed(facts),
         (Method::Direct, _) => vec![Candidate {
             preconditioner: Name::None,
             source: Source::Later,
@@ -86,7 +91,7 @@ fn why_first(facts: &Facts) -> &'static str {
 }
 
 /// A method that the caller has named, with what was named or chosen for it.
-fn named(facts: &Facts) -> Vec<Candidate> {
+pub(super) fn named(facts: &Facts) -> Vec<Candidate> {
     match facts.polynomial {
         Some(steps) => with_polynomial(facts, steps, None),
         None => vec![facts.first(facts.named_or(Name::Jacobi), AS_ASKED)],
@@ -282,7 +287,7 @@ fn rectangular(facts: &Facts) -> Vec<Candidate> {
 
 impl Facts {
     /// The first method with a preconditioner that is set up; it has all iterations.
-    fn first(&self, preconditioner: Name, why: &'static str) -> Candidate {
+    pub(super) fn first(&self, preconditioner: Name, why: &'static str) -> Candidate {
         let products = expected_products(self.columns, 1, self.max_iterations);
         let iterations = match preconditioner {
             Name::Chebyshev(steps) | Name::ChebyshevSingle(steps) => {
@@ -308,7 +313,7 @@ impl Facts {
     }
 
     /// The first method with multigrid of our choice.
-    fn levels(&self, why: &'static str, source: Source) -> Candidate {
+    pub(super) fn levels(&self, why: &'static str, source: Source) -> Candidate {
         let most = LEVELS_ITERATIONS;
         let share = if self.hermitian { self.share(most) } else { self.patience(most) };
         // Multigrid is for the matrices of conjugate gradients.
@@ -317,7 +322,7 @@ impl Facts {
     }
 
     /// A method with the diagonal, or without a preconditioner where none is wished for.
-    fn plain(&self, method: Method, why: &'static str) -> Candidate {
+    pub(super) fn plain(&self, method: Method, why: &'static str) -> Candidate {
         let name = if self.preconditioner == Name::None { Name::None } else { Name::Jacobi };
         Candidate { method, source: Source::Later, ..self.first(name, why) }
     }
@@ -341,126 +346,12 @@ impl Facts {
     }
 
     /// The share of iterations that so many are.
-    fn share(&self, most: f64) -> f64 {
+    pub(super) fn share(&self, most: f64) -> f64 {
         (most / self.iteration_limit as f64).min(1.0)
     }
 
     /// The share of iterations that a method gets where others may serve, `most` at most.
-    fn patience(&self, most: f64) -> f64 {
+    pub(super) fn patience(&self, most: f64) -> f64 {
         SHARE.min(self.share(most))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Of `n` unknowns with seven entries a row, on a CPU, where the caller has named nothing.
-    fn facts(n: usize, hermitian: bool) -> Facts {
-        Facts {
-            rows: n,
-            columns: n,
-            nonzeros: 7 * n,
-            hermitian,
-            on_device: false,
-            method: Method::Auto,
-            preconditioner: Name::Auto,
-            has_near_null: false,
-            max_iterations: None,
-            right_hand_sides: 1,
-            condition: true,
-            memory: None,
-            iteration_limit: 10 * n,
-            hierarchy: None,
-            polynomial: None,
-        }
-    }
-
-    /// Methods and preconditioners in a line; `?` where a candidate is for some events alone.
-    fn order(facts: &Facts) -> String {
-        let words = |candidate: &Candidate| {
-            let event = if matches!(candidate.when, When::Always) { "" } else { "?" };
-            match (candidate.method, candidate.preconditioner) {
-                (Method::Direct, _) => format!("direct{event}"),
-                (method, Name::Jacobi) => format!("{method}{event}"),
-                (method, name) => format!("{method}+{name}{event}"),
-            }
-        };
-        candidates(facts).iter().map(words).collect::<Vec<_>>().join(" ")
-    }
-
-    fn limits(facts: &Facts) -> Vec<f64> {
-        candidates(facts).iter().filter_map(|candidate| candidate.flops).collect()
-    }
-
-    #[test]
-    fn a_hermitian_matrix_has_multigrid_once_it_is_large_and_a_factorisation_behind_it() {
-        assert_eq!(order(&facts(1000, true)), "cg minres? direct gmres+ilut? minres direct lsmr");
-        let behind = "minres? direct cg+amg? direct gmres+ilut? minres direct lsmr";
-        assert_eq!(order(&facts(100_000, true)), format!("cg {behind}"));
-        assert_eq!(order(&facts(1_000_000, true)), "cg cg+amg? direct gmres+ilut? minres direct lsmr");
-        let made = Hierarchy { why: GRIDS, is_made: true };
-        let on_grid = Facts { hierarchy: Some(made), ..facts(100_000, true) };
-        assert_eq!(order(&on_grid), "cg+amg? cg minres? direct gmres+ilut? minres direct lsmr");
-    }
-
-    #[test]
-    fn a_device_iterates_before_an_order_of_elimination_is_found_on_the_host() {
-        let here = Facts { on_device: true, ..facts(100_000, true) };
-        assert_eq!(order(&here), "cg minres? cg+amg? cg? direct minres direct lsmr");
-        let minres = candidates(&here)[1];
-        let most = minres.share.unwrap() * here.iteration_limit as f64;
-        assert!(most > 5000.0 && most < 50_000.0 && minres.may_go_on, "{most}");
-        let general = Facts { on_device: true, ..facts(100_000, false) };
-        assert!(order(&general).starts_with("gmres direct gmres+ilut "), "{}", order(&general));
-        // One factorisation serves many right-hand sides.
-        let many = Facts { right_hand_sides: 100, ..general };
-        assert!(order(&many).starts_with("direct gmres "), "{}", order(&many));
-    }
-
-    #[test]
-    fn multigrid_of_a_matrix_that_is_not_hermitian_comes_behind_a_factorisation_that_is_as_fast() {
-        let behind = "gmres+ilut gmres bicgstab direct lsmr";
-        let plain = facts(100_000, false);
-        assert_eq!(order(&plain), format!("gmres gmres+ilu? direct {behind}"));
-        let later = Some(Hierarchy { why: CLASSICAL, is_made: false });
-        let classical = Facts { hierarchy: later, ..plain.clone() };
-        let multigrid = "gmres direct gmres+amg direct";
-        assert_eq!(order(&classical), format!("{multigrid} {behind}"));
-        let limits = limits(&classical);
-        assert!(limits[0] < limits[1] && limits[1] < limits[2], "{limits:?}");
-        let large = Facts { hierarchy: later, ..facts(1_000_000, false) };
-        assert!(order(&large).starts_with("gmres gmres+amg direct gmres+ilu direct "), "{}", order(&large));
-        let made = Hierarchy { why: SYMMETRIZED, is_made: true };
-        let scaled = Facts { hierarchy: Some(made), ..plain };
-        assert!(order(&scaled).starts_with("gmres gmres+amg direct "), "{}", order(&scaled));
-    }
-
-    #[test]
-    fn what_was_named_stands_alone_and_what_is_not_square_has_its_own_methods() {
-        let named = |method| Facts { method, ..facts(1000, true) };
-        assert_eq!(order(&named(Method::Direct)), "direct");
-        assert_eq!(order(&named(Method::BiCgStab)), "bicgstab");
-        let polynomial = Facts { polynomial: Some(14), ..named(Method::Cg) };
-        assert_eq!(order(&polynomial), "cg+chebyshev-single:14 cg");
-        let tall = Facts { rows: 2000, ..facts(1000, false) };
-        assert_eq!(order(&tall), "lsmr direct lsmr");
-        let wide = Facts { rows: 500, ..facts(1000, false) };
-        assert_eq!(order(&wide), "lsmr+none direct lsmr");
-    }
-
-    #[test]
-    fn every_candidate_but_the_last_leaves_something_to_the_next() {
-        for (n, hermitian, on_device) in [100, 100_000, 10_000_000]
-            .into_iter()
-            .flat_map(|n| [(n, true, false), (n, false, true), (n, false, false)])
-        {
-            let all = candidates(&Facts { on_device, ..facts(n, hermitian) });
-            let (last, others) = all.split_last().unwrap();
-            assert!(last.share.is_none() && last.method == Method::Lsmr);
-            let ends = |candidate: &Candidate| candidate.share.is_none() && candidate.flops.is_none();
-            // Conjugate gradients end in a fault where they do not serve, and creep where nothing is faster.
-            assert!(others.iter().all(|other| !ends(other) || other.method == Method::Cg));
-        }
     }
 }

@@ -60,6 +60,16 @@ impl Trial {
         Trial::Budget { goal, most, best: Vec::new() }
     }
 
+    /// Goes on towards another residual norm.
+    pub(in crate::solver) fn seek(&mut self, sought: f64) {
+        match self {
+            Trial::Levels { goal, .. } | Trial::Factors { goal, .. } | Trial::Budget { goal, .. } => {
+                *goal = sought
+            }
+            Trial::None | Trial::Futile { .. } => {}
+        }
+    }
+
     /// Whether it is to be given up with this iteration.
     pub(in crate::solver) fn is_futile(&mut self, iteration: usize, norm: f64) -> bool {
         let mut more = None;

@@ -5,11 +5,12 @@ use crate::backend::{Diagonals, NEIGHBOURS, PreconditionSteps};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::multigrid;
+use crate::prices::budgets::{SMALL, device_setup};
+use crate::prices::multigrid::PRODUCTS_OF_LEVELS;
 use crate::scalar::{Scalar, Widen};
 use crate::solver::SolverBackend;
-use crate::solver::choice::prices::{SMALL, device_setup};
 use crate::solver::hierarchy::{Levels, grids_pay, unknowns_a_node};
-use crate::solver::mesh::{Mesh, PRODUCTS_OF_LEVELS};
+use crate::solver::mesh::Mesh;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 use std::time::Instant;
 

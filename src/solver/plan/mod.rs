@@ -100,8 +100,12 @@ impl<B: SolverBackend> Planner<'_, B> {
 
     /// Refuses a method that was named for a matrix of another shape, or in a precision that it has not.
     pub(super) fn check(&self, rows: usize, columns: usize) -> Result<()> {
+        let listed = self.wishes.candidates.iter().map(|(method, _)| *method);
+        let mut named = listed.chain([self.wishes.method]);
         let method = self.wishes.method;
-        if rows != columns && !matches!(method, Method::Auto | Method::Lsmr) {
+        if rows != columns
+            && let Some(method) = named.find(|method| !matches!(method, Method::Auto | Method::Lsmr))
+        {
             return Err(Error::Unsupported(format!(
                 "{rows} x {columns} is not square: {method} solves square systems; lsmr takes others"
             )));

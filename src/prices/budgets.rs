@@ -1,58 +1,58 @@
-//! What steps cost on a CPU and on a GPU, and how much each candidate may take before the next one's turn.
+//! How much each candidate of the choice may take before the next one's turn.
 
 /// The share of the iterations left that a method of our choice gets, where another may serve and it does not stand
 /// still but creep.
-pub(in crate::solver) const SHARE: f64 = 0.4;
+pub(crate) const SHARE: f64 = 0.4;
 
 /// Iterations that GMRES and BiCGSTAB get at most, where another method may serve.
-pub(in crate::solver) const PATIENCE: f64 = 5000.0;
+pub(crate) const PATIENCE: f64 = 5000.0;
 
 /// Iterations of GMRES with the diagonal before an incomplete factorisation is made, where there are many unknowns.
-pub(in crate::solver) const BEFORE_FACTORS: f64 = 60.0;
+pub(crate) const BEFORE_FACTORS: f64 = 60.0;
 
 /// The same before multigrid that is classical, or of a matrix whose rows were scaled.
-pub(in crate::solver) const BEFORE_LEVELS_OF_OTHERS: f64 = 20.0;
+pub(crate) const BEFORE_LEVELS_OF_OTHERS: f64 = 20.0;
 
 /// Iterations of GMRES with an incomplete factorisation before the forecast of a complete one.
-pub(in crate::solver) const BEFORE_FORECAST: f64 = 300.0;
+pub(crate) const BEFORE_FORECAST: f64 = 300.0;
 
 /// Iterations of MINRES before a factorisation of a matrix that is not positive definite, where the first one that may
 /// come is refused.
-pub(in crate::solver) const BEFORE_MINRES: f64 = 100.0;
+pub(crate) const BEFORE_MINRES: f64 = 100.0;
 
 /// Multiplications in dense blocks of a factorisation that is faster than multigrid.
-pub(in crate::solver) const AT_ONCE: f64 = 2e9;
+pub(crate) const AT_ONCE: f64 = 2e9;
 
 /// The same of one that is tried before iterations which may not serve: two seconds.
-pub(in crate::solver) const QUICK: f64 = 1e10;
+pub(crate) const QUICK: f64 = 1e10;
 
 /// The same of one that iterations are compared with while they go on, and are given up for where it is forecast to be
 /// faster: eight seconds (elements in space, 8 10^4 unknowns: 4.7e10 in 4.8 s on two cores, 2026-11-27).
-pub(in crate::solver) const IN_RACE: f64 = 8e10;
+pub(crate) const IN_RACE: f64 = 8e10;
 
 /// The same of one that is tried before an incomplete factorisation of a large matrix, which is made and applied on
 /// one thread, row by row: ten seconds on two.
-pub(in crate::solver) const BEFORE_INCOMPLETE: f64 = 1e11;
+pub(crate) const BEFORE_INCOMPLETE: f64 = 1e11;
 
 /// The same of one that is tried where iterations did not serve: a minute.
-pub(in crate::solver) const PATIENT: f64 = 4e11;
+pub(crate) const PATIENT: f64 = 4e11;
 
 /// Unknowns up to which a factorisation is likely to be quick.
-pub(in crate::solver) const SMALL: usize = 200_000;
+pub(crate) const SMALL: usize = 200_000;
 
 /// Iterations that conjugate gradients get for so few unknowns before a factorisation's turn.
-pub(in crate::solver) const SMALL_ITERATIONS: f64 = 1000.0;
+pub(crate) const SMALL_ITERATIONS: f64 = 1000.0;
 
 /// Unknowns up to which a factorisation is tried where conjugate gradients have ended in a fault: the other methods for
 /// such a matrix are slower.
-pub(in crate::solver) const MEDIUM: usize = 500_000;
+pub(crate) const MEDIUM: usize = 500_000;
 
 /// Iterations that multigrid gets at most: it takes 5 to 40 where it suits, more than 100 where a mesh has flat
-/// elements, and is judged on the way ([`super::trial`], [`super::race`]).
-pub(in crate::solver) const LEVELS_ITERATIONS: f64 = 300.0;
+/// elements, and is judged on the way (`solver::choice::trial`, `solver::choice::race`).
+pub(crate) const LEVELS_ITERATIONS: f64 = 300.0;
 
 /// Unknowns from which on multigrid is worth its setup.
-pub(in crate::solver) const LEVELS_FROM: usize = 10_000;
+pub(crate) const LEVELS_FROM: usize = 10_000;
 
 /// Iterations of conjugate gradients on the host that take as long as setting multigrid up, about.
 const BEFORE_LEVELS: f64 = 100.0;
@@ -71,13 +71,13 @@ const DEVICE_ITERATION: [f64; 2] = [5e-6, 6e-11];
 const SETUPS: f64 = 2.0;
 
 /// Seconds that a device takes to set multigrid up for so many unknowns.
-pub(in crate::solver) fn device_setup(n: usize) -> f64 {
+pub(crate) fn device_setup(n: usize) -> f64 {
     let [fixed, each] = DEVICE_SETUP;
     fixed + each * (n as f64).sqrt()
 }
 
 /// Iterations of conjugate gradients before multigrid's turn.
-pub(in crate::solver) fn before_levels(n: usize, on_device: bool) -> f64 {
+pub(crate) fn before_levels(n: usize, on_device: bool) -> f64 {
     if !on_device {
         return BEFORE_LEVELS;
     }
@@ -93,10 +93,10 @@ const FACTORS_BESIDE_DEVICE: f64 = 1.2e-6;
 const DEVICE_ITERATION_OF_OTHERS: [f64; 2] = [2.5e-5, 8e-12];
 
 /// The part of what comes next that a trial may take: one in vain makes all of it half as long again.
-pub(super) const PART: f64 = 0.5;
+pub(crate) const PART: f64 = 0.5;
 
 /// Iterations on a device before a factorisation's turn.
-pub(in crate::solver) fn before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
+pub(crate) fn before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
     let [fixed, each] = DEVICE_ITERATION_OF_OTHERS;
     let seconds = fixed + each * (nonzeros + 10 * n) as f64;
     PART * FACTORS_BESIDE_DEVICE * nonzeros as f64 / seconds
@@ -108,12 +108,12 @@ const LEVELS: f64 = 8e-7;
 const BLOCKS: f64 = 5e9;
 
 /// Seconds of multigrid on the host for a matrix of so many entries.
-pub(in crate::solver) fn seconds_of_levels(nonzeros: usize) -> f64 {
+pub(crate) fn seconds_of_levels(nonzeros: usize) -> f64 {
     LEVELS * nonzeros as f64
 }
 
 /// Multiplications of a factorisation that takes as long.
-pub(in crate::solver) fn flops_of_levels(nonzeros: usize) -> f64 {
+pub(crate) fn flops_of_levels(nonzeros: usize) -> f64 {
     BLOCKS * seconds_of_levels(nonzeros)
 }
 
@@ -125,7 +125,7 @@ const HUB: usize = 50;
 const WITH_HUBS: f64 = 4.0;
 
 /// Seconds in which an order of elimination is found on the host.
-pub(in crate::solver) fn order_seconds([rows, nonzeros, longest]: [usize; 3]) -> f64 {
+pub(crate) fn order_seconds([rows, nonzeros, longest]: [usize; 3]) -> f64 {
     let hubs = if longest * rows > HUB * nonzeros { WITH_HUBS } else { 1.0 };
     hubs * (ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64)
 }
