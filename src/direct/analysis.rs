@@ -6,14 +6,25 @@ use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
 use super::structures::Structures;
+use super::symmetric::{has_positive_diagonal, is_symmetric_up_to_rounding};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::prepare::{OrderKind, triangular_order};
+use crate::prices::factors::{
+    BY_BLOCKS, BY_COLUMNS, CHOLESKY, COLUMN_BY_COLUMN, COMPLEX, DEFINITE_FRONTS, DENSE, DIAGONAL_BLOCKS,
+    Price, SYMMETRIC, SYMMETRIC_FRONTS,
+};
 use crate::scalar::Scalar;
 
 /// Above so many multiplications LU works in dense fronts: up to ten times as many they take half to two thirds of the
 /// time that columns one by one take (docs/benchmarks/python.md).
 pub(super) const FRONTAL_FROM: f64 = 1e6;
+
+/// Above so many multiplications a row a positive definite matrix is factorised in dense fronts, by all threads, and not
+/// by the library's Cholesky factorisation, which takes one. On one thread both take as long at three times as many,
+/// and on two the fronts of a mesh in the plane (3000 a row) 1.1 times as long, of one in space (2 10^5) 0.76 times
+/// (Xeon beside an H200, 2026-11-28).
+const DEFINITE_FRONTS_FROM: f64 = 1e4;
 
 /// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
 const SUPERNODAL_FROM: f64 = 2e8;
@@ -50,40 +61,6 @@ pub struct Analysis {
     /// estimate, that of pivots on the diagonal.
     pub exact: bool,
 }
-
-/// Multiplications column by column in the time of one in a block: 1.6e8 a second were measured.
-pub(super) const COLUMN_BY_COLUMN: f64 = 0.05;
-
-/// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of
-/// the factor and each multiplication. Fitted to those of 123 real matrices (processor time of one thread, release
-/// build, 2026-11-25: docs/benchmarks/choice.md).
-struct Price {
-    any: f64,
-    row: f64,
-    entry: f64,
-    entry_of_factor: f64,
-    multiplication: f64,
-}
-
-const CHOLESKY: Price =
-    Price { any: 2.1e-4, row: 3.8e-7, entry: 5.6e-8, entry_of_factor: 3e-8, multiplication: 1.4e-10 };
-const SYMMETRIC: Price =
-    Price { any: 1e-4, row: 2.6e-7, entry: 1.2e-7, entry_of_factor: 4.5e-8, multiplication: 1.6e-10 };
-const BY_COLUMNS: Price =
-    Price { any: 2e-4, row: 1.7e-7, entry: 1.5e-7, entry_of_factor: 4.3e-8, multiplication: 5e-10 };
-const BY_BLOCKS: Price =
-    Price { any: 1e-4, row: 5e-7, entry: 1.5e-7, entry_of_factor: 2.5e-8, multiplication: 1.2e-10 };
-/// Fitted to 26 real matrices whose blocks they are, and to 14 complex symmetric systems, six of them real (release
-/// build, 2026-11-26).
-const DIAGONAL_BLOCKS: Price =
-    Price { any: 3.5e-4, row: 6.7e-7, entry: 8.8e-8, entry_of_factor: 4.1e-8, multiplication: 1.2e-10 };
-const SYMMETRIC_FRONTS: Price =
-    Price { any: 3.1e-4, row: 1.4e-6, entry: 1.2e-7, entry_of_factor: 2.6e-8, multiplication: 8e-11 };
-const DENSE: Price =
-    Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
-
-/// Multiplications of real numbers in one of complex ones.
-const COMPLEX: f64 = 4.0;
 
 /// Seconds that a factorisation of a square matrix takes at least, its order, copies and solves included: one whose
 /// factors have no more entries than A. It is known before the order is.
@@ -152,18 +129,30 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
     if triangular_order(a).is_ok_and(|order| order.is_some()) {
         chain.push(Kind::Triangular);
     }
-    if a.is_hermitian() {
-        if (0..a.rows()).all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default())) {
+    if is_symmetric_up_to_rounding(a, true) {
+        let positive = has_positive_diagonal(a);
+        // Dense fronts are factorised by all threads.
+        let heavy = |structures: &mut Structures| {
+            let structure = structures.symmetric(a, options);
+            structure.is_ok_and(|(structure, _)| {
+                symmetric_flops(&structure) > DEFINITE_FRONTS_FROM * a.rows() as f64
+            })
+        };
+        let in_fronts = positive && !T::COMPLEX && heavy(structures);
+        if in_fronts {
+            chain.push(Kind::FrontalLdlt);
+        }
+        if positive {
             chain.push(Kind::Cholesky);
         }
         chain.extend([Kind::Ldlt, Kind::ShiftedLdlt]);
-        if !T::COMPLEX {
+        if !T::COMPLEX && !in_fronts {
             chain.push(Kind::FrontalLdlt);
         }
         chain.extend([Kind::Lu, Kind::SupernodalLu]);
     } else {
         // The work of L D L^T is half of that of LU, whose order is sought where it has failed alone.
-        let symmetric = a.is_symmetric();
+        let symmetric = is_symmetric_up_to_rounding(a, false);
         let blocks = if symmetric { None } else { structures.blocks(a, options).ok().flatten() };
         let flops = match &blocks {
             Some(blocks) => blocks.flops,
@@ -217,13 +206,14 @@ pub(super) fn forecast<T: Factorable>(
 ) -> Result<Analysis, Reason> {
     let size = size_of::<T>() as f64;
     let each = if T::COMPLEX { COMPLEX } else { 1.0 };
-    let analysis = |order, entries: f64, flops: f64, exact| {
-        let Price { any, row, entry, entry_of_factor, multiplication } = *kind.price();
+    let analysis_by = |price: &Price, order, entries: f64, flops: f64, exact| {
+        let Price { any, row, entry, entry_of_factor, multiplication } = *price;
         let of_a = any + row * a.rows() as f64 + entry * a.nonzeros() as f64;
         // Multiplications of complex numbers cost more than what the sum of all counts.
         let overhead = of_a + each.sqrt() * entry_of_factor * entries + (each - 1.0) * multiplication * flops;
         Analysis { kind, entries, bytes: entries * size, flops, overhead, order, exact }
     };
+    let analysis = |order, entries, flops, exact| analysis_by(kind.price(), order, entries, flops, exact);
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
             let (structure, order) = structures.symmetric(a, options)?;
@@ -246,7 +236,14 @@ pub(super) fn forecast<T: Factorable>(
         }
         Kind::FrontalLdlt => {
             let plan = structures.fronts(a, options)?;
-            Ok(analysis(Some(plan.order), plan.tree.all_entries() as f64, plan.tree.all_work(), true))
+            let price = if plan.may_be_definite { &DEFINITE_FRONTS } else { kind.price() };
+            Ok(analysis_by(
+                price,
+                Some(plan.order),
+                plan.tree.all_entries() as f64,
+                plan.tree.all_work(),
+                true,
+            ))
         }
         Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;

@@ -1,6 +1,6 @@
 //! An order of elimination for LU with pivots on the diagonal, and the factors that it leads to.
 
-use super::analysis::{COLUMN_BY_COLUMN, FRONTAL_FROM};
+use super::analysis::FRONTAL_FROM;
 use super::factor::{as_reason, caught, columns_of_transpose, within};
 use super::foreign::{self, Columns, Order};
 use super::frontal::{Frontal, Tree};
@@ -11,6 +11,9 @@ use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
 use crate::prepare::{Limited, OrderKind, better_dissection, graph_order_size, limited_minimum_degree};
+use crate::prices::factors::COLUMN_BY_COLUMN;
+use crate::scalar::Real;
+use num_traits::Float;
 use std::sync::{Arc, OnceLock};
 
 /// An order of columns, and what the factors of a matrix with this pattern take.
@@ -124,6 +127,7 @@ impl Elimination {
     ) -> Result<Frontal<T>, Reason> {
         let tree = self.tree(columns)?;
         within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
-        Frontal::new(columns_of_transpose(columns)?, columns.parts().values, &tree, going)
+        let least = <T::Real as Float>::epsilon().to_f64().sqrt();
+        Frontal::new(columns_of_transpose(columns)?, columns.parts().values, (&tree, least), going)
     }
 }

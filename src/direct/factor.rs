@@ -10,7 +10,7 @@ use super::options::{DirectOptions, Prepared};
 use super::regular::Regular;
 use super::report::Reason;
 use super::structures::{LuPlan, MatchedRows, Structures, matched_columns};
-use super::symmetric::SymmetricPlan;
+use super::symmetric::{SymmetricPlan, is_symmetric_up_to_rounding};
 use super::triangular::Substitution;
 use crate::backend::{Host, OffsetsRef};
 use crate::direct::Factorable;
@@ -216,14 +216,17 @@ impl<T: Factorable> Factor<T> {
         structures: &mut Structures,
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
-        if options.kind == Kind::FrontalLdlt && !a.is_symmetric() {
+        if options.kind == Kind::FrontalLdlt && !is_symmetric_up_to_rounding(a, false) {
             return Err(Reason::Refused("the matrix is not symmetric".to_string()));
         }
         let plan = structures.fronts(a, options)?;
         let tree = &plan.tree;
         within((tree.all_entries() * size_of::<T>()) as u64, tree.all_work(), options)?;
         let scaled = plan.scaled(a)?;
-        let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, tree, going)?;
+        // Small pivots of a definite matrix are pivots all the same.
+        let unit = <T::Real as Float>::epsilon().to_f64();
+        let least = if plan.may_be_definite { unit } else { unit.sqrt() };
+        let ldl = Frontal::new(columns_of_transpose(&scaled)?, scaled.parts().values, (tree, least), going)?;
         let (kind, bytes) = (Kind::FrontalLdlt, ldl.bytes());
         Ok(Self { kind, bytes, numbers: Numbers::FrontalSymmetric { plan, ldl } })
     }

@@ -167,6 +167,11 @@ pub fn symmetric_structure(
     })
 }
 
+/// The order of elimination of a structure: the old index of each new one.
+pub fn order_of(structure: &SymbolicCholesky<u32>) -> Option<Vec<u32>> {
+    structure.perm().map(|order| order.arrays().0.to_vec())
+}
+
 /// Multiplications of the factorisation with this structure, exactly.
 pub fn symmetric_flops(structure: &SymbolicCholesky<u32>) -> f64 {
     let square = |count: usize| (count as f64) * (count as f64 + 1.0) / 2.0;

@@ -140,7 +140,10 @@ impl Structures {
         if let Some(plan) = &self.fronts {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, options))?);
+        // The order of a factor L L^T serves these too.
+        let known = self.symmetric.as_ref();
+        let known = known.and_then(|(structure, kind)| Some((foreign::order_of(structure)?, *kind)));
+        let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, known, options))?);
         Ok(self.fronts.insert(plan).clone())
     }
 

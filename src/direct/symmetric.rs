@@ -13,9 +13,12 @@ use super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
+use crate::parallel::both;
+use crate::parallel::prelude::*;
 use crate::prepare::{OrderKind, Scaling, symmetric_matching};
-use crate::scalar::Scalar;
+use crate::scalar::{Real, Scalar};
 use crate::work::look_at;
+use num_traits::Float;
 use std::sync::Arc;
 
 /// What holds for every set of values on a pattern, as long as the pivots of the first serve.
@@ -24,20 +27,34 @@ pub(super) struct SymmetricPlan {
     pub(super) scaling: Scaling,
     pub(super) order: OrderKind,
     pub(super) tree: Arc<Tree>,
+    /// Whether each row is a pivot alone, and diagonal entries are positive: A may be positive definite.
+    pub(super) may_be_definite: bool,
 }
 
 impl SymmetricPlan {
-    /// Matching, scaling, order and structure for the values at hand.
-    pub(super) fn new<T: Factorable>(a: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+    /// Matching, scaling, order and structure for the values at hand. An order that is `known` is taken if no two rows
+    /// are a pivot together.
+    pub(super) fn new<T: Factorable>(
+        a: &Csr<T>,
+        known: Option<(Vec<u32>, OrderKind)>,
+        options: &DirectOptions,
+    ) -> Result<Self, Reason> {
         let (partners, scaling, _) = symmetric_matching(a).map_err(as_reason)?.into_parts();
         let scaling = scaling.to_powers_of_two();
         let graph = Adjacency::new(a).map_err(as_reason)?;
         let groups = Groups::new(&partners);
         let (order, tree);
-        if groups.len() == partners.len() {
-            let found = Elimination::new(a, options)?;
-            order = found.kind;
-            tree = Tree::symmetric(&graph, &permutation(found.order)?)?;
+        let alone = groups.len() == partners.len();
+        if alone {
+            let (found, kind) = match known {
+                Some(known) => known,
+                None => {
+                    let Elimination { order, kind, .. } = Elimination::new(a, options)?;
+                    (order, kind)
+                }
+            };
+            order = kind;
+            tree = Tree::symmetric(&graph, &permutation(found)?)?;
         } else {
             let small = groups.compressed::<T>(&graph)?;
             let found = Elimination::new(&small, options)?;
@@ -47,7 +64,8 @@ impl SymmetricPlan {
             order = found.kind;
             tree = Tree::symmetric(&graph, &permutation(rows)?)?;
         }
-        Ok(Self { scaling, order, tree: Arc::new(tree) })
+        let may_be_definite = !T::COMPLEX && alone && has_positive_diagonal(a);
+        Ok(Self { scaling, order, tree: Arc::new(tree), may_be_definite })
     }
 
     /// D A D.
@@ -59,6 +77,34 @@ impl SymmetricPlan {
     pub(super) fn scale<T: Scalar>(&self, x: &mut [T]) {
         x.iter_mut().zip(self.scaling.rows()).for_each(|(x, &factor)| *x = times(*x, factor));
     }
+}
+
+/// Units of rounding up to which an entry and its mirror image are alike: an assembly sums them in other orders.
+const ALIKE: f64 = 64.0;
+
+/// Whether A^T = A, or A^H = A, up to rounding beside the entries themselves and sqrt |a_ii a_jj|. A factor takes one
+/// triangle, and residuals the whole.
+pub(super) fn is_symmetric_up_to_rounding<T: Factorable>(a: &Csr<T>, conjugate: bool) -> bool {
+    let root: Vec<f64> =
+        (0..a.rows()).map(|i| a.get(i, i).map_or(0.0, |d| d.abs().to_f64().sqrt())).collect();
+    let most = ALIKE * <T::Real as Float>::epsilon().to_f64();
+    a.rows() == a.columns()
+        && (0..a.rows()).into_par_iter().with_min_len(1 << 10).all(|i| {
+            let (columns, values) = a.row(i);
+            both(columns, values).all(|(&j, &value)| {
+                let mirror = a.get(j as usize, i).unwrap_or_default();
+                let mirror = if conjugate { mirror.conj() } else { mirror };
+                let (size, other) = (value.abs().to_f64(), mirror.abs().to_f64());
+                value == mirror
+                    || (value - mirror).abs().to_f64()
+                        <= most * (size.max(other) + root[i] * root[j as usize])
+            })
+        })
+}
+
+/// Whether each diagonal entry is a positive number.
+pub(super) fn has_positive_diagonal<T: Factorable>(a: &Csr<T>) -> bool {
+    (0..a.rows()).all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default()))
 }
 
 fn permutation(order: Vec<u32>) -> Result<Permutation, Reason> {

@@ -75,3 +75,20 @@ fn condition_of_a_diagonal_matrix() {
     assert!(report.condition.is_some_and(|c| (c / 4e3 - 1.0).abs() < 1e-8), "{report:?}");
     assert!(report.digits.is_some_and(|d| (11.0..13.0).contains(&d)), "{report:?}");
 }
+
+#[test]
+fn a_large_definite_matrix_is_factorised_in_fronts_and_need_be_symmetric_up_to_rounding_alone() {
+    let mut a = crate::generate::poisson3d(30, 30, 30).unwrap();
+    let n = a.rows();
+    // Another last bit in each entry above the diagonal, as of sums in another order.
+    let above: Vec<bool> = (0..n).flat_map(|i| a.row(i).0.iter().map(move |&j| j as usize > i)).collect();
+    let moved = |(value, above): (&mut f64, bool)| *value *= if above { 1.0 + f64::EPSILON } else { 1.0 };
+    a.values_mut().iter_mut().zip(above).for_each(moved);
+    assert!(!a.is_symmetric());
+    let mut direct = Direct::new(&a, DirectOptions::default()).unwrap();
+    let b: Vec<f64> = (0..n).map(|i| (i as f64).sin()).collect();
+    let mut x = vec![0.0; n];
+    let report = direct.solve(&b, &mut x, 1e-12).unwrap();
+    assert!(report.solved && report.kind == Kind::FrontalLdlt && report.perturbed == 0, "{report:?}");
+    assert!(report.order == Direct::analyse(&a, &DirectOptions::default()).unwrap().order, "{report:?}");
+}

@@ -67,6 +67,9 @@ impl SymmetricMatching {
 /// memory.
 pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
+    if let Some(diagonal) = of_diagonal(a) {
+        return Ok(diagonal);
+    }
     let (matching, scaling) = product_matching_within_reason(a)?.into_parts();
     let unmatched = matching.unmatched_rows();
     if unmatched.is_empty() {
@@ -90,6 +93,31 @@ pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     scale_others(a, &unmatched, &mut root)?;
     let unmatched = whole.unmatched_rows();
     Ok(paired(a, &whole, &root, unmatched))
+}
+
+/// The diagonal, if |a_ij|^2 <= |a_ii| |a_jj| throughout, as in every positive definite matrix: no product of entries is
+/// larger than that of the diagonal, and 1 / sqrt |a_ii| scales by it.
+fn of_diagonal<T: Scalar>(a: &Csr<T>) -> Option<SymmetricMatching> {
+    let size = |i: usize| a.get(i, i).map_or(0.0, |value| value.abs().to_f64());
+    let root: Vec<f64> = (0..a.rows()).map(|i| -0.5 * size(i).log2()).collect();
+    if !root.iter().all(|root| root.is_finite()) {
+        return None;
+    }
+    // Rounding in logarithms.
+    let most = 1e-12;
+    let is_small = |i: usize| {
+        look_at(i);
+        let (indices, values) = a.row(i);
+        both(indices, values).all(|(&j, value)| {
+            let size = value.abs().to_f64();
+            size == 0.0 || size.log2() + root[i] + root[j as usize] <= most
+        })
+    };
+    (0..a.rows()).all(is_small).then(|| SymmetricMatching {
+        partner: (0..a.rows() as u32).collect(),
+        scaling: Scaling::from_logarithms(&root, &root),
+        unmatched: Vec::new(),
+    })
 }
 
 /// Binary logarithms of sqrt(r_i c_i).

@@ -352,3 +352,15 @@ fn random_symmetric(n: usize, each: usize) -> Csr<f64> {
     }
     crate::assemble::to_csr(&crate::Host, triplets).unwrap()
 }
+
+#[test]
+fn a_diagonal_of_the_largest_product_is_the_matching() {
+    let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, -3.0, -3.0, 9.0]).unwrap();
+    let found = symmetric_matching(&a).unwrap();
+    assert_eq!((found.partner(), found.unmatched().len()), (&[0, 1][..], 0));
+    let root = found.scaling().rows();
+    assert!((root[0] - 0.5).abs() < 1e-15 && (root[1] - 1.0 / 3.0).abs() < 1e-15, "{root:?}");
+    // 5 * 5 > 4 * 4: the pair is the pivot.
+    let b = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 5.0, 5.0, 4.0]).unwrap();
+    assert_eq!(symmetric_matching(&b).unwrap().partner(), [1, 0]);
+}

@@ -29,9 +29,10 @@ pub(crate) const DIAGONAL_BLOCKS: Price =
     Price { any: 3.5e-4, row: 6.7e-7, entry: 8.8e-8, entry_of_factor: 4.1e-8, multiplication: 1.2e-10 };
 pub(crate) const SYMMETRIC_FRONTS: Price =
     Price { any: 3.1e-4, row: 1.4e-6, entry: 1.2e-7, entry_of_factor: 2.6e-8, multiplication: 8e-11 };
-/// L D L^T in fronts of what needs no matching (estimated from the two above, 2026-11-28).
+/// L D L^T in fronts of what needs no matching (16 cores beside an H200, one thread, 2026-11-28: meshes of
+/// 2 10^5 points in the plane and 10^5 in space).
 pub(crate) const DEFINITE_FRONTS: Price =
-    Price { any: 3.1e-4, row: 5e-7, entry: 6e-8, entry_of_factor: 2.6e-8, multiplication: 8e-11 };
+    Price { any: 3.1e-4, row: 1.5e-6, entry: 1.2e-7, entry_of_factor: 2.6e-8, multiplication: 8e-11 };
 pub(crate) const DENSE: Price =
     Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
 

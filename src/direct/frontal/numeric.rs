@@ -11,7 +11,6 @@ use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Real;
 use crate::work::{self, Meter, Stage};
-use num_traits::Float;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -261,17 +260,17 @@ fn add_lower<T: Factorable>(
 }
 
 impl<T: Factorable> Frontal<T> {
-    /// Factorises M, given by columns, whose largest entries are about 1. `going` tells whether to go on.
+    /// Factorises M, given by columns, whose largest entries are about 1. Pivots below `least` times the largest entry
+    /// are replaced by that. `going` tells whether to go on.
     pub(in super::super) fn new(
         m: Columns<'_>,
         values: &[T],
-        tree: &Arc<Tree>,
+        (tree, least): (&Arc<Tree>, f64),
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let entries = Entries::new(m, values, tree);
         let largest = values.iter().map(|value| value.abs2().to_f64()).fold(0.0, f64::max).sqrt();
-        let least = <T::Real as Float>::epsilon().to_f64().sqrt() * largest;
-        let pivots = Pivots { preference: PREFERENCE, least };
+        let pivots = Pivots { preference: PREFERENCE, least: least * largest };
         let mut swaps = vec![0; m.columns];
         let meter = work::begin(Stage::Factorising, tree.all_entries() as u64, None);
         let (tasks, top) = pieces(tree, &mut swaps)?;

@@ -24,6 +24,9 @@ fn matrix<T: Factorable>(n: usize, mut entries: Vec<(usize, usize, T)>) -> Csr<T
     Csr::from_parts(n, n, offsets, indices, values).unwrap()
 }
 
+/// Pivots below this part of the largest entry are replaced.
+const LEAST: f64 = 1.5e-8;
+
 /// An order of elimination without any sense.
 fn shuffled(n: usize, seed: u64) -> Vec<u32> {
     let mut random = Random::new(seed);
@@ -36,7 +39,7 @@ fn shuffled(n: usize, seed: u64) -> Vec<u32> {
 fn factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     let tree = Arc::new(Tree::new(a, order).unwrap());
     checked(&tree, a.rows());
-    Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, &tree, &mut || true).unwrap()
+    Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, (&tree, LEAST), &mut || true).unwrap()
 }
 
 /// The same of a symmetric one.
@@ -45,7 +48,7 @@ fn symmetric_factor<T: Factorable>(a: &Csr<T>, order: &[u32]) -> Frontal<T> {
     let order = Permutation::from_new_to_old(order.to_vec()).unwrap();
     let tree = Arc::new(Tree::symmetric(&Adjacency::new(a).unwrap(), &order).unwrap());
     checked(&tree, a.rows());
-    Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, &tree, &mut || true).unwrap()
+    Frontal::new(columns_of_transpose(a).unwrap(), a.parts().values, (&tree, LEAST), &mut || true).unwrap()
 }
 
 /// The matrix with the entries below the diagonal in place of those above.
@@ -169,7 +172,7 @@ fn what_is_singular_has_pivots_made_up_and_observers_are_heard() {
     assert!(lu.made_up == 1 && lu.is_finite());
     let tree = Arc::new(Tree::new(&a, &order).unwrap());
     let columns = columns_of_transpose(&a).unwrap();
-    assert!(Frontal::new(columns, a.parts().values, &tree, &mut || false).is_err());
+    assert!(Frontal::new(columns, a.parts().values, (&tree, LEAST), &mut || false).is_err());
 }
 
 #[test]
@@ -246,5 +249,5 @@ fn symmetric_matrices_that_are_singular_have_pivots_made_up_and_tiny_ones_replac
     let order = Permutation::identity(2).unwrap();
     let tree = Arc::new(Tree::symmetric(&Adjacency::new(&a).unwrap(), &order).unwrap());
     let columns = columns_of_transpose(&a).unwrap();
-    assert!(!Frontal::new(columns, a.parts().values, &tree, &mut || true).unwrap().is_finite());
+    assert!(!Frontal::new(columns, a.parts().values, (&tree, LEAST), &mut || true).unwrap().is_finite());
 }
