@@ -12,7 +12,7 @@ use crate::prepare::{OrderKind, triangular_order};
 use crate::scalar::Scalar;
 
 /// Above so many multiplications LU works in dense fronts: up to ten times as many they take half to two thirds of the
-/// time that columns one by one take (docs/benchmarks/python.md).
+/// time that columns one by one take (docs/internals/benchmarks/python.md).
 pub(super) const FRONTAL_FROM: f64 = 1e6;
 
 /// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
@@ -56,7 +56,7 @@ pub(super) const COLUMN_BY_COLUMN: f64 = 0.05;
 
 /// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of
 /// the factor and each multiplication. Fitted to those of 123 real matrices (processor time of one thread, release
-/// build, 2026-11-25: docs/benchmarks/choice.md).
+/// build, 2026-11-25: docs/internals/benchmarks/choice.md).
 struct Price {
     any: f64,
     row: f64,

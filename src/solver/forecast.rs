@@ -16,7 +16,7 @@ pub(super) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
 
 /// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which
 /// on it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB
-/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
+/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/internals/benchmarks/choice.md).
 const START: f64 = 3e-6;
 const CACHED: f64 = 28e9;
 const CACHE: f64 = 6e6;
@@ -54,7 +54,7 @@ pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, bes
 }
 
 /// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
-/// seen on grids in three dimensions (docs/benchmarks/cg.md).
+/// seen on grids in three dimensions (docs/internals/benchmarks/cg.md).
 pub(super) const MORE_PRODUCTS: f64 = 1.2;
 
 /// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs
