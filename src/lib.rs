@@ -146,3 +146,8 @@ pub mod prelude {
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../docs/internals/reordering.md")]
 struct Documents;
+
+/// Those of the page for Rust name other crates too.
+#[cfg(all(doctest, feature = "sprs", feature = "nalgebra"))]
+#[doc = include_str!("../docs/rust.md")]
+struct RustPage;

@@ -56,7 +56,7 @@ pub(super) const COLUMN_BY_COLUMN: f64 = 0.05;
 
 /// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of
 /// the factor and each multiplication. Fitted to those of 123 real matrices (processor time of one thread, release
-/// build, 2026-11-25: docs/internals/benchmarks/choice.md).
+/// build, 2026-11-25: docs/internals/benchmarks/choice-of-method.md).
 struct Price {
     any: f64,
     row: f64,

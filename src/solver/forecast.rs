@@ -16,7 +16,7 @@ pub(super) fn expected_products(n: usize, right_hand_sides: usize, max_iteration
 
 /// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which
 /// on it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB
-/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/internals/benchmarks/choice.md).
+/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/internals/benchmarks/choice-of-method.md).
 const START: f64 = 3e-6;
 const CACHED: f64 = 28e9;
 const CACHE: f64 = 6e6;
