@@ -16,7 +16,8 @@ import sys
 import names
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = ["README.md", "CHANGELOG.md", "python/README.md", "python/DEVIATIONS.md", "capi/README.md"]
+PACKAGES = ["python/README.md", "python/DEVIATIONS.md", "capi/README.md", "kernels/README.md"]
+DOCUMENTS = ["README.md", "CHANGELOG.md", *PACKAGES]
 FOLDERS = ["docs", "examples", "capi/include", "capi/fortran", "capi/examples"]
 COMMANDS = ["solve", "info", "convert", "reorder", "bench", "generate", "devices", "completions", "man"]
 
