@@ -3,7 +3,6 @@
 //! Each page has a folder of its own, in which its commands run one after the other. `cat FILE` makes the file if it
 //! does not exist yet, so that a page can show what it solves; `echo $?` is the status of the command before.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,6 +69,8 @@ fn check(page: &Path, folder: &Path) -> usize {
                 let same = shown.iter().zip(real.lines()).all(|(shown, real)| is_same(shown, real));
                 assert!(same && shown.len() == real.lines().count(), "{at}\n{real}");
             }
+            // Without ranks in this build there is nothing to compare.
+            ["residua", ..] if words.contains(&"--ranks") && !cfg!(all(unix, feature = "ranks")) => {}
             ["echo", "$?"] => assert_eq!(shown.concat(), status.to_string(), "{at}"),
             ["residua", ..] => {
                 let run = Command::new(env!("CARGO_BIN_EXE_residua"))
@@ -80,8 +81,7 @@ fn check(page: &Path, folder: &Path) -> usize {
                     .output()
                     .unwrap();
                 status = run.status.code().unwrap();
-                let mut real = String::from_utf8(run.stdout).unwrap();
-                let _ = write!(real, "{}", String::from_utf8(run.stderr).unwrap());
+                let real = String::from_utf8([run.stdout, run.stderr].concat()).unwrap();
                 let real: Vec<String> = real.trim_end().lines().map(masked).collect();
                 let shown: Vec<String> = shown.join("\n").trim_end().lines().map(masked).collect();
                 assert_eq!(shown.join("\n"), real.join("\n"), "{at}");
