@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(SIZES_THREADS) compressed_sizes(u64
     if (threadIdx.x < WIDE_QUADS) atomicAdd(totals + threadIdx.x, sums[threadIdx.x]);
 }
 
-// As `wants_order` in src/backend/compressed.rs.
+// As `wants_order` in src/backend/compressed/found.rs.
 DEVICE bool wants_order(u64 rows, const u64* totals) { return rows > 32 && 32 * totals[WIDTHS] - totals[ENTRIES] > totals[ENTRIES] / 20; }
 
 // ---- distances, as what they are above the least that the section's window could have, which 32 bits hold: there are

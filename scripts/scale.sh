@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Figures on 2, 4 and 8 GPUs of a machine beside one, as far as it has them, for docs/scale.md: conjugate gradients with
-# the same system on more GPUs (strong) and with as much for each (weak), multigrid likewise, the rounds of two sums and
+# Figures on 2, 4 and 8 GPUs of a machine beside one, as far as it has them, for docs/internals/scale.md: conjugate
+# gradients with the same system on more GPUs (strong) and with as much for each (weak), multigrid likewise, the rounds of two sums and
 # a halo over windows and over NCCL, breadth-first search, and the largest system.
 #
 #     scripts/scale.sh

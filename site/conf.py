@@ -5,7 +5,7 @@ import re
 project = "residua"
 copyright = "MIT or Apache-2.0"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-exclude_patterns = ["README.md"]  # its sections are included, each on a page of its own
+exclude_patterns = ["README.md"]  # index.md is the first page
 source_suffix = {".md": "markdown"}
 
 # Links to headings, as GitHub names them.

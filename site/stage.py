@@ -16,8 +16,9 @@ import sys
 import names
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = ["README.md", "CHANGELOG.md", "python/README.md", "python/DEVIATIONS.md", "capi/README.md"]
-FOLDERS = ["docs", "examples"]
+PACKAGES = ["python/README.md", "python/DEVIATIONS.md", "capi/README.md", "kernels/README.md"]
+DOCUMENTS = ["README.md", "CHANGELOG.md", *PACKAGES]
+FOLDERS = ["docs", "examples", "capi/include", "capi/fortran", "capi/examples"]
 COMMANDS = ["solve", "info", "convert", "reorder", "bench", "generate", "devices", "completions", "man"]
 
 
@@ -57,10 +58,11 @@ def main() -> None:
         shutil.copytree(ROOT / name, folder / name)
 
     (folder / "made/first.txt").write_text(printed(sys.executable, "first.py", cwd=folder))
+    printed(command, "info", ROOT / "matrices/wathen-12x12.mtx", "--spy", "made/spy.svg", cwd=folder)
     texts = {name: printed(command, "help", name, cwd=folder) for name in COMMANDS}
     page = [f"## residua {name}\n\n```text\n{text.strip()}\n```" for name, text in texts.items()]
     (folder / "help.md").write_text("\n\n".join(["# Help", *page]) + "\n")
-    names.check(ROOT, (folder / "coming_from.md").read_text(), "".join(texts.values()))
+    names.check(ROOT, (folder / "docs/coming_from.md").read_text(), "".join(texts.values()))
     (folder / "gallery.md").write_text(gallery(folder / "made"))
 
 

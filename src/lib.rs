@@ -81,7 +81,7 @@
 //! | [`report`] | tables and pictures |
 //! | [`work`] | long work that can be told to stop, and that tells how far it is |
 //!
-//! `docs/design.md` in the repository gives the reasons.
+//! `docs/internals/design.md` in the repository gives the reasons.
 
 pub mod assemble;
 pub mod backend;
@@ -146,5 +146,10 @@ pub mod prelude {
 /// The examples of README.md and of the documents are tests too.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-#[doc = include_str!("../docs/reordering.md")]
+#[doc = include_str!("../docs/internals/reordering.md")]
 struct Documents;
+
+/// Those of the page for Rust name other crates too.
+#[cfg(all(doctest, feature = "sprs", feature = "nalgebra"))]
+#[doc = include_str!("../docs/rust.md")]
+struct RustPage;

@@ -1,4 +1,16 @@
-//! Links between the documents lead somewhere: to a file that is there, and a heading that it has.
+//! The documents say what is so: links lead to files and headings that exist, commands print what is shown, every field
+//! of a JSON report and every environment variable has its row in a table, programs are the ones that other tests run.
+
+#[cfg(feature = "cli")]
+#[path = "documents/commands.rs"]
+mod commands;
+#[cfg(feature = "cli")]
+#[path = "documents/fields.rs"]
+mod fields;
+#[path = "documents/questions.rs"]
+mod questions;
+#[path = "documents/variables.rs"]
+mod variables;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +31,8 @@ fn documents() -> Vec<PathBuf> {
             }
         }
     }
-    found.extend(["README.md", "CHANGELOG.md", "kernels/README.md"].map(|name| root.join(name)));
+    let others = ["README.md", "CHANGELOG.md", "kernels/README.md", "python/README.md", "capi/README.md"];
+    found.extend(others.map(|name| root.join(name)));
     found
 }
 
@@ -55,4 +68,15 @@ fn links_lead_to_files_and_headings_that_are_there() {
         }
     }
     assert!(followed > 50, "only {followed} links were found");
+}
+
+/// The program of docs/c.md is the one that scripts/test-c.sh compiles and runs.
+#[test]
+fn the_program_in_c_is_the_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/c.md")).unwrap();
+    let example = fs::read_to_string(root.join("capi/examples/first.c")).unwrap();
+    let shown = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(shown, example);
+    assert!(example.lines().count() <= 30);
 }

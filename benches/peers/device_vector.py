@@ -1,4 +1,4 @@
-"""Peer of benches/device.rs: CuPy (cuBLAS) on the same device. Prints the same quantities."""
+"""Peer of benches/device/main.rs: CuPy (cuBLAS) on the same device. Prints the same quantities."""
 
 import time
 

@@ -443,9 +443,9 @@ int32_t residua_report_converged(const residua_report *report, int32_t *converge
 
 /*
  Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error, condition and
- digits (with option condition), normal_residual (||A^H r|| of a least-squares solution), outside_range (the norm of
- what of b no A x comes to), at_once, seconds, seconds_setup, seconds_update. What is not known is NaN. Matrix-free
- solves have iterations, residual_norm, relative_residual and seconds.
+ digits (with option condition), normal_residual (||A^H r|| / (||A|| ||r||) of a least-squares solution),
+ outside_range (the norm of what of b no A x comes to), at_once, seconds, seconds_setup, seconds_update. What is not
+ known is NaN. Matrix-free solves have iterations, residual_norm, relative_residual and seconds.
 
  Asked of the caller:
  `name` is null or ends in a zero byte; `number` is null or can be written to.

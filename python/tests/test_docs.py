@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -34,6 +35,17 @@ def test_the_first_example_runs():
         [sys.executable, str(FOLDER / "examples" / "first.py")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0 and "converged" in done.stdout, done.stderr
+
+
+DOCUMENTS = (FOLDER.parent / "docs").glob("*.md")
+PAGES = sorted(page for page in DOCUMENTS if "```python\n" in page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_programs_of_the_documents_run(page):
+    """Blocks of the kind ``python``, one after the other; ``py`` are those that need a GPU or MPI."""
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    exec(compile(code, page.name, "exec"), {})
 
 
 def test_the_stub_names_what_the_compiled_half_has():

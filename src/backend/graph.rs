@@ -176,9 +176,9 @@ impl OrderingPrice {
     /// iterations.
     pub const CPU: Self =
         Self { line: 64, weight: 0.25, bandwidth: 32e9, start: 0.0, level: 0.0, products: 75.0 };
-    /// One H200 whose kernels are loaded, as fitted to the meshes of docs/reordering.md: shuffled, they lose 39 to 78 %
-    /// of a product where 58 to 66 % are predicted. Ordering and permuting them takes 0.5 to 1.1 times what is
-    /// predicted, wathen 1.6 times, which takes two rounds of traversals.
+    /// One H200 whose kernels are loaded, as fitted to the meshes of docs/internals/reordering.md: shuffled, they lose
+    /// 39 to 78 % of a product where 58 to 66 % are predicted. Ordering and permuting them takes 0.5 to 1.1 times what
+    /// is predicted, wathen 1.6 times, which takes two rounds of traversals.
     pub const GPU: Self =
         Self { line: 32, weight: 0.8, bandwidth: 4.2e12, start: 0.5e-3, level: 2.5e-6, products: 15.0 };
 

@@ -1,6 +1,7 @@
 //! What a backend tells of the speed of its products, for the choice of a format.
 
-/// What a backend tells of its products, for the model. The figures are measured ones, see `docs/benchmarks/`.
+/// What a backend tells of its products, for the model. The figures are measured ones, see
+/// `docs/internals/benchmarks/`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ProductModel {

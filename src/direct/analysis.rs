@@ -17,7 +17,7 @@ use crate::prices::factors::{
 use crate::scalar::Scalar;
 
 /// Above so many multiplications LU works in dense fronts: up to ten times as many they take half to two thirds of the
-/// time that columns one by one take (docs/benchmarks/python.md).
+/// time that columns one by one take (docs/internals/benchmarks/python.md).
 pub(super) const FRONTAL_FROM: f64 = 1e6;
 
 /// Above so many multiplications a row a positive definite matrix is factorised in dense fronts, by all threads, and not

@@ -9,7 +9,7 @@
 //!     where r and the recurrence's residual have drifted apart, start again from an accurate r
 //! ```
 //!
-//! `docs/numerics.md` in the repository gives the rules and their reasons.
+//! `docs/internals/numerics.md` in the repository gives the rules and their reasons.
 
 mod certificate;
 

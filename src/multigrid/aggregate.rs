@@ -13,7 +13,7 @@ const SWEEPS: usize = 3;
 /// In space the first pass leaves 37 of 100 nodes, in the plane 30. Without a second pass the levels of a grid in space
 /// have a fifth fewer entries, and conjugate gradients take one iteration more at most. Where fewer couplings are
 /// strong they tell a direction, which the small aggregates of a second pass follow better: without it tetrahedra with
-/// coefficients over two decades take two fifths more iterations (docs/multigrid/decisions.md).
+/// coefficients over two decades take two fifths more iterations (docs/internals/multigrid/decisions.md).
 const MANY_LEFT: u64 = 36;
 
 /// The aggregate of each node; [`NO_GROUP`] for nodes without strong couplings, which smoothing alone solves.

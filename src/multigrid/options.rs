@@ -202,7 +202,7 @@ impl MultigridOptions {
     }
 
     /// The same with the diagonal for smoothing of classical levels, where that was to be decided: what blocks damp,
-    /// interpolation along strong couplings represents (docs/multigrid/decisions.md).
+    /// interpolation along strong couplings represents (docs/internals/multigrid/decisions.md).
     pub(super) fn with_smoothing_decided(&self) -> Self {
         let mut options = self.clone();
         if self.coarsening == Coarsening::Classical && self.smoothing == Smoothing::Auto {
@@ -229,8 +229,8 @@ impl MultigridOptions {
     }
 
     /// Steps of smoothing before and after the correction. In blocks a second one takes four fifths as many iterations
-    /// at best, and more time than these (docs/multigrid/decisions.md); elasticity would need half as many again with
-    /// one.
+    /// at best, and more time than these (docs/internals/multigrid/decisions.md); elasticity would need half as many
+    /// again with one.
     pub(super) fn smoothing_steps(&self, in_blocks: bool) -> usize {
         let of_kind = match self.real_eigenvalues {
             false => 3,

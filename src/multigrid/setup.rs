@@ -39,7 +39,7 @@ const WEAKER_OF_LEAST_ENERGY: f64 = 0.4;
 /// Products of numbers that A P and R (A P) of one level may take, as a multiple of the finest matrix' entries, for a
 /// prolongation that is smoothed. Where rows of P have k entries they are k + k^2 for each entry of A: 11 to 43 for
 /// grids in space and a small world, 240 to 4000 where a few vertices of a graph have a large part of all as
-/// neighbours, and what comes out there has too many entries (docs/multigrid/decisions.md).
+/// neighbours, and what comes out there has too many entries (docs/internals/multigrid/decisions.md).
 pub(super) const MOST_PRODUCTS: f64 = 100.0;
 
 /// Where a classical level has too many entries, unknowns interpolate from half as many, and from so many at most.

@@ -5,7 +5,7 @@ pub(crate) const COLUMN_BY_COLUMN: f64 = 0.05;
 
 /// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of
 /// the factor and each multiplication. Fitted to those of 123 real matrices (processor time of one thread, release
-/// build, 2026-11-25: docs/benchmarks/choice.md).
+/// build, 2026-11-25: docs/internals/benchmarks/choice-of-method.md).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Price {
     pub(crate) any: f64,

@@ -2,7 +2,7 @@
 
 /// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which
 /// on it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB
-/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/benchmarks/choice.md).
+/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/internals/benchmarks/choice-of-method.md).
 pub(crate) const START: f64 = 3e-6;
 pub(crate) const CACHED: f64 = 28e9;
 pub(crate) const CACHE: f64 = 6e6;
@@ -19,7 +19,7 @@ pub(crate) const WITH_LEVELS: (f64, f64) = (6e-5, 2.0);
 pub(crate) const WITHOUT_FILL: [f64; 2] = [6e-8, 3e-8];
 
 /// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
-/// seen on grids in three dimensions (docs/benchmarks/cg.md).
+/// seen on grids in three dimensions (docs/internals/benchmarks/cg.md).
 pub(crate) const MORE_PRODUCTS: f64 = 1.2;
 
 /// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs

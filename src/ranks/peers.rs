@@ -49,7 +49,8 @@ const PLANE: &str = "RESIDUA_PEERS";
 /// Iterations between two rounds of the hosts.
 const BETWEEN: usize = 16;
 
-/// What an iteration of conjugate gradients takes beyond its share of the work: seen on two H100, docs/scale.md.
+/// What an iteration of conjugate gradients takes beyond its share of the work, in seconds: seen on two H100
+/// (docs/internals/scale.md).
 const LATENCY: f64 = 30e-6;
 const LATENCY_NCCL: f64 = 90e-6;
 

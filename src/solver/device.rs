@@ -56,7 +56,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// Bytes that a CPU moves while a GPU starts and does its part: 0.3 s at 16 GB/s (docs/benchmarks/cg.md).
+/// Bytes that a CPU moves while a GPU starts and does its part: 0.3 s at 16 GB/s (docs/internals/benchmarks/cg.md).
 const STARTING: f64 = 5e9;
 
 /// Iterations for each point that a grid in two dimensions has in a row: even grids take 2, uneven meshes 8 and more.

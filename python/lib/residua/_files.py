@@ -22,16 +22,17 @@ def _csr(parts: Any) -> sparse.csr_array:
 
 
 def read(path: str | os.PathLike) -> Any:
-    """Reads a Matrix Market file; one that is compressed by gzip is recognised by its content.
+    """Reads a file: Matrix Market, a SuiteSparse archive, Rutherford-Boeing, Harwell-Boeing, SciPy's ``.npz``, NumPy's
+    ``.npy`` or PETSc's binary. Its content decides, not its name; all but ``.npz`` may be compressed by gzip.
 
     Parameters
     ----------
     path : path
-        The file, or "-" for standard input.
+        The file, or "-" for standard input, which has to be Matrix Market.
 
     Returns
     -------
-    scipy.sparse.csr_array, or numpy.ndarray of shape (m, k) for a file of the kind "array"
+    scipy.sparse.csr_array, or numpy.ndarray of shape (m, k) for a full array
         float64 or complex128. Both triangles of a symmetric file are there; entries that are listed twice are added up.
 
     Raises
@@ -39,7 +40,7 @@ def read(path: str | os.PathLike) -> Any:
     OSError
         Where the file cannot be read.
     ValueError
-        Where it is no Matrix Market file; the message names file, line and cause.
+        Where it is in none of these formats; the message names file, line and cause.
 
     Warns
     -----

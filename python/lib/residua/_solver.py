@@ -85,7 +85,7 @@ class Solver:
         The processes of this communicator solve one square system together, on the CPU. Each gives rows of A that
         follow those of the process before it, shape (own rows, n), with columns numbered as in the whole; ``b`` and
         ``x`` are the entries of these rows. All processes make the solver, with the same settings, and all call
-        :meth:`solve`. For now each gathers the whole matrix and keeps its share.
+        :meth:`solve`. Rows stay on their process unless the unknowns are renumbered, or ``method="direct"`` is named.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 //! The general way ([`super::sorting`]) carries 12 bytes of keys and numbers a triplet through several passes over
 //! main memory, twice (a pass needs a second buffer). Here one pass over main memory distributes the entries into
 //! buckets of consecutive rows that fit the second-level cache; each bucket is then sorted and summed there, in place.
-//! Measured on 20 million random triplets: see docs/benchmarks/cpu.md, "Assembly".
+//! Measured on 20 million random triplets: see docs/internals/benchmarks/cpu.md, "Assembly".
 //!
 //! Bytes a triplet, values of 8 bytes, keys of 4 (8 where a row within its bucket and a column exceed 32 bits):
 //!

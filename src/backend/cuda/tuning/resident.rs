@@ -38,8 +38,9 @@ pub(super) fn constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("CLUSTER", class >> 24), ("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff)]
 }
 
-/// Ways to keep a system of `n` rows on the chip, the fastest first (measured on an H200: docs/benchmarks/cg.md). One
-/// block needs no meeting of blocks, a cluster has the hardware's, and the whole chip has the most memory.
+/// Ways to keep a system of `n` rows on the chip, the fastest first (measured on an H200:
+/// docs/internals/benchmarks/cg.md). One block needs no meeting of blocks, a cluster has the hardware's, and the whole
+/// chip has the most memory.
 pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) -> Vec<Resident> {
     let mut ways = Vec::new();
     let mut way = |cluster: u32, most_blocks: u32| {

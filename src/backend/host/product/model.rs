@@ -1,5 +1,5 @@
 //! How fast the CPU multiplies in each format: 7-point stencil on 160^3 points, f64, 2 cores of an AMD EPYC, on the
-//! format's own bytes (docs/benchmarks/cpu.md, "Products").
+//! format's own bytes (docs/internals/benchmarks/cpu.md, "Products").
 
 use crate::backend::{CompressionRule, ProductModel};
 
