@@ -1,11 +1,10 @@
-//! Reads a Matrix Market file into CSR, and reports time and peak memory: `cargo run --release --example read --
+//! Reads a matrix of any format into CSR, and reports time and peak memory: `cargo run --release --example read --
 //! A.mtx`.
 //!
 //! Without a file it writes a small one first.
 
-use residua::assemble::Assembler;
 use residua::market::{self, ReadOptions, WriteOptions};
-use residua::{Host, generate};
+use residua::{files, generate};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -18,17 +17,17 @@ fn main() -> residua::Result<()> {
         market::write_csr(&path, &generate::poisson2d(200, 200)?, &WriteOptions::default())?;
     }
     let start = Instant::now();
-    let (header, triplets, order) =
-        market::read_triplets::<f64>(&path, &ReadOptions::default())?.into_parts();
-    let (read, entries) = (start.elapsed().as_secs_f64(), triplets.len());
+    let stored = files::read_stored::<f64>(&path, &ReadOptions::default())?;
+    let (read, header) = (start.elapsed().as_secs_f64(), stored.header().clone());
     let after_reading = peak_memory();
-    let matrix = Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)?;
+    let matrix = stored.into_csr()?;
     let total = start.elapsed().as_secs_f64();
     println!(
-        "{} x {}, {}: {entries} entries in order {order:?}, {} nonzeros",
+        "{} x {}, {}: {} entries, {} nonzeros",
         matrix.rows(),
         matrix.columns(),
         header.symmetry().name(),
+        header.entries(),
         matrix.nonzeros()
     );
     println!("read     {read:.3} s");

@@ -1,14 +1,18 @@
 //! From a file to a system in the memory of any backend: reading in parts, the test for symmetry, narrower values.
 
+#[path = "common/archives.rs"]
+mod archives;
 #[macro_use]
 #[path = "common/systems.rs"]
 mod systems;
 #[path = "market/scratch.rs"]
 mod scratch;
 
+use archives::{npy, zip};
 use num_complex::Complex;
 use residua::assemble::{Assemble, Assembler, ResidentTriplets};
-use residua::backend::{GraphSteps, PreconditionSteps};
+use residua::backend::{GraphSteps, OffsetsRef, PreconditionSteps};
+use residua::files::{self, Resident};
 use residua::generate::{self, RowLengths};
 use residua::graph::{predicted_benefit, predicted_benefit_on};
 use residua::look::Transposed;
@@ -93,6 +97,74 @@ fn large_files_come_in_parts<B: Device + Assemble>(backend: &B) -> Result<()> {
     Ok(())
 }
 
+/// Whatever the format, a matrix comes to a backend with the bits that it has on the host: compressed rows and columns
+/// that ascend as they are, all else as triplets.
+fn every_format_comes_to_a_backend<B: Device + Assemble>(backend: &B) -> Result<()> {
+    fn bytes<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> (Vec<u8>, String) {
+        let all: Vec<[u8; N]> = numbers.collect();
+        (all.concat(), format!("({},)", all.len()))
+    }
+    let folder = Folder::new();
+    let a = generate::convection_diffusion([7, 6, 5], 1e-2)?;
+    let n = a.rows();
+    // The same arrays as rows, as columns, and backwards, so that no row ascends.
+    let parts = a.parts();
+    let OffsetsRef::Narrow(offsets) = parts.offsets else { panic!("few entries") };
+    let archive = |format: &str, backwards: bool| {
+        let turned = |k: usize| if backwards { parts.indices.len() - 1 - k } else { k };
+        let all = || (0..parts.indices.len()).map(turned);
+        let offset =
+            |row: usize| if backwards { offsets[n] - offsets[n - row] } else { offsets[row] }.to_le_bytes();
+        let (offsets, count) = bytes((0..=n).map(offset));
+        let (indices, entries) = bytes(all().map(|k| parts.indices[k].to_le_bytes()));
+        let (values, _) = bytes(all().map(|k| parts.values[k].to_le_bytes()));
+        let (shape, two) = bytes([n as u64; 2].into_iter().map(u64::to_le_bytes));
+        let members = [
+            ("indices.npy", npy("'<i4'", &entries, &indices)),
+            ("indptr.npy", npy("'<i4'", &count, &offsets)),
+            ("format.npy", npy("'|S3'", "()", format.as_bytes())),
+            ("shape.npy", npy("'<i8'", &two, &shape)),
+            ("data.npy", npy("'<f8'", &entries, &values)),
+        ];
+        zip(&members, backwards)
+    };
+    let text = folder.path("a.mtx");
+    market::write_csr(&text, &generate::poisson3d(5, 6, 7)?, &WriteOptions::default())?;
+    let array = folder.path("a.npy");
+    files::write_npy(&array, 3, 2, &[1.0, 0.0, 2.0, -0.5, 0.0, 0.0])?;
+    let rows = archive("csr", false);
+    for (path, way) in [
+        (folder.file("rows.npz", &rows), "rows"),
+        (folder.file("columns.npz", archive("csc", false)), "columns"),
+        (folder.file("backwards.npz", archive("csr", true)), "triplets"),
+        (folder.file("cut.npz", &rows[..rows.len() / 2]), "error"),
+        (text, "triplets"),
+        (array, "triplets"),
+        (folder.path("not there"), "error"),
+    ] {
+        let reading = files::Reading::<f64>::start(&path, ReadOptions::default());
+        let (resident, expected) = match (reading.into_resident(backend), files::read_csr(&path)) {
+            (Ok(resident), Ok(expected)) => (resident, expected),
+            (Err(found), Err(expected)) if way == "error" => {
+                assert_eq!(found.to_string(), expected.to_string());
+                continue;
+            }
+            (found, expected) => panic!("{way}: {:?}, {:?}", found.err(), expected.err()),
+        };
+        let found = match &resident {
+            Resident::Triplets(..) => "triplets",
+            Resident::Rows(..) => "rows",
+            Resident::Columns(..) => "columns",
+        };
+        assert_eq!(found, way, "{}", path.display());
+        assert_eq!(resident.header(), &files::read_header(&path)?);
+        let found = resident.into_csr(backend)?.to_host(backend)?;
+        assert_eq!((found.rows(), found.columns()), (expected.rows(), expected.columns()));
+        assert!((0..found.rows()).all(|row| found.row(row) == expected.row(row)), "{}", path.display());
+    }
+    Ok(())
+}
+
 /// A device that cannot be had: the reading is given up, and nothing hangs.
 #[test]
 fn a_reading_may_be_dropped() {
@@ -119,6 +191,15 @@ fn distance_from_the_transpose<B: Device>(backend: &B) -> Result<()> {
     check(backend, generate::elasticity3d(5, 5, 5, 0.3)?)?;
     check(backend, generate::random(3000, 3000, RowLengths::Constant(5), 1)?)?;
     check(backend, csr::<f64>(3, |_| vec![]))?;
+    // Alone above the diagonal, alone below it, and as many on either side.
+    for (upper, lower) in [(Some(7.0), None), (None, Some(7.0)), (Some(7.0), Some(9.0))] {
+        let of = |i: usize| match i {
+            0 => [Some((0, 1.0)), upper.map(|value| (2, value))],
+            3 => [lower.map(|value| (1, value)), Some((3, 2.0))],
+            _ => [Some((i, 3.0)), None],
+        };
+        check(backend, csr(4, |i| of(i).into_iter().flatten().collect()))?;
+    }
     let i = Complex::new(0.0, 1.0);
     let one = Complex::new(2.0, 0.0);
     for (upper, lower) in [(i, -i), (i, i), (one, one), (one, i)] {
@@ -173,6 +254,7 @@ fn benefit_is_predicted_alike<B: Device>(backend: &B) -> Result<()> {
 on_every_backend!(
     parts_of_a_file_come_to_the_whole,
     large_files_come_in_parts,
+    every_format_comes_to_a_backend,
     distance_from_the_transpose,
     values_narrow_where_nothing_is_lost,
     benefit_is_predicted_alike

@@ -1,7 +1,8 @@
-"""Reading to CSR: residua beside SciPy (fast_matrix_market inside), on the files that benches/reading.rs makes.
+"""Reading to CSR: residua beside SciPy (fast_matrix_market inside), on the files that benches/reading.rs makes, and on
+those that `scipy.sparse.save_npz` writes.
 
     cargo build --release --example read
-    python benches/peers/reading.py target/release/examples/read FILE.mtx...
+    python benches/peers/reading.py target/release/examples/read FILE...
 
 Each run is a process of its own; runs alternate; the median of five is printed, with the extremes, and the most memory.
 """
@@ -15,13 +16,13 @@ import sys
 RUNS = 5
 PEER = """
 import json, sys, time
-import scipy.io, scipy.io._fast_matrix_market as fmm
+import scipy.io, scipy.io._fast_matrix_market as fmm, scipy.sparse
 fmm.PARALLELISM = 0  # all threads
 def peak():
     return next(int(l.split()[1]) * 1024 for l in open('/proc/self/status') if l.startswith('VmHWM'))
 before = peak()
 start = time.perf_counter()
-a = scipy.io.mmread(sys.argv[1])
+a = scipy.sparse.load_npz(sys.argv[1]) if sys.argv[1].endswith('.npz') else scipy.io.mmread(sys.argv[1])
 read = time.perf_counter()
 a = a.tocsr()
 a.sum_duplicates()

@@ -6,10 +6,10 @@ use super::failure::About;
 use super::progress::Progress;
 use super::sink::Sink;
 #[cfg(feature = "cuda")]
-use crate::assemble::{Assemble, Assembler};
-use crate::files;
+use crate::assemble::Assemble;
 #[cfg(feature = "cuda")]
-use crate::market::Reading;
+use crate::backend::Conversions;
+use crate::files;
 use crate::market::{Field, Header, Meter, ReadOptions, WriteOptions};
 use crate::report::count;
 use crate::{Backend, Csr, Host, Scalar};
@@ -70,17 +70,17 @@ pub(crate) fn options(meter: Option<Arc<Meter>>) -> ReadOptions {
 /// As [`load`], into the memory of a backend: what `reading`, begun at `start`, has read meanwhile, is copied and
 /// assembled there.
 #[cfg(feature = "cuda")]
-pub(crate) fn load_on<T: Scalar, B: Assemble>(
+pub(crate) fn load_on<T: Scalar, B: Assemble + Conversions>(
     backend: &B,
     path: &Path,
-    (reading, start): (Reading<T>, Instant),
+    (reading, start): (files::Reading<T>, Instant),
 ) -> Result<Loaded<T, B>, Failure> {
-    let (header, triplets) = reading.into_resident(backend).about(path)?;
+    let resident = reading.into_resident(backend).about(path)?;
     backend.synchronize()?;
     let read = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let a =
-        Assembler::default().symmetry(header.symmetry()).resident_to_csr(backend, triplets).about(path)?;
+    let header = resident.header().clone();
+    let a = resident.into_csr(backend).about(path)?;
     backend.synchronize()?;
     Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
 }

@@ -21,6 +21,7 @@ mod npy;
 mod npz;
 mod numbers;
 mod petsc;
+mod reading;
 mod source;
 mod stored;
 mod tar;
@@ -28,16 +29,17 @@ mod widened;
 mod zip;
 
 use crate::error::{Error, Result};
-use crate::market::{self, DenseFile, Header, MatrixFile, ReadOptions, Reading};
+use crate::market::{self, DenseFile, Header, MatrixFile, ReadOptions};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use petsc::Objects;
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use archive::{write_npz, write_npz_array};
 pub use npy::write_npy;
+pub use reading::{Reading, Resident};
 pub use stored::Stored;
 
 enum Kind {
@@ -161,15 +163,6 @@ pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> R
         Kind::Harwell => harwell::read(path, open(path)?.0, false)?.dense(path, options),
         other => binary(path, &other, options)?.into_dense(path, options),
     }
-}
-
-/// Reads a matrix on a thread of its own.
-pub fn reading<T: Scalar>(path: impl Into<PathBuf>, options: ReadOptions) -> Reading<T> {
-    let path = path.into();
-    if let Ok(Kind::Market) = kind(&path) {
-        return Reading::start(path, options);
-    }
-    Reading::at_once(path.clone(), move || read_triplets(&path, &options))
 }
 
 /// What a file says of the right-hand side that came with the matrix, if one did.

@@ -1,7 +1,8 @@
 //! A matrix or an array as a file holds it, its numbers in the type that the caller asked for.
 
 use super::bytes::content;
-use crate::assemble::Assembler;
+use super::reading::Resident;
+use crate::assemble::ResidentTriplets;
 use crate::backend::{Backend, Host, OffsetsRef, Primitives};
 use crate::error::Result;
 use crate::market::{DenseFile, Header, MatrixFile, Order, ReadOptions};
@@ -55,14 +56,26 @@ impl<T: Scalar> Stored<T> {
     /// # Errors
     /// Without memory.
     pub fn into_csr(self) -> Result<Csr<T>> {
-        match self.entries {
-            Entries::Rows(a) => Ok(a),
-            Entries::Columns(transpose) => transpose.transpose(&Host),
+        self.into_resident(&Host)?.into_csr(&Host)
+    }
+
+    /// The same entries in the memory of a backend, moved where that is the host's.
+    ///
+    /// # Errors
+    /// On too little memory, or when the device fails.
+    pub fn into_resident<B: Backend>(self, backend: &B) -> Result<Resident<T, B>> {
+        Ok(match self.entries {
+            Entries::Rows(a) => Resident::Rows(self.header, a.into_backend(backend)?),
+            Entries::Columns(a) => Resident::Columns(self.header, a.into_backend(backend)?),
             _ => {
                 let (header, triplets, _) = self.into_triplets()?.into_parts();
-                Assembler::default().symmetry(header.symmetry()).to_csr(&Host, triplets)
+                let (is, js, values) = triplets.into_parts();
+                let (is, js, values) = (backend.upload(is)?, backend.upload(js)?, backend.upload(values)?);
+                let size = (header.rows(), header.columns());
+                let triplets = ResidentTriplets::from_parsed(size, header.symmetry(), is, js, values)?;
+                Resident::Triplets(header, triplets)
             }
-        }
+        })
     }
 
     /// The stored entries, in the order of the file; of an array those that are not zero.

@@ -55,30 +55,11 @@ impl<T: Scalar> Reading<T> {
     pub fn start(path: impl Into<PathBuf>, options: ReadOptions) -> Self {
         let path = path.into();
         let file = path.clone();
-        Self::spawn(path, move |give, room| read(&file, &options, give, room))
-    }
-
-    /// Lets a thread read the file by `all`, which gives it at once.
-    pub(crate) fn at_once(
-        path: impl Into<PathBuf>,
-        all: impl FnOnce() -> Result<MatrixFile<T>> + Send + 'static,
-    ) -> Self {
-        Self::spawn(path.into(), move |give, _| {
-            // Where nobody listens any more, there is nobody to tell.
-            let _ = give.send(Ok(Message::Whole(Box::new(all()?))));
-            Ok(())
-        })
-    }
-
-    fn spawn(
-        path: PathBuf,
-        body: impl FnOnce(&Sender<Result<Message<T>>>, &Receiver<Part<T>>) -> Result<()> + Send + 'static,
-    ) -> Self {
         let (give, messages) = channel();
         let (empty, room) = sync_channel(SPARE);
         // Not joined: where nobody wants the rest, the thread ends at its next block.
         std::thread::spawn(move || {
-            if let Err(error) = body(&give, &room) {
+            if let Err(error) = read(&file, &options, &give, &room) {
                 let _ = give.send(Err(error));
             }
         });

@@ -8,16 +8,16 @@ pub(crate) const EDGE: f64 = 1.25;
 /// triangulations, six make them fourfold on grids.
 pub(crate) const DECADE: f64 = 0.5;
 
-/// Iterations of multigrid, and those of conjugate gradients that one of them is worth beside launches: on the host, and
-/// on a device, where one on a triangulation of 10^6 points takes 0.86 ms and one of conjugate gradients 0.075 (H200,
+/// Iterations of multigrid, and those of conjugate gradients that one of them is worth beside launches: on the host,
+/// and on a device, where one on a triangulation of 10^6 points takes 0.86 ms and one of conjugate gradients 0.075 (H200,
 /// 2026-11-26).
 pub(crate) const MESH_ITERATIONS: f64 = 20.0;
 pub(crate) const MESH_PRODUCTS: f64 = 8.0;
 pub(crate) const MESH_DEVICE_PRODUCTS: f64 = 7.5;
 
 /// Iterations of conjugate gradients that the setup on the host is worth with an order for it, about: 150 to 230 on
-/// triangulations of 3 10^5 points. A few flat triangles make iterations ten times as many as the path tells, so that the
-/// lower end counts.
+/// triangulations of 3 10^5 points. A few flat triangles make iterations ten times as many as the path tells, so that
+/// the lower end counts.
 pub(crate) const MESH_SETUP: f64 = 150.0;
 
 /// Products in which rows in random order wait for memory as long as in all of that: where multigrid is going to be

@@ -110,21 +110,36 @@ fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
     .reduce(|| u32::MAX, u32::min)
 }
 
-/// See [`RowFacts::csr_symmetry`].
+/// See [`RowFacts::csr_symmetry`]. A search for the mirror image of each entry below the diagonal tells of the entries
+/// above it too, unless one of these was not found.
 fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], values: &[V]) -> [T::Real; 3] {
     let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
     let most = |a: [T::Real; 3], b: [T::Real; 3]| std::array::from_fn(|i| Float::max(a[i], b[i]));
-    let row = |i: usize| {
-        range(i).fold([T::Real::zero(); 3], |sofar, k| {
-            let (here, line) = (values[k].widen(), range(indices[k] as usize));
-            let place = indices[line.clone()].binary_search(&(i as u32));
-            let mirror = place.map_or(T::zero(), |at| values[line.start + at].widen());
-            most(sofar, [here.abs(), (here - mirror).abs(), (here - mirror.conj()).abs()])
-        })
+    // What the entries on one side of the diagonal tell, and how many on the other side have not been found.
+    let side = |above: bool| {
+        let row = |i: usize| {
+            let (mut found, mut missed) = ([T::Real::zero(); 3], 0);
+            for k in range(i) {
+                let j = indices[k] as usize;
+                if (j > i) != above {
+                    missed += 1;
+                    continue;
+                }
+                let (here, line) = (values[k].widen(), range(j));
+                let place = indices[line.clone()].binary_search(&(i as u32));
+                let mirror = place.map_or(T::zero(), |at| values[line.start + at].widen());
+                missed -= isize::from(i != j && place.is_ok());
+                let largest = Float::max(here.abs(), mirror.abs());
+                found = most(found, [largest, (here - mirror).abs(), (here - mirror.conj()).abs()]);
+            }
+            (found, missed)
+        };
+        let rows = (0..offsets.len() - 1).into_par_iter();
+        let rows = rows.with_min_len(if offsets.len() < PARALLEL_FROM { usize::MAX } else { 1 << 12 });
+        rows.map(row).reduce(|| ([T::Real::zero(); 3], 0), |a, b| (most(a.0, b.0), a.1 + b.1))
     };
-    let rows = (0..offsets.len() - 1).into_par_iter();
-    let rows = rows.with_min_len(if offsets.len() < PARALLEL_FROM { usize::MAX } else { 1 << 12 });
-    rows.map(row).reduce(|| [T::Real::zero(); 3], most)
+    let (found, missed) = side(false);
+    if missed == 0 { found } else { most(found, side(true).0) }
 }
 
 /// The 2-norm, whatever the range of the numbers.

@@ -21,7 +21,7 @@ use super::sink::{Sink, takes_stdout};
 use super::{Ending, Failure};
 use crate::files::read_dense;
 #[cfg(feature = "cuda")]
-use crate::files::{read_header, reading};
+use crate::files::{Reading, read_header};
 use crate::krylov::Outcome;
 use crate::market::{Header, ReadOptions, Symmetry};
 use crate::solver::{Builder, Method, Precision, PreconditionerChoice, Reorder, Solvable};
@@ -339,12 +339,13 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
     // pipe is left to whoever will compute, since it comes only once.
     let start = Instant::now();
     let (progress, meter) = Progress::reading(arguments.quiet, path);
-    let begin = || (reading::<T>(path, options(meter.clone())), start);
+    let begin = || (Reading::<T>::start(path, options(meter.clone())), start);
     let reading = path.is_file().then(begin);
     match device::open(&arguments.device)? {
         Device::Cpu(reason) => {
-            drop((reading, progress));
-            run::run::<T, _>(&Host, load(path, arguments.quiet), reason.as_deref(), arguments, sinks)
+            let loaded = load_on(&Host, path, reading.unwrap_or_else(begin));
+            drop(progress);
+            run::run::<T, _>(&Host, loaded, reason.as_deref(), arguments, sinks)
         }
         Device::Cuda(cuda) => {
             let _compiling = cuda.compile_ahead(arguments.builder().kernels::<T>());

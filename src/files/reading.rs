@@ -1,0 +1,98 @@
+//! Reading beside other work, into the memory of a backend: a device takes a fifth of a second to start, and a good
+//! part of a large file is read by then.
+
+use super::{Kind, Stored, kind, read_stored};
+use crate::assemble::{Assemble, Assembler, ResidentTriplets};
+use crate::backend::{Backend, Conversions};
+use crate::error::Result;
+use crate::market::{self, Header, ReadOptions};
+use crate::matrix::Csr;
+use crate::scalar::Scalar;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+/// A matrix that a thread of its own reads, whatever the format.
+///
+/// ```
+/// use residua::{Host, files, market::ReadOptions};
+/// let path = std::env::temp_dir().join(format!("residua-files-reading-{}.mtx", std::process::id()));
+/// std::fs::write(&path, "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 -1\n2 2 4\n").unwrap();
+/// let reading = files::Reading::<f64>::start(&path, ReadOptions::default());
+/// // ... open a device meanwhile
+/// let resident = reading.into_resident(&Host)?;
+/// assert_eq!(resident.header().entries(), 3);
+/// assert_eq!(resident.into_csr(&Host)?.nonzeros(), 4);
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), residua::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reading<T: Scalar>(Source<T>);
+
+#[derive(Debug)]
+enum Source<T: Scalar> {
+    /// Text, whose blocks are copied to the backend as they come.
+    Text(market::Reading<T>),
+    Whole(JoinHandle<Result<Stored<T>>>),
+}
+
+impl<T: Scalar> Reading<T> {
+    /// Starts to read as [`read_stored`] does.
+    pub fn start(path: impl Into<PathBuf>, options: ReadOptions) -> Self {
+        let path = path.into();
+        Self(match kind(&path) {
+            Ok(Kind::Market) => Source::Text(market::Reading::start(path, options)),
+            _ => Source::Whole(std::thread::spawn(move || read_stored(&path, &options))),
+        })
+    }
+
+    /// The entries in the backend's memory when this returns, or in order behind what is enqueued there.
+    ///
+    /// # Errors
+    /// As [`read_stored`]; on too little memory, or when the device fails.
+    pub fn into_resident<B: Backend>(self, backend: &B) -> Result<Resident<T, B>> {
+        match self.0 {
+            Source::Text(text) => {
+                text.into_resident(backend).map(|(header, triplets)| Resident::Triplets(header, triplets))
+            }
+            Source::Whole(thread) => {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?.into_resident(backend)
+            }
+        }
+    }
+}
+
+/// What a file holds, in the memory of a backend, before it is assembled.
+#[derive(Debug)]
+pub enum Resident<T: Scalar, B: Backend> {
+    /// Entries in any order, of which the header tells the symmetry.
+    Triplets(Header, ResidentTriplets<T, B>),
+    /// The matrix: compressed rows that ascend.
+    Rows(Header, Csr<T, B>),
+    /// Compressed columns that ascend: the transpose of the matrix.
+    Columns(Header, Csr<T, B>),
+}
+
+impl<T: Scalar, B: Backend> Resident<T, B> {
+    /// What the file says of itself.
+    pub fn header(&self) -> &Header {
+        let (Self::Triplets(header, _) | Self::Rows(header, _) | Self::Columns(header, _)) = self;
+        header
+    }
+
+    /// The matrix: entries that follow by symmetry are there, duplicates are summed.
+    ///
+    /// # Errors
+    /// Without memory, or when the device fails.
+    pub fn into_csr(self, backend: &B) -> Result<Csr<T, B>>
+    where
+        B: Assemble + Conversions,
+    {
+        match self {
+            Self::Triplets(header, triplets) => {
+                Assembler::default().symmetry(header.symmetry()).resident_to_csr(backend, triplets)
+            }
+            Self::Rows(_, a) => Ok(a),
+            Self::Columns(_, transpose) => transpose.transpose(backend),
+        }
+    }
+}
