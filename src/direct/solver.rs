@@ -273,11 +273,23 @@ impl<T: Factorable> Direct<T> {
     /// An estimate of the condition number ||A||_1 ||A^-1||_1 of the caller's matrix, where there is a factor that
     /// tells it; the matrix at hand may be scaled.
     pub(crate) fn condition_of(&mut self, weights: &Weights) -> Option<f64> {
+        if !self.is_of_a() {
+            return None;
+        }
         if weights.plain.is_none() {
             return self.condition();
         }
         let factor = self.factor.as_ref()?;
         caught(|| Ok(scaled_condition((&self.a, factor), weights))).unwrap_or_default()
+    }
+
+    /// Whether what is known of the factor's matrix is known of A: where pivots were replaced, it may not be.
+    fn is_of_a(&self) -> bool {
+        let Some(factor) = &self.factor else { return true };
+        let in_units =
+            || column_units(&self.a).into_iter().map(|unit| T::from_f64(unit.max(f64::MIN_POSITIVE).recip()));
+        factor.made_up() == 0
+            || caught(|| Ok(is_inverse(&self.a, factor, &in_units().collect::<Vec<T>>()))).unwrap_or_default()
     }
 
     /// The same of the matrix at hand.
@@ -540,7 +552,7 @@ impl<T: Factorable> Direct<T> {
             let by_components = error.map(|error| (-error.max(unit).log10()).max(0.0));
             digits = digits.into_iter().chain(by_components).reduce(f64::max);
             if !caught(|| Ok(is_inverse(&self.a, factor, x))).unwrap_or_default() {
-                // Pivots were replaced: what is known of the factor's matrix is not known of A.
+                // Of pivots that were not replaced, but are rounding errors, the same holds.
                 digits = Some(0.0);
             }
         }

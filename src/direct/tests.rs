@@ -92,3 +92,13 @@ fn a_large_definite_matrix_is_factorised_in_fronts_and_need_be_symmetric_up_to_r
     assert!(report.solved && report.kind == Kind::FrontalLdlt && report.perturbed == 0, "{report:?}");
     assert!(report.order == Direct::analyse(&a, &DirectOptions::default()).unwrap().order, "{report:?}");
 }
+
+#[test]
+fn of_a_singular_matrix_whose_pivot_was_replaced_no_condition_is_told() {
+    let values = (1..=9).map(f64::from).collect();
+    let a = Csr::from_parts(3, 3, vec![0, 3, 6, 9], vec![0, 1, 2, 0, 1, 2, 0, 1, 2], values).unwrap();
+    let mut x = [0.0; 3];
+    let report =
+        Direct::new(&a, DirectOptions::default()).unwrap().solve(&[6.0, 15.0, 24.0], &mut x, 1e-8).unwrap();
+    assert!(report.solved && report.condition.is_none() && report.digits.is_none(), "{report:?}");
+}

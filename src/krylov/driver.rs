@@ -88,6 +88,9 @@ pub(super) struct Begun<'a, T: Scalar, B: VectorOps> {
     pub(super) sum: Option<&'a B::Slice<T>>,
 }
 
+/// What was done of a solve before, and who judges what comes of it.
+type Course<'a, 'j, T, B> = (Option<Begun<'a, T, B>>, Option<&'a mut Judge<'j, T, B>>);
+
 /// ||b - A x|| of an x, and what it means.
 #[derive(Clone, Copy)]
 struct Certificate {
@@ -206,7 +209,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         system: System<'_, T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
-        (begun, judge): (Option<Begun<'_, T, B>>, Option<&mut Judge<'_, T, B>>),
+        (begun, judge): Course<'_, '_, T, B>,
         observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Report> {
         let shape = self.method.shape();
@@ -298,7 +301,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
         system: System<'_, T, B>,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
-        (begun, judge): (Option<Begun<'_, T, B>>, Option<&mut Judge<'_, T, B>>),
+        (begun, judge): Course<'_, '_, T, B>,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
     ) -> Result<(Outcome, f64, usize)> {
         if !solve.units.b_norm.is_finite() {
