@@ -9,9 +9,10 @@ use crate::solver::names::Method;
 /// iterations, while the error in the energy norm fell in each.
 const BEGUN: (usize, f64) = (30, 0.9);
 
-/// From this iteration on, multigrid is judged by the slope of the best residual so far over the last third of the
-/// iterations: with a few flat elements conjugate gradients stagnate for dozens of iterations, and then converge.
-const JUDGED: usize = 100;
+/// Once multigrid has had this part of its iterations, it is judged by the slope of the best residual so far over the
+/// last third of them: with a few flat elements, or coefficients that jump by 10^6, conjugate gradients stagnate for
+/// dozens of iterations, and then converge. One that would not arrive is left after half of what it may take.
+const JUDGED: f64 = 0.5;
 const THIRD: usize = 3;
 
 /// From so many iterations on incomplete factors are judged by the slope of the residual over the second half of them:
@@ -77,7 +78,7 @@ impl Trial {
             Trial::None => false,
             Trial::Levels { monotone, goal, most, best } => {
                 take(best, norm);
-                let judged = best.len() > JUDGED;
+                let judged = best.len() as f64 > JUDGED * *most as f64;
                 let left = || iterations_left(&best[best.len() - best.len().div_ceil(THIRD)..], *goal);
                 (*monotone && best.len() == BEGUN.0 + 1 && norm >= BEGUN.1 * best[0])
                     || (judged && left() > most.saturating_sub(iteration) as f64)
@@ -162,9 +163,9 @@ mod tests {
         assert_eq!(given_up(Method::Gmres, &|_| 1.0), Some(BEGUN.0));
         let stands = |k: usize| 0.6_f64.powi(k.saturating_sub(20) as i32);
         assert_eq!(given_up(Method::Gmres, &stands), None);
-        // Conjugate gradients are judged after a hundred.
-        assert_eq!(given_up(Method::Cg, &|_| 1.0), Some(JUDGED));
-        assert_eq!(given_up(Method::Cg, &|k| 0.96_f64.powi(k as i32)), Some(JUDGED));
+        // Conjugate gradients are judged after half of what they may take.
+        assert_eq!(given_up(Method::Cg, &|_| 1.0), Some(150));
+        assert_eq!(given_up(Method::Cg, &|k| 0.96_f64.powi(k as i32)), Some(150));
         assert_eq!(given_up(Method::Cg, &|k| 0.93_f64.powi(k as i32)), None);
     }
 
