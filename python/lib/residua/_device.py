@@ -146,7 +146,15 @@ def ordinal_of(array: Any) -> int:
 
 
 def plain(array: Any) -> Any:
-    """An array without torch's gradient and lazy conjugation, which neither protocol exports."""
+    """An array without torch's lazy conjugation, which neither protocol exports.
+
+    Raises
+    ------
+    TypeError
+        Where a gradient would be lost.
+    """
+    if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise TypeError("a tensor that requires a gradient: residua.torch.solve gives one, .detach() goes without")
     for name in ("detach", "resolve_conj", "resolve_neg"):
         if hasattr(array, name):
             array = getattr(array, name)()
@@ -224,6 +232,11 @@ def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict) -> tuple
             ordinal, found.layout, found.shape, _lying(first), _lying(second), _lying(values), values.dtype.name, keep,
             settings,
         )  # fmt: skip
+    except ValueError:
+        if package(a) in ("jax", "jaxlib") and bool((a.indices >= np.array(found.shape)).any()):
+            # JAX pads with indices beyond the matrix, which are left out on the host.
+            return None
+        raise
     finally:
         release(ordinal, found.values)
     return made, found.shape, values.dtype, ordinal
@@ -265,10 +278,13 @@ def update(solver: Any, ordinal: int | None, values: Any) -> bool:
 
 def to_host(array: Any) -> np.ndarray:
     """A copy on the host of an array of CuPy, torch, JAX or anything that NumPy can read."""
+    if type(array) is np.ndarray:
+        return array
     if isinstance(array, np.ndarray):
         if isinstance(array, np.ma.MaskedArray):
             raise TypeError("a masked array: fill its gaps first")
-        return array
+        # A matrix of NumPy's is an array of two dimensions here.
+        return np.asarray(array)
     if package(array) in ("cupy", "cupyx"):
         return array.get()
     if hasattr(array, "cpu") and hasattr(array, "detach"):
@@ -280,14 +296,15 @@ def to_host(array: Any) -> np.ndarray:
 
 def back(b: Any, x: np.ndarray) -> Any:
     """x as an array of b's kind on b's device; on the host where that kind is not known."""
-    if not is_on_gpu(b):
+    if type(b) is np.ndarray:
         return x
-    if package(b) == "torch":
+    kind = package(b)
+    if kind == "torch":
         return sys.modules["torch"].as_tensor(np.ascontiguousarray(x), device=b.device)
-    if package(b) == "cupy":
+    if kind == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(b.device.id):
             return cupy.asarray(x)
-    if package(b) in ("jax", "jaxlib"):
+    if kind in ("jax", "jaxlib"):
         return sys.modules["jax"].device_put(x, next(iter(b.devices())))
     return x

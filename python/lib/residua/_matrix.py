@@ -79,8 +79,12 @@ def from_foreign(a: Any) -> Any:
             arrays = (np.asarray(a.data), np.asarray(a.indices), np.asarray(a.indptr))
             return sparse.csr_array(arrays, shape=tuple(a.shape))
         if hasattr(a, "indices") and hasattr(a, "data"):
-            places = np.asarray(a.indices)
-            return sparse.coo_array((np.asarray(a.data), (places[:, 0], places[:, 1])), shape=tuple(a.shape))
+            places, values = np.asarray(a.indices), np.asarray(a.data)
+            # Indices that are equal to the shape are padding.
+            inside = (places < np.array(a.shape)).all(axis=1)
+            if not inside.all():
+                places, values = places[inside], values[inside]
+            return sparse.coo_array((values, (places[:, 0], places[:, 1])), shape=tuple(a.shape))
     return a
 
 

@@ -261,6 +261,7 @@ class Solver:
             x, report = _vectors.solve(self, self._ordinal, b, x0)
         else:
             x, report = self._solve_host(b, x0, out, callback)
+            x = _device.back(b, x) if out is None else x
         self._report = report
         return x, report
 
@@ -306,15 +307,15 @@ class Solver:
     def _solve_parts(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
         """Complex right-hand sides of a real matrix: real and imaginary parts, each a right-hand side."""
         rows, columns = self._shape
-        flat = b.reshape(rows, -1)
+        count = b.shape[1] if b.ndim == 2 else 1
+        flat = b.reshape(rows, count)
         parts = np.concatenate([flat.real, flat.imag], axis=1)
         start = None
         if x0 is not None:
-            start = x0.reshape(columns, -1)
+            start = x0.reshape(columns, count)
             start = np.concatenate([start.real, start.imag], axis=1)
         x, reports = self._solve_host(parts, start, None, callback)
-        half = flat.shape[1]
-        result = (x[:, :half] + 1j * x[:, half:]).reshape((columns, *b.shape[1:]))
+        result = (x[:, :count] + 1j * x[:, count:]).reshape((columns, *b.shape[1:]))
         if out is not None:
             if out.shape != result.shape or out.dtype != result.dtype:
                 raise ValueError(f"out: an array of shape {result.shape} and type {result.dtype} is needed")
