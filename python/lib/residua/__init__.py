@@ -19,6 +19,9 @@ jacobi, fsai, ilu, amg                          preconditioners for ``M``, by th
 =============================================== =================================================================
 """
 
+import importlib
+from typing import Any
+
 from . import linalg
 from ._direct import factorized, spsolve
 from ._errors import NotConverged, PrecisionWarning
@@ -59,3 +62,10 @@ __all__ = [
     "spsolve",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # They import the packages of the same names.
+    if name in ("jax", "torch"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ import sys
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from . import _dlpack, _residua
 from ._dlpack import Place
@@ -145,16 +146,21 @@ def ordinal_of(array: Any) -> int:
     return _by_interface(array).device[1]
 
 
-def plain(array: Any) -> Any:
-    """An array without torch's lazy conjugation, which neither protocol exports.
+def refuse_gradient(array: Any) -> None:
+    """Refuses a tensor of torch whose gradient would be lost.
 
     Raises
     ------
     TypeError
-        Where a gradient would be lost.
+        Where torch keeps track of gradients and the tensor requires one.
     """
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise TypeError("a tensor that requires a gradient: residua.torch.solve gives one, .detach() goes without")
+
+
+def plain(array: Any) -> Any:
+    """An array without torch's gradient, which is refused, and lazy conjugation: neither protocol exports them."""
+    refuse_gradient(array)
     for name in ("detach", "resolve_conj", "resolve_neg"):
         if hasattr(array, name):
             array = getattr(array, name)()
@@ -186,6 +192,7 @@ def sparse(a: Any) -> Sparse | None:
         arrays = (a.row, a.col, a.data) if a.format == "coo" else (a.indptr, a.indices, a.data)
         found = Sparse(a.format, a.shape, *arrays)
     elif kind == "torch" and getattr(a, "is_cuda", False):
+        refuse_gradient(a)
         layout = str(a.layout).removeprefix("torch.")
         if layout == "sparse_csr":
             found = Sparse("csr", a.shape, a.crow_indices(), a.col_indices(), a.values())
@@ -285,6 +292,8 @@ def to_host(array: Any) -> np.ndarray:
             raise TypeError("a masked array: fill its gaps first")
         # A matrix of NumPy's is an array of two dimensions here.
         return np.asarray(array)
+    if issparse(array):
+        raise TypeError("a sparse matrix where vectors are needed: residua.spsolve and splu take one, b.toarray() here")
     if package(array) in ("cupy", "cupyx"):
         return array.get()
     if hasattr(array, "cpu") and hasattr(array, "detach"):

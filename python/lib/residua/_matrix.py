@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sparse
 
-from ._device import is_on_gpu
+from ._device import is_on_gpu, refuse_gradient
 from ._device import to_host as to_numpy
 
 TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128))
@@ -63,6 +63,7 @@ def from_foreign(a: Any) -> Any:
     if package in ("cupyx", "cupy") and hasattr(a, "get"):
         return a.get()
     if package == "torch" and "torch" in sys.modules:
+        refuse_gradient(a)
         layout = str(a.layout)
         if layout in ("torch.sparse_csr", "torch.sparse_csc"):
             csr = layout.endswith("csr")

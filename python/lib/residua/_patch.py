@@ -81,7 +81,7 @@ class Patch:
 
 
 def patch(*names: str) -> Patch:
-    """Puts the functions of :mod:`residua.linalg` into ``scipy.sparse.linalg``, for programs that are to stay as they are.
+    """Puts the functions of :mod:`residua.linalg` into ``scipy.sparse.linalg``, for programs that stay as they are.
 
     All loaded modules that hold one of SciPy's functions by name get residua's in its place, whether they did
     ``from scipy.sparse.linalg import spsolve`` before or do so later, and so do SciPy's own: ``eigsh`` with ``sigma``,
