@@ -88,7 +88,9 @@ def solve(
     foreign = tuple(None if m is None else _matrix.from_foreign(m) for m in (M if isinstance(M, tuple) else (M,)))
     given = dict(zip(preconditioners, foreign))
     choices = [given]
-    if callback is None and x0 is None and all(m is None for m in foreign) and not hasattr(A, "psolve"):
+    # SciPy's TFQMR is none the faster for an M: its residuals are the plain ones.
+    takes = method is not _scipy.tfqmr
+    if takes and callback is None and x0 is None and all(m is None for m in foreign) and not hasattr(A, "psolve"):
         diagonal = _diagonal(operator, array)
         if diagonal is not None:
             choices.insert(0, {**given, preconditioners[0]: diagonal})
@@ -146,9 +148,9 @@ def tfqmr(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
     callback: Callable | None = None, show: bool = False,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
-    """Transpose-free QMR: ``scipy.sparse.linalg.tfqmr``, preconditioned by A's diagonal where M is None.
+    """Transpose-free QMR: ``scipy.sparse.linalg.tfqmr``.
 
-    As :func:`residua.linalg.cgs`; ``show`` prints how it converges.
+    As :func:`residua.linalg.cgs`, but that nothing is preconditioned by itself; ``show`` prints how it converges.
     """
     return solve(_scipy.tfqmr, A, b, x0, rtol, atol, M, callback, maxiter=maxiter, show=show)
 

@@ -68,7 +68,7 @@ def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
     >>> def total(values):
     ...     return residua.jax.solve(BCOO((values, places), shape=(2, 2)), b).sum()
     >>> [round(float(value), 4) for value in jax.jit(jax.grad(total))(jnp.array([4.0, 1.0, 3.0]))]
-    [-0.0208, -0.1667, -0.125]
+    [-0.0208, -0.1667, -0.1667]
     """
     if len(A.shape) != 2:
         raise ValueError(f"A has {len(A.shape)} dimensions: a matrix with 2 is needed")

@@ -45,7 +45,7 @@ def solve(A: torch.Tensor, b: torch.Tensor, **settings: Any) -> torch.Tensor:
     >>> A = torch.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], values, (2, 2))
     >>> residua.torch.solve(A, torch.tensor([1.0, 2.0])).sum().backward()
     >>> values.grad
-    tensor([-0.0208, -0.1667, -0.1250])
+    tensor([-0.0208, -0.1667, -0.1667])
     """
     if A.dim() != 2:
         raise ValueError(f"A has {A.dim()} dimensions: a matrix with 2 is needed")
