@@ -32,12 +32,14 @@ from ._patch import patch
 from ._preconditioner import amg, fsai, ilu, jacobi
 from ._residua import Report, Unsupported, __version__
 from ._solver import Solver, solve
+from ._types import Settings
 
 __all__ = [
     "Info",
     "NotConverged",
     "PrecisionWarning",
     "Report",
+    "Settings",
     "Solver",
     "Unsupported",
     "__version__",

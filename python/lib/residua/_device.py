@@ -213,7 +213,7 @@ def sparse(a: Any) -> Sparse | None:
     return Sparse(found.layout, shape, *(plain(array) for array in found[2:]))
 
 
-def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict) -> tuple | None:
+def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict[str, Any]) -> tuple[Any, ...] | None:
     """A solver of a sparse matrix where it lies, with the matrix's shape and type and the number of its GPU.
 
     None where it does not lie on the GPU that ``device`` names, is of another type than ``dtype``, or where "auto"

@@ -12,6 +12,7 @@ import scipy.sparse as sparse
 from . import _dense, _device, _matrix, _scipy
 from ._factors import Factors, Singular
 from ._lu import LU
+from ._types import PermcSpec
 
 
 def _check_options(**options: Any) -> None:
@@ -20,7 +21,7 @@ def _check_options(**options: Any) -> None:
         _scipy.splu(sparse.csc_array(np.ones((1, 1))), **options)
 
 
-def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
+def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bool = True) -> Any:
     """A factorisation's solution of A x = b, as ``scipy.sparse.linalg.spsolve``.
 
     Parameters
@@ -107,7 +108,7 @@ def _small(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
 
 
 def splu(
-    A: Any, permc_spec: str | None = None, diag_pivot_thresh: float | None = None, relax: int | None = None,
+    A: Any, permc_spec: PermcSpec | None = None, diag_pivot_thresh: float | None = None, relax: int | None = None,
     panel_size: int | None = None, options: dict[str, Any] | None = None,
 ) -> LU:  # fmt: skip
     """Factors of A that are kept, as ``scipy.sparse.linalg.splu``.

@@ -10,6 +10,7 @@ import scipy.sparse as sparse
 
 from . import _matrix, _scipy
 from ._errors import NotConverged
+from ._log import log
 from ._solver import Solver
 
 #: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
@@ -18,8 +19,8 @@ ASKED = {4: 1e-5, 8: 1e-10}
 ENOUGH = {4: 1e-5, 8: 1e-12}
 
 #: Double precision of single, and real types of complex ones.
-DOUBLE = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
-REAL = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
+DOUBLE: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
+REAL: dict[str, np.dtype[Any]] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 
 
 class Singular(RuntimeError):
@@ -140,9 +141,10 @@ class Factors:
             # Another right-hand side may do.
             pass
 
-    def _attempt(self, b: np.ndarray) -> tuple[np.ndarray, list]:
+    def _attempt(self, b: np.ndarray) -> tuple[np.ndarray, list[Any]]:
         assert self.solver is not None
         x, reports = self.solver._solve_host(b, None, None, None)
+        log(reports)
         if self.solver.dtype != self.dtype:
             x = x.astype(self.dtype if x.dtype.kind == self.dtype.kind else np.complex64)
         return x, reports if isinstance(reports, list) else [reports]

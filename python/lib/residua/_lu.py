@@ -10,6 +10,7 @@ import scipy.sparse as sparse
 
 from . import _dense, _device, _matrix, _scipy
 from ._factors import Factors
+from ._types import Trans
 
 #: Columns of a sparse right-hand side that are made dense at once.
 COLUMNS = 64
@@ -52,7 +53,7 @@ class LU:
             self._kept[name] = Factors(matrix, self._dtype, falls_back=True)
         return self._kept[name]
 
-    def solve(self, rhs: Any, trans: str = "N") -> Any:
+    def solve(self, rhs: Any, trans: Trans = "N") -> Any:
         """x of A x = rhs, or of the transposed or conjugate transposed system.
 
         Parameters
@@ -163,8 +164,8 @@ class LU:
         return self._superlu.perm_c
 
     # Programs ask isinstance(lu, SuperLU), a class that takes no subclasses.
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return _scipy.SuperLU
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ import scipy.sparse as sparse
 from . import _device, _matrix, _scipy
 from ._operator import Operator, typed
 from ._preconditioner import jacobi
+from ._types import PermcSpec
 
 #: Methods of SciPy's that end by the residual of x itself.
 CERTIFIED = (_scipy.lgmres, _scipy.gcrotmk)
@@ -63,20 +64,24 @@ def _residual(A: Any, x: np.ndarray, b: np.ndarray) -> float:
 
 
 def _certified(
-    method: Callable, A: Any, b: np.ndarray, x0: Any, rtol: float, atol: float, **settings: Any
+    method: Callable[..., Any], A: Any, b: np.ndarray, x0: Any, rtol: float, atol: float, **settings: Any
 ) -> tuple[np.ndarray, int]:
     """A method's x, with an ``info`` of 0 only where the residual of x itself is as small as was asked for."""
     x, info = method(A, b, x0, rtol=rtol, atol=atol, **settings)
     for _ in range(REPEATS):
-        if info != 0 or method in CERTIFIED or _residual(A, x, b) <= max(rtol * np.linalg.norm(b), atol) * ROUNDING:
+        if (
+            info != 0
+            or method in CERTIFIED
+            or _residual(A, x, b) <= max(rtol * float(np.linalg.norm(b)), atol) * ROUNDING
+        ):
             return x, info
         x, info = method(A, b, x, rtol=rtol, atol=atol, **settings)
     return x, info or REPEATS
 
 
 def solve(
-    method: Callable, A: Any, b: Any, x0: Any, rtol: float, atol: float, M: Any, callback: Callable | None,
-    preconditioners: tuple[str, ...] = ("M",), **settings: Any,
+    method: Callable[..., Any], A: Any, b: Any, x0: Any, rtol: float, atol: float, M: Any,
+    callback: Callable[..., Any] | None, preconditioners: tuple[str, ...] = ("M",), **settings: Any,
 ) -> tuple[Any, int]:  # fmt: skip
     """x and ``info`` of a method of SciPy's.
 
@@ -103,7 +108,7 @@ def solve(
 
 def cgs(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
-    callback: Callable | None = None,
+    callback: Callable[..., Any] | None = None,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Conjugate gradients squared: ``scipy.sparse.linalg.cgs``, preconditioned by A's diagonal where M is None.
 
@@ -114,7 +119,7 @@ def cgs(
 
 def bicg(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
-    callback: Callable | None = None,
+    callback: Callable[..., Any] | None = None,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Biconjugate gradients: ``scipy.sparse.linalg.bicg``, preconditioned by A's diagonal where M is None.
 
@@ -125,7 +130,7 @@ def bicg(
 
 def qmr(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None,
-    M1: Any = None, M2: Any = None, callback: Callable | None = None,
+    M1: Any = None, M2: Any = None, callback: Callable[..., Any] | None = None,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Quasi-minimal residuals: ``scipy.sparse.linalg.qmr``, preconditioned by A's diagonal where M1 and M2 are None.
 
@@ -146,7 +151,7 @@ def _qmr(A: Any, b: np.ndarray, x0: Any, *, M: Any, **settings: Any) -> tuple[np
 
 def tfqmr(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
-    callback: Callable | None = None, show: bool = False,
+    callback: Callable[..., Any] | None = None, show: bool = False,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Transpose-free QMR: ``scipy.sparse.linalg.tfqmr``.
 
@@ -157,7 +162,7 @@ def tfqmr(
 
 def lgmres(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int = 1000, M: Any = None,
-    callback: Callable | None = None, inner_m: int = 30, outer_k: int = 3, outer_v: list | None = None,
+    callback: Callable[..., Any] | None = None, inner_m: int = 30, outer_k: int = 3, outer_v: list[Any] | None = None,
     store_outer_Av: bool = True, prepend_outer_v: bool = False,
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """LGMRES: ``scipy.sparse.linalg.lgmres``, preconditioned by A's diagonal where M is None.
@@ -174,7 +179,7 @@ def lgmres(
 
 def gcrotmk(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int = 1000, M: Any = None,
-    callback: Callable | None = None, m: int = 20, k: int | None = None, CU: list | None = None,
+    callback: Callable[..., Any] | None = None, m: int = 20, k: int | None = None, CU: list[Any] | None = None,
     discard_C: bool = False, truncate: str = "oldest",
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """GCROT(m, k): ``scipy.sparse.linalg.gcrotmk``, preconditioned by A's diagonal where M is None.
@@ -204,7 +209,7 @@ def lsqr(
 
 def spilu(
     A: Any, drop_tol: float | None = None, fill_factor: float | None = None, drop_rule: Any = None,
-    permc_spec: str | None = None, diag_pivot_thresh: float | None = None, relax: int | None = None,
+    permc_spec: PermcSpec | None = None, diag_pivot_thresh: float | None = None, relax: int | None = None,
     panel_size: int | None = None, options: dict[str, Any] | None = None,
 ) -> Any:  # fmt: skip
     """An incomplete LU: ``scipy.sparse.linalg.spilu`` itself, whose thresholds residua's :func:`residua.ilu` has not.

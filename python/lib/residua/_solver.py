@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import functools
+import html
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sparse
+from numpy.typing import NDArray
 
 from . import _device, _matrix, _residua, _vectors
 from ._errors import NotConverged, PrecisionWarning
+from ._log import log
+from ._types import LinearMap, Method, MethodSettings, Precision, Reorder, Symmetry, Vectors
+
+#: Right-hand sides of other packages, whose kind x has.
+Kind = TypeVar("Kind")
 
 
 def _rows(what: str, given: Any) -> Any:
@@ -111,22 +118,22 @@ class Solver:
     def __init__(
         self,
         A: Any,
-        method: str = "auto",
+        method: Method = "auto",
         device: str = "auto",
         *,
         rtol: float | None = None,
         atol: float | None = None,
         maxiter: int | None = None,
         preconditioner: str = "auto",
-        precision: str = "double",
+        precision: Precision = "double",
         format: str = "auto",
-        reorder: str = "auto",
+        reorder: Reorder = "auto",
         time_limit: float | None = None,
         memory_limit: int | None = None,
         stagnation_window: int | None = None,
         right_hand_sides: int = 1,
         updates: bool = False,
-        symmetry: str | None = None,
+        symmetry: Symmetry | None = None,
         coordinates: Any = None,
         near_null_space: Any = None,
         null_space: Any = None,
@@ -207,11 +214,22 @@ class Solver:
         """How the last solve of this object ended: a :class:`Report`, a list of them, or None before the first."""
         return self._report
 
+    @overload
+    def solve(
+        self,
+        b: Vectors,
+        x0: Any = None,
+        out: NDArray[Any] | None = None,
+        *,
+        callback: Callable[[int, int, float], Any] | None = None,
+    ) -> tuple[NDArray[Any], Any]: ...
+    @overload
+    def solve(self, b: Kind, x0: Any = None) -> tuple[Kind, Any]: ...
     def solve(
         self,
         b: Any,
         x0: Any = None,
-        out: np.ndarray | None = None,
+        out: NDArray[Any] | None = None,
         *,
         callback: Callable[[int, int, float], Any] | None = None,
     ) -> tuple[Any, Any]:
@@ -263,6 +281,7 @@ class Solver:
             x, report = self._solve_host(b, x0, out, callback)
             x = _device.back(b, x) if out is None else x
         self._report = report
+        log(report)
         return x, report
 
     def _solve_host(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
@@ -362,7 +381,7 @@ class Solver:
         else:
             self._engine.update(_matrix.values_of(values, self._dtype))
 
-    def as_preconditioner(self) -> Any:
+    def as_preconditioner(self) -> LinearMap:
         """An operator that applies an approximation of A^-1: one solve to this solver's tolerance.
 
         Returns
@@ -391,12 +410,35 @@ class Solver:
 
         return LinearOperator(self._shape, matvec=apply, matmat=apply, dtype=self._dtype)
 
+    def _repr_html_(self) -> str:
+        """The solver for a notebook: what it solves, and how its last solve ended."""
+        rows, columns = self._shape
+        table = {
+            "matrix": f"{rows} x {columns}, {self.nnz} entries, {self.symmetry}",
+            "type": str(self._dtype),
+            "device": self.device,
+        }
+        lines = [f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in table.items()]
+        last = self._report if isinstance(self._report, list) else [self._report]
+        # Of many right-hand sides one is shown: the first that has not converged, if there is one.
+        shown = next((each for each in last if each and not each.converged), last[0] if last else None)
+        page = shown._repr_html_() if hasattr(shown, "_repr_html_") else ""
+        return f"<div><table>{''.join(lines)}</table>{page}</div>"
+
     def __repr__(self) -> str:
         rows, columns = self._shape
         return f"<residua.Solver: {rows} x {columns}, {self.nnz} entries of {self._dtype}, on {self.device}>"
 
 
-def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settings: Any) -> Any:
+@overload
+def solve(
+    A: Any, b: Vectors, rtol: float | None = None, *, x0: Any = None, **settings: Unpack[MethodSettings]
+) -> NDArray[Any]: ...
+@overload
+def solve(
+    A: Any, b: Kind, rtol: float | None = None, *, x0: Any = None, **settings: Unpack[MethodSettings]
+) -> Kind: ...
+def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settings: Unpack[MethodSettings]) -> Any:
     """The solution of A x = b, certified.
 
     Parameters

@@ -86,14 +86,14 @@ def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
     b = jnp.asarray(b)
     if b.ndim not in (1, 2) or b.shape[0] != shape[0] or shape[0] != shape[1]:
         raise ValueError(f"A of shape {shape} and b of shape {b.shape}: (n, n), and (n,) or (n, k) are needed")
-    real = jnp.result_type(values, b, jnp.float32)
-    values = values.astype(jnp.result_type(values, jnp.finfo(real).dtype))
-    b = b.astype(jnp.result_type(b, jnp.finfo(real).dtype))
+    # The wider of both, and each complex only where it is already.
+    real = jnp.zeros((), jnp.result_type(values, b, jnp.float32)).real.dtype
+    values, b = values.astype(jnp.result_type(values, real)), b.astype(jnp.result_type(b, real))
     return _solve(_System(shape, dense, settings), values, rows, columns, b)
 
 
 def _call(system: _System, values: Any, rows: Any, columns: Any, b: Any, transposed: bool) -> Any:
-    shape = jax.ShapeDtypeStruct(b.shape, jnp.result_type(values, b))
+    shape: Any = jax.eval_shape(lambda: jnp.zeros(b.shape, jnp.result_type(values, b)))
     run = functools.partial(system.run, transposed=transposed)
     return jax.pure_callback(run, shape, values, rows, columns, b, vmap_method="sequential")
 
@@ -103,12 +103,12 @@ def _solve(system: _System, values: Any, rows: Any, columns: Any, b: Any) -> Any
     return _call(system, values, rows, columns, b, False)
 
 
-def _forward(system: _System, values: Any, rows: Any, columns: Any, b: Any) -> tuple[Any, tuple]:
+def _forward(system: _System, values: Any, rows: Any, columns: Any, b: Any) -> tuple[Any, Any]:
     x = _solve(system, values, rows, columns, b)
     return x, (values, rows, columns, b, x)
 
 
-def _backward(system: _System, kept: tuple, gradient: Any) -> tuple:
+def _backward(system: _System, kept: Any, gradient: Any) -> tuple[Any, ...]:
     values, rows, columns, b, x = kept
     right = _adjoint(system, values, rows, columns, gradient)
     left, solution = (right[:, None], x[:, None]) if x.ndim == 1 else (right, x)

@@ -16,7 +16,7 @@ from residua._patch import patch
 def main(arguments: list[str]) -> None:
     """Runs what ``arguments`` name, with the rest of them as its own."""
     if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
-        print(__doc__.strip())
+        print((__doc__ or "").strip())
         raise SystemExit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)
     patch()
     if arguments[0] == "-m":

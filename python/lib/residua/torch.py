@@ -89,8 +89,13 @@ def _matrix(values: torch.Tensor, indices: torch.Tensor | None, shape: tuple[int
 
 class _Solve(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, values: torch.Tensor, b: torch.Tensor, indices: torch.Tensor | None, shape: tuple, settings: dict
+    def forward(
+        ctx: Any,
+        values: torch.Tensor,
+        b: torch.Tensor,
+        indices: torch.Tensor | None,
+        shape: tuple[int, ...],
+        settings: Any,
     ) -> torch.Tensor:
         solver = Solver(_matrix(values, indices, shape, False), _keep=False, **settings)
         x = certified(*solver.solve(b.detach()))
@@ -101,7 +106,7 @@ class _Solve(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         values, x = ctx.saved_tensors
         gradient = gradient.resolve_conj().contiguous()
         hermitian = ("hermitian",) if values.is_complex() else ("hermitian", "symmetric")
