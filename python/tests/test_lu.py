@@ -8,21 +8,31 @@ import scipy.sparse as sparse
 import scipy.sparse.linalg as linalg
 
 import residua
+from residua import _small
 from residua.linalg import LU, splu
 from systems import DTYPES, dominant, random_vector
 
-#: Dense LU, and a sparse factorisation.
-SIZES = (30, 300)
+#: Dense LU, a band, and a sparse factorisation.
+SIZES = (30, 300, 900)
 
 
 def system(n, dtype):
-    """A matrix of n rows that is filled to 40 entries a row at most."""
-    a = sparse.csr_array(dominant(n, dtype))
-    return a if n <= 72 else sparse.block_diag([dominant(30, dtype)] * (n // 30), format="csr")
+    """A matrix of n rows that is factorised dense, as a band, or by residua's sparse factorisation."""
+    if n == 30:
+        return dominant(n, dtype)
+    if n == 900:
+        return sparse.block_diag([dominant(90, dtype)] * 10, format="csr")
+    diagonals = [random_vector(n - abs(offset), dtype, 3 + offset) + 6 * (offset == 0) for offset in (-2, -1, 0, 3)]
+    return sparse.diags_array(diagonals, offsets=(-2, -1, 0, 3)).tocsr().astype(dtype)
 
 
 def turned(a, trans):
     return {"N": a, "T": a.T, "H": a.conj().T}[trans]
+
+
+def test_each_size_has_a_factorisation_of_its_own():
+    kinds = [type(_small.factorised(system(n, np.float64), copy=True)) for n in SIZES]
+    assert kinds == [_small.Dense, _small.Band, type(None)]
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -52,10 +62,10 @@ def test_complex_right_hand_sides_of_a_real_matrix(n):
 
 
 def test_symmetric_and_hermitian_matrices_are_factorised_once():
-    a = system(300, np.complex128)
+    a = system(900, np.complex128)
     for matrix in (a + a.T, a + a.conj().T, a.real + a.real.T):
         lu = splu(matrix)
-        b = random_vector(300, matrix.dtype)
+        b = random_vector(900, matrix.dtype)
         for trans in "NTH":
             np.testing.assert_allclose(turned(matrix, trans) @ lu.solve(b, trans), b, atol=1e-8)
 
@@ -172,3 +182,40 @@ def test_sparse_right_hand_sides_give_what_scipy_gives(kind, right, permc_spec):
     x = residua.spsolve(a, b, permc_spec=permc_spec)
     assert type(x) is type(expected)
     np.testing.assert_allclose(x.toarray(), expected.toarray(), atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["csc", "csr", "coo", "dia"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bands_are_solved_in_all_formats(kind, dtype):
+    a, b = system(300, dtype).asformat(kind), random_vector(300, dtype)
+    x = residua.spsolve(a, b)
+    assert x.dtype == dtype
+    tolerance = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-9
+    np.testing.assert_allclose(a @ x, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-15, 1.0, 1e200])
+@pytest.mark.parametrize("n", (30, 300))
+def test_small_systems_of_all_magnitudes(n, scale):
+    a, b = system(n, np.float64), random_vector(n, np.float64)
+    expected = linalg.spsolve(a.tocsc(), b)
+    np.testing.assert_allclose(residua.spsolve(a * scale, b) * scale, expected, rtol=1e-8)
+    np.testing.assert_allclose(splu(a * scale).solve(b) * scale, expected, rtol=1e-8)
+    np.testing.assert_allclose(splu(a).solve(b * scale), expected * scale, rtol=1e-8)
+    assert not residua.spsolve(a, np.zeros(n)).any() and not splu(a).solve(np.zeros(n)).any()
+
+
+@pytest.mark.parametrize("n", (30, 300))
+def test_small_singular_systems_are_found_out(n):
+    a = system(n, np.float64).tolil()
+    a[5] = 2 * a[6] if n == 30 else 0 * a[6]
+    b = random_vector(n, np.float64)
+    with pytest.warns(linalg.MatrixRankWarning):
+        assert np.isnan(residua.spsolve(a.tocsr(), b)).all()
+
+
+def test_rows_of_other_units_are_looked_at_each():
+    # The second row is lost beside the first in a norm of all.
+    a, b = np.array([[1e12, 0.0], [1.0, 1.0]]), np.array([1e12, 3.0])
+    np.testing.assert_allclose(residua.spsolve(a, b), [1, 2], rtol=1e-12)
+    np.testing.assert_allclose(splu(a).solve(b), [1, 2], rtol=1e-12)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sparse
 
-from . import _dense, _device, _matrix, _scipy
+from . import _device, _matrix, _scipy, _small
 from ._factors import Factors, Singular
 from ._lu import LU
 from ._types import PermcSpec
@@ -77,8 +77,8 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
     x = None
     if 0 in dense.shape:
         x = np.zeros(dense.shape, dtype)
-    elif dense.ndim == 1 and _dense.is_small(A):
-        x = _small(A, dense, dtype)
+    elif dense.ndim == 1:
+        x = _by_lapack(A, dense, dtype)
     if x is None:
         try:
             factors = Factors(A, dtype, dense.shape[1] if dense.ndim == 2 else 1)
@@ -94,16 +94,18 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
     return _device.back(b, x)
 
 
-def _small(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """x of a small system; None where it is not good without further ado."""
-    factors = _dense.Dense(A)
-    if factors.matrix.dtype == b.dtype:
+def _by_lapack(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """x of a small system; None of others, and where it is not good without further ado."""
+    factors = _small.factorised(A, copy=False)
+    if factors is None:
+        return None
+    if factors.dtype == b.dtype:
         x = factors.solve_once(b)
     elif b.dtype.kind == "c":
         x = factors.solve(np.stack([b.real, b.imag], axis=1).astype(np.float64, copy=False))
         x = None if x is None else x[:, 0] + 1j * x[:, 1]
     else:
-        x = factors.solve_once(b.astype(factors.matrix.dtype))
+        x = factors.solve_once(b.astype(factors.dtype))
     return None if x is None else x.astype(dtype, copy=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sparse
 
-from . import _dense, _device, _matrix, _scipy
+from . import _device, _matrix, _scipy, _small
 from ._factors import Factors
 from ._types import Trans
 
@@ -33,18 +33,18 @@ class LU:
         self._dtype = _matrix.scalar_type(A.dtype)
         self._options = options or {}
         self._shape = (int(A.shape[0]), int(A.shape[1]))
-        self._dense = _dense.Dense(A) if _dense.is_small(A) else None
+        self._small = _small.factorised(A, copy=True)
         self._kept: dict[str, Factors] = {}
-        if self._dense is None:
+        if self._small is None:
             # The caller may change A.
             self._matrix = A.copy()
-        if self._shape[0] and (self._dense is None or not self._dense.is_regular):
+        if self._shape[0] and (self._small is None or not self._small.is_regular):
             self._factors("N").prove()
 
     @functools.cached_property
     def _matrix(self) -> Any:
-        assert self._dense is not None
-        return sparse.csc_array(self._dense.matrix, dtype=self._dtype)
+        assert self._small is not None
+        return sparse.csc_array(self._small.matrix, dtype=self._dtype)
 
     def _factors(self, name: str) -> Factors:
         """Factors of A ("N") or A^T ("T")."""
@@ -71,13 +71,16 @@ class LU:
             Where A is not singular and neither the relative residual comes down to 1e-10 nor the backward error to
             1e-12 (single precision: both 1e-5).
         """
-        if type(rhs) is np.ndarray and self._dense is not None and rhs.dtype == self._dense.matrix.dtype == self._dtype:
+        if type(rhs) is np.ndarray and rhs.dtype == self._dtype and rhs.shape == self._shape[:1]:
             # The shortest way, for small systems.
-            if rhs.ndim == 1 and len(rhs) == self._shape[0] and trans in _dense.TURNED:
-                x = self._dense.solve(rhs, trans)
+            if self._small is None:
+                if trans == "N":
+                    return self._factors("N").solve(rhs)
+            elif trans in _small.TURNED and self._small.dtype == self._dtype:
+                x = self._small.solve(rhs, trans)
                 if x is not None:
                     return x
-        if trans not in _dense.TURNED:
+        if trans not in _small.TURNED:
             raise ValueError(f"trans must be N, T, or H: {trans!r} was given")
         if sparse.issparse(rhs):
             return self._solve_sparse(rhs, trans)
@@ -99,8 +102,8 @@ class LU:
             parts = (self._solve_array(np.ascontiguousarray(part), trans) for part in (b.real, b.imag))
             real, imaginary = parts
             return real + 1j * imaginary
-        if self._dense is not None:
-            x = self._dense.solve(b.astype(self._dense.matrix.dtype), trans)
+        if self._small is not None:
+            x = self._small.solve(b.astype(self._small.dtype, copy=False), trans)
             if x is not None:
                 return x.astype(dtype, copy=False)
         if self._dtype.kind == "f" and trans == "H":
