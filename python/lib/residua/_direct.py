@@ -96,7 +96,7 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
 
 def _by_lapack(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     """x of a small system; None of others, and where it is not good without further ado."""
-    factors = _small.factorised(A, copy=False)
+    factors = _small.factorised(A)
     if factors is None:
         return None
     if factors.dtype == b.dtype:

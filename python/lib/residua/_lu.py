@@ -33,7 +33,7 @@ class LU:
         self._dtype = _matrix.scalar_type(A.dtype)
         self._options = options or {}
         self._shape = (int(A.shape[0]), int(A.shape[1]))
-        self._small = _small.factorised(A, copy=True)
+        self._small = _small.factorised(A)
         self._kept: dict[str, Factors] = {}
         if self._small is None:
             # The caller may change A.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 #: Matrices of at most so many rows are factorised dense; those of at most ``MIDDLE`` rows if at least one entry in
 #: ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK there: at 64 rows with three entries a row it takes
@@ -37,18 +37,23 @@ EPS = float(np.finfo(np.float64).eps)
 #: ``trans`` of LAPACK by SciPy's names.
 TURNED = {"N": 0, "T": 1, "H": 2}
 
-#: LAPACK's routines by type: factorise, solve, condition, and norm or equilibration. Older SciPys have no ``gbcon``.
+#: LAPACK's routines by type: factorise, solve, condition, and norm and equilibration, or the product. Older SciPys have
+#: no ``gbcon``.
 DENSE = {
     kind: [getattr(lapack, kind + name) for name in ("getrf", "getrs", "gecon", "lange", "geequ")] for kind in "dz"
 }
 BAND = {kind: [getattr(lapack, kind + name, None) for name in ("gbtrf", "gbtrs", "gbcon")] for kind in "dz"}
+BAND["d"].append(blas.dgbmv)
+BAND["z"].append(blas.zgbmv)
 
 
 class Small:
     """A small square matrix and its LU factors, in double precision."""
 
-    __slots__ = ("_norm", "_regular", "dtype", "matrix")
+    __slots__ = ("_norm", "_regular", "_terms", "dtype")
 
+    #: Entries of a row at most.
+    _terms: int
     #: A, dense or sparse.
     matrix: Any
     #: Whether it is regular beyond doubt; None where that was not looked at yet.
@@ -90,22 +95,26 @@ class Small:
             return None
         x, residual = self._candidate(b, "N")
         scale = self._norm * math.sqrt(np.vdot(x, x).real) + size
-        # A row's norm is its largest entry, or the sum of them, up to the root of n. What follows holds with rows in
-        # units of their own norms too, rounding errors of the residual included.
-        n = len(b)
-        if (residual + (n + 2) * EPS * scale) * math.sqrt(n) <= ASKED * self._row_ratio() * size:
+        # A row's norm is its largest entry, or the sum of them, up to the root of their number. What follows holds with
+        # rows in units of their own norms too, rounding errors of the residual included.
+        error = residual + (self._terms + 2) * EPS * scale
+        if error * math.sqrt(self._terms) <= ASKED * self._row_ratio() * size:
             return x
         return x if self.is_regular and residual <= BACKWARD * scale else None
 
     def _candidate(self, b: np.ndarray, trans: str) -> tuple[np.ndarray, Any]:
         """x, and the norm of its residual; of columns, norms. Rounding adds little to ``BACKWARD``."""
-        x = self._substitute(b, TURNED[trans])
-        matrix = self.matrix if trans == "N" else self.matrix.T if trans == "T" else self.matrix.conj().T
-        residual = b - matrix @ x
+        turned = TURNED[trans]
+        x = self._substitute(b, turned)
+        residual = b - self._product(x, turned)
         return x, math.sqrt(np.vdot(residual, residual).real) if b.ndim == 1 else _norms(residual)
 
     def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
         """x by the factors."""
+        raise NotImplementedError
+
+    def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
+        """The product with A, A^T or A^H."""
         raise NotImplementedError
 
     def _condition(self) -> float:
@@ -120,13 +129,13 @@ class Small:
 class Dense(Small):
     """A small matrix and its dense LU factors."""
 
-    __slots__ = ("_factors", "_pivots", "_routines")
+    __slots__ = ("_factors", "_pivots", "_routines", "matrix")
 
     def __init__(self, A: Any) -> None:
         dense = A.toarray() if sparse.issparse(A) else A
         kind = np.complex128 if dense.dtype.kind == "c" else np.float64
         self.matrix = np.array(dense, kind, order="F") if dense is A else np.asfortranarray(dense, kind)
-        self.dtype = self.matrix.dtype
+        self.dtype, self._terms = self.matrix.dtype, len(self.matrix)
         self._routines = DENSE["d" if kind is np.float64 else "z"]
         self._factors, self._pivots, info = self._routines[0](self.matrix)
         # An exact zero among the pivots: whether A is singular is for the other module to say.
@@ -136,6 +145,9 @@ class Dense(Small):
 
     def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
         return self._routines[1](self._factors, self._pivots, b, trans)[0]
+
+    def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
+        return (self.matrix if trans == 0 else self.matrix.T if trans == 1 else self.matrix.conj().T) @ x
 
     def _condition(self) -> float:
         return float(self._routines[2](self._factors, self._routines[3]("1", self.matrix))[0])
@@ -152,48 +164,57 @@ class Band(Small):
     ----------
     rows, columns
         Where its entries are: each once.
-    offsets
-        ``rows - columns``, which lie between ``-above`` and ``below``.
+    below, above
+        How many diagonals there are on both sides of the main one.
     """
 
-    __slots__ = ("_below_above", "_factors", "_magnitudes", "_pivots", "_routines", "_rows")
+    __slots__ = ("_band", "_columns", "_factors", "_magnitudes", "_pivots", "_routines", "_rows", "_widths")
 
-    def __init__(
-        self, A: Any, rows: np.ndarray, columns: np.ndarray, offsets: np.ndarray, below: int, above: int
-    ) -> None:
-        self.matrix, self._rows, self._below_above = A, rows, (below, above)
+    def __init__(self, A: Any, rows: np.ndarray, columns: np.ndarray, below: int, above: int) -> None:
+        self._rows, self._columns, self._widths = rows, columns, (below, above)
         kind = np.complex128 if A.dtype.kind == "c" else np.float64
         self.dtype = np.dtype(kind)
+        self._terms = below + above + 1
         self._routines = BAND["d" if kind is np.float64 else "z"]
         # LAPACK's layout: columns of diagonals, with room above for what pivoting brings.
         height = 2 * below + above + 1
-        band = np.zeros((A.shape[0], height), kind)
-        band.reshape(-1)[columns * height + (offsets + (below + above))] = A.data
-        self._factors, self._pivots, info = self._routines[0](band.T, below, above, overwrite_ab=True)
+        self._band = np.zeros((A.shape[0], height), kind)
+        self._band.reshape(-1)[columns * height + (rows - columns + (below + above))] = A.data
+        self._factors, self._pivots, info = self._routines[0](self._band.T, below, above)
         self._regular = False if info else None
         self._magnitudes = np.abs(A.data).astype(np.float64, copy=False)
         self._norm = math.sqrt(np.vdot(self._magnitudes, self._magnitudes))
 
+    @property
+    def matrix(self) -> Any:
+        """A, as a sparse matrix of its diagonals."""
+        below, above = self._widths
+        n = len(self._band)
+        return sparse.dia_array((self._band.T, np.arange(below + above, -below - 1, -1)), shape=(n, n)).tocsc()
+
     def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
-        return self._routines[1](self._factors, *self._below_above, b, self._pivots, trans=trans)[0]
+        return self._routines[1](self._factors, *self._widths, b, self._pivots, trans=trans)[0]
+
+    def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
+        if x.ndim == 2:
+            return np.stack([self._product(column, trans) for column in x.T], axis=1)
+        below, above = self._widths
+        n = len(self._band)
+        return self._routines[3](n, n, below, below + above, 1.0, self._band.T, x, trans=trans)
 
     def _condition(self) -> float:
         if self._routines[2] is None:
             return 0.0
-        below, above = self._below_above
-        one_norm = abs(self.matrix).sum(axis=0).max()
-        return float(self._routines[2](below, above, self._factors, self._pivots, one_norm)[0])
+        one_norm = np.bincount(self._columns, self._magnitudes).max()
+        return float(self._routines[2](*self._widths, self._factors, self._pivots, one_norm)[0])
 
     def _row_ratio(self) -> float:
         sums = np.bincount(self._rows, self._magnitudes, len(self._pivots))
         return float(sums.min() / sums.max()) if sums.max() > 0 else 0.0
 
 
-def factorised(A: Any, *, copy: bool) -> Small | None:
-    """Factors of a square matrix of SciPy or NumPy; None unless it is one for this module.
-
-    With ``copy`` the caller may change A afterwards.
-    """
+def factorised(A: Any) -> Small | None:
+    """Factors of a square matrix of SciPy or NumPy, which may change afterwards; None where it is none of these."""
     n = A.shape[0]
     is_sparse = sparse.issparse(A)
     if 0 < n <= SMALL or (0 < n <= MIDDLE and (not is_sparse or FILLED * A.nnz >= n * n)):
@@ -201,17 +222,17 @@ def factorised(A: Any, *, copy: bool) -> Small | None:
     if not is_sparse or not 0 < n <= LONG or not n <= A.nnz <= WIDE * n:
         return None
     if A.format not in ("csc", "csr"):
-        A, copy = A.tocsc(), False
+        A = A.tocsc()
     if not A.has_canonical_format:
         return None
-    outer = np.repeat(np.arange(n), np.diff(A.indptr))
-    inner = A.indices[: A.indptr[-1]]
+    starts, inner = A.indptr, A.indices
+    outer = np.repeat(np.arange(n, dtype=inner.dtype), starts[1:] - starts[:-1])
+    if not len(outer) == len(inner) == len(A.data):
+        return None
     rows, columns = (inner, outer) if A.format == "csc" else (outer, inner)
     offsets = rows - columns
     below, above = max(int(offsets.max()), 0), max(-int(offsets.min()), 0)
-    if below + above >= WIDE or len(A.data) != len(inner):
-        return None
-    return Band(A.copy() if copy else A, rows, columns, offsets, below, above)
+    return Band(A, rows, columns, below, above) if below + above < WIDE else None
 
 
 def _norms(columns: np.ndarray) -> np.ndarray:
