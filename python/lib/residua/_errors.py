@@ -71,4 +71,4 @@ def restored(told: dict[str, Any]) -> RestoredReport:
 
 
 # The compiled class takes what needs no more than its attributes.
-Report.to_dict = to_dict  # type: ignore[method-assign]
+Report.to_dict = to_dict  # type: ignore

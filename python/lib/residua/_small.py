@@ -39,10 +39,12 @@ TURNED = {"N": 0, "T": 1, "H": 2}
 
 #: LAPACK's routines by type: factorise, solve, condition, and norm and equilibration, or the product. Older SciPys have
 #: no ``gbcon``.
-DENSE = {
+DENSE: dict[str, list[Any]] = {
     kind: [getattr(lapack, kind + name) for name in ("getrf", "getrs", "gecon", "lange", "geequ")] for kind in "dz"
 }
-BAND = {kind: [getattr(lapack, kind + name, None) for name in ("gbtrf", "gbtrs", "gbcon")] for kind in "dz"}
+BAND: dict[str, list[Any]] = {
+    kind: [getattr(lapack, kind + name, None) for name in ("gbtrf", "gbtrs", "gbcon")] for kind in "dz"
+}
 BAND["d"].append(blas.dgbmv)
 BAND["z"].append(blas.zgbmv)
 

@@ -422,7 +422,7 @@ class Solver:
         last = self._report if isinstance(self._report, list) else [self._report]
         # Of many right-hand sides one is shown: the first that has not converged, if there is one.
         shown = next((each for each in last if each and not each.converged), last[0] if last else None)
-        page = shown._repr_html_() if hasattr(shown, "_repr_html_") else ""
+        page = "" if shown is None else shown._repr_html_()
         return f"<div><table>{''.join(lines)}</table>{page}</div>"
 
     def __repr__(self) -> str:
