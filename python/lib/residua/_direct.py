@@ -61,12 +61,14 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
     del use_umfpack
     if permc_spec is not None:
         _check_options(permc_spec=permc_spec)
-    A = _matrix.from_foreign(A)
     if not sparse.issparse(A):
-        A = np.asarray(A)
+        A = _matrix.from_foreign(A)
+        A = A if sparse.issparse(A) else np.asarray(A)
     shape = A.shape
-    several = sparse.issparse(b) and b.ndim == 2 and b.shape[1] != 1
-    dense = b.toarray() if sparse.issparse(b) else np.asarray(_matrix.to_numpy(b))
+    several, dense = False, b
+    if type(b) is not np.ndarray:
+        several = sparse.issparse(b) and b.ndim == 2 and b.shape[1] != 1
+        dense = b.toarray() if sparse.issparse(b) else _matrix.to_numpy(b)
     if len(shape) == 2 and (dense.ndim not in (1, 2) or dense.shape[0] != shape[0]):
         raise ValueError(f"matrix - rhs dimension mismatch ({shape} - {dense.shape})")
     if dense.ndim == 2 and dense.shape[1] == 1:

@@ -170,14 +170,16 @@ class Band(Small):
     Parameters
     ----------
     rows, columns
-        Where its entries are: each once.
+        Where its entries are, each once; ``offsets`` are their differences.
     below, above
         How many diagonals there are on both sides of the main one.
     """
 
     __slots__ = ("_band", "_columns", "_factors", "_magnitudes", "_pivots", "_routines", "_rows", "_widths")
 
-    def __init__(self, A: Any, rows: np.ndarray, columns: np.ndarray, below: int, above: int) -> None:
+    def __init__(
+        self, A: Any, rows: np.ndarray, columns: np.ndarray, offsets: np.ndarray, below: int, above: int
+    ) -> None:
         self._rows, self._columns, self._widths = rows, columns, (below, above)
         kind = np.complex128 if A.dtype.kind == "c" else np.float64
         self.dtype = np.dtype(kind)
@@ -186,7 +188,7 @@ class Band(Small):
         # LAPACK's layout: columns of diagonals, with room above for what pivoting brings.
         height = 2 * below + above + 1
         self._band = np.zeros((A.shape[0], height), kind)
-        self._band.reshape(-1)[columns * height + (rows - columns + (below + above))] = A.data
+        self._band.reshape(-1)[columns * height + (offsets + (below + above))] = A.data
         self._factors, self._pivots, info = self._routines[0](self._band.T, below, above)
         self._regular = False if info else None
         self._magnitudes = np.abs(A.data).astype(np.float64, copy=False)
@@ -230,10 +232,12 @@ class Band(Small):
 def factorised(A: Any) -> Small | None:
     """Factors of a square matrix of SciPy or NumPy, which may change afterwards; None where it is none of these."""
     n = A.shape[0]
-    is_sparse = sparse.issparse(A)
-    if 0 < n <= SMALL or (0 < n <= MIDDLE and (not is_sparse or FILLED * A.nnz >= n * n)):
+    if not 0 < n <= LONG:
+        return None
+    entries = n * n if isinstance(A, np.ndarray) else A.nnz
+    if n <= SMALL or (n <= MIDDLE and FILLED * entries >= n * n):
         return Dense(A)
-    if not is_sparse or not 0 < n <= LONG or not n <= A.nnz <= WIDE * n:
+    if not n <= entries <= WIDE * n or isinstance(A, np.ndarray):
         return None
     if A.format not in ("csc", "csr"):
         A = A.tocsc()
@@ -246,7 +250,7 @@ def factorised(A: Any) -> Small | None:
     rows, columns = (inner, outer) if A.format == "csc" else (outer, inner)
     offsets = rows - columns
     below, above = max(int(offsets.max()), 0), max(-int(offsets.min()), 0)
-    return Band(A, rows, columns, below, above) if below + above < WIDE else None
+    return Band(A, rows, columns, offsets, below, above) if below + above < WIDE else None
 
 
 def _norms(columns: np.ndarray) -> np.ndarray:
