@@ -12,8 +12,9 @@ settings.load_profile("fixed")
 
 #: Of SciPy's own tests, those that residua does not pass, each with the reason; DEVIATIONS.md says more.
 DEVIATIONS = {
-    "TestFactorized::test_call_with_incorrectly_sized_matrix_without_umfpack": "another message for three dimensions",
     "TestFactorized::test_call_with_cast_to_complex_without_umfpack": "complex right-hand sides are solved for",
+    "TestSplu::test_bad_inputs": "complex right-hand sides are solved for, and of a wrong size a ValueError",
+    "TestSplu::test_lu_refcount": "permutations are arrays of their own, which hold nothing else alive",
     "test_scipy_iterative.py::TestGMRES::test_callback": "gmres hears of the true residual, not the preconditioned one",
     "test_scipy_iterative.py::TestGMRES::test_defective_precond_breakdown": "a zero is asked for to the last bit",
 }

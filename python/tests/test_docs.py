@@ -14,12 +14,19 @@ import residua
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 NAMES = ("solver", "iterative", "least_squares", "direct", "files", "preconditioner")
-MODULES = ["residua", *(f"residua._{name}" for name in NAMES)]
+MODULES = ["residua", "residua.linalg", "residua._patch", *(f"residua._{name}" for name in NAMES)]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_the_docstrings(name):
     results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted > 0 and results.failed == 0
+
+
+@pytest.mark.parametrize("package", ["torch", "jax"])
+def test_examples_of_gradients(package):
+    pytest.importorskip(package, exc_type=ImportError)
+    results = doctest.testmod(importlib.import_module(f"residua.{package}"))
     assert results.attempted > 0 and results.failed == 0
 
 

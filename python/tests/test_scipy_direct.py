@@ -1,9 +1,9 @@
-"""SciPy's test_linsolve.py, on residua's spsolve and factorized."""
+"""SciPy's test_linsolve.py, on residua's functions. conftest.py marks what differs; DEVIATIONS.md tells why."""
 
 from scipy_own import load
 
-OURS = r"\g<0>\nfrom residua import factorized, spsolve\n"
-TESTS = ("TestFactorized", "TestLinsolve")
+OURS = r"\g<0>\nfrom residua.linalg import factorized, spilu, splu, spsolve, spsolve_triangular\n"
+TESTS = ("TestFactorized", "TestLinsolve", "TestSplu", "TestSpsolveTriangular")
 
 _names = load("test_linsolve", [(r"^import scipy\.sparse$", OURS)], "_dsolve")
 globals().update({name: value for name, value in _names.items() if name in TESTS})

@@ -2,15 +2,14 @@
 
 from scipy_own import load
 
+NAMES = "bicg, bicgstab, cg, cgs, gcrotmk, gmres, lgmres, minres, qmr, tfqmr"
 IMPORTED = r"_SOLVERS = \[.*?\]"
-OURS = "from residua import bicgstab, cg, gmres, minres\n_SOLVERS = [bicgstab, cg, gmres, minres]"
-OTHERS = ("test_show", "TestQMR")
+OURS = f"from residua.linalg import {NAMES}\n_SOLVERS = [{NAMES}]"
 
-_names = load("test_iterative", [(IMPORTED, OURS)])
+_names = load(
+    "test_iterative",
+    [(IMPORTED, OURS), (r"from scipy.sparse.linalg._dsolve import splu", "from residua.linalg import splu")],
+)
 globals().update(
-    {
-        name: value
-        for name, value in _names.items()
-        if (name.startswith(("test_", "Test")) or name in ("solver", "case")) and name not in OTHERS
-    }
+    {name: value for name, value in _names.items() if name.startswith(("test_", "Test")) or name in ("solver", "case")}
 )

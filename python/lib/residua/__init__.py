@@ -10,26 +10,36 @@
 :func:`cg`, :func:`minres`, :func:`gmres`       as in ``scipy.sparse.linalg``
 :func:`bicgstab`, :func:`lsmr`                  likewise
 :func:`spsolve`, :func:`factorized`             likewise
+:mod:`residua.linalg`                           these and all others that solve or factorise: splu, lgmres, ...
+:func:`patch`                                   puts them into ``scipy.sparse.linalg``, for programs as they are
+residua.torch.solve, residua.jax.solve          x with gradients for b and the values of A
 jacobi, fsai, ilu, amg                          preconditioners for ``M``, by themselves
 :func:`read`, :func:`write`, :func:`generate`   Matrix Market files, model problems
 :func:`info`, :func:`devices`                   what a matrix is, what there is to compute on
 =============================================== =================================================================
 """
 
+import importlib
+from typing import Any
+
+from . import linalg
 from ._direct import factorized, spsolve
 from ._errors import NotConverged, PrecisionWarning
 from ._files import Info, devices, generate, info, models, read, write
 from ._iterative import bicgstab, cg, gmres, minres
 from ._least_squares import lsmr
+from ._patch import patch
 from ._preconditioner import amg, fsai, ilu, jacobi
 from ._residua import Report, Unsupported, __version__
 from ._solver import Solver, solve
+from ._types import Settings
 
 __all__ = [
     "Info",
     "NotConverged",
     "PrecisionWarning",
     "Report",
+    "Settings",
     "Solver",
     "Unsupported",
     "__version__",
@@ -44,11 +54,20 @@ __all__ = [
     "ilu",
     "info",
     "jacobi",
+    "linalg",
     "lsmr",
     "minres",
     "models",
+    "patch",
     "read",
     "solve",
     "spsolve",
     "write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # They import the packages of the same names.
+    if name in ("jax", "torch"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ import sys
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from . import _dlpack, _residua
 from ._dlpack import Place
@@ -145,8 +146,21 @@ def ordinal_of(array: Any) -> int:
     return _by_interface(array).device[1]
 
 
+def refuse_gradient(array: Any) -> None:
+    """Refuses a tensor of torch whose gradient would be lost.
+
+    Raises
+    ------
+    TypeError
+        Where torch keeps track of gradients and the tensor requires one.
+    """
+    if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise TypeError("a tensor that requires a gradient: residua.torch.solve gives one, .detach() goes without")
+
+
 def plain(array: Any) -> Any:
-    """An array without torch's gradient and lazy conjugation, which neither protocol exports."""
+    """An array without torch's gradient, which is refused, and lazy conjugation: neither protocol exports them."""
+    refuse_gradient(array)
     for name in ("detach", "resolve_conj", "resolve_neg"):
         if hasattr(array, name):
             array = getattr(array, name)()
@@ -178,6 +192,7 @@ def sparse(a: Any) -> Sparse | None:
         arrays = (a.row, a.col, a.data) if a.format == "coo" else (a.indptr, a.indices, a.data)
         found = Sparse(a.format, a.shape, *arrays)
     elif kind == "torch" and getattr(a, "is_cuda", False):
+        refuse_gradient(a)
         layout = str(a.layout).removeprefix("torch.")
         if layout == "sparse_csr":
             found = Sparse("csr", a.shape, a.crow_indices(), a.col_indices(), a.values())
@@ -198,7 +213,7 @@ def sparse(a: Any) -> Sparse | None:
     return Sparse(found.layout, shape, *(plain(array) for array in found[2:]))
 
 
-def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict) -> tuple | None:
+def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict[str, Any]) -> tuple[Any, ...] | None:
     """A solver of a sparse matrix where it lies, with the matrix's shape and type and the number of its GPU.
 
     None where it does not lie on the GPU that ``device`` names, is of another type than ``dtype``, or where "auto"
@@ -224,6 +239,11 @@ def engine(a: Any, device: str, dtype: Any, keep: bool, settings: dict) -> tuple
             ordinal, found.layout, found.shape, _lying(first), _lying(second), _lying(values), values.dtype.name, keep,
             settings,
         )  # fmt: skip
+    except ValueError:
+        if package(a) in ("jax", "jaxlib") and bool((a.indices >= np.array(found.shape)).any()):
+            # JAX pads with indices beyond the matrix, which are left out on the host.
+            return None
+        raise
     finally:
         release(ordinal, found.values)
     return made, found.shape, values.dtype, ordinal
@@ -265,10 +285,15 @@ def update(solver: Any, ordinal: int | None, values: Any) -> bool:
 
 def to_host(array: Any) -> np.ndarray:
     """A copy on the host of an array of CuPy, torch, JAX or anything that NumPy can read."""
+    if type(array) is np.ndarray:
+        return array
     if isinstance(array, np.ndarray):
         if isinstance(array, np.ma.MaskedArray):
             raise TypeError("a masked array: fill its gaps first")
-        return array
+        # A matrix of NumPy's is an array of two dimensions here.
+        return np.asarray(array)
+    if issparse(array):
+        raise TypeError("a sparse matrix where vectors are needed: residua.spsolve and splu take one, b.toarray() here")
     if package(array) in ("cupy", "cupyx"):
         return array.get()
     if hasattr(array, "cpu") and hasattr(array, "detach"):
@@ -280,14 +305,15 @@ def to_host(array: Any) -> np.ndarray:
 
 def back(b: Any, x: np.ndarray) -> Any:
     """x as an array of b's kind on b's device; on the host where that kind is not known."""
-    if not is_on_gpu(b):
+    if type(b) is np.ndarray:
         return x
-    if package(b) == "torch":
+    kind = package(b)
+    if kind == "torch":
         return sys.modules["torch"].as_tensor(np.ascontiguousarray(x), device=b.device)
-    if package(b) == "cupy":
+    if kind == "cupy":
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(b.device.id):
             return cupy.asarray(x)
-    if package(b) in ("jax", "jaxlib"):
+    if kind in ("jax", "jaxlib"):
         return sys.modules["jax"].device_put(x, next(iter(b.devices())))
     return x

@@ -8,131 +8,35 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.sparse.linalg import splu as lu_of_scipy
 
-from . import _device, _matrix
-from ._errors import NotConverged
-from ._solver import Solver
-
-#: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
-#: rounding lets no x meet them: what a backward stable factorisation gives.
-ASKED = {4: 1e-5, 8: 1e-10}
-ENOUGH = {4: 1e-5, 8: 1e-12}
-
-#: Double precision of single.
-SINGLE = {"float32": "float64", "complex64": "complex128"}
+from . import _device, _matrix, _scipy, _small
+from ._factors import Factors, Singular
+from ._lu import LU
+from ._types import PermcSpec
 
 
-def _is_singular(report: Any) -> bool:
-    """Whether a square A was shown to be singular."""
-    return report.outcome in ("singular", "least_squares")
+def _check_options(**options: Any) -> None:
+    """Lets SciPy refuse what it does not take: residua chooses by itself."""
+    if any(value is not None for value in options.values()):
+        _scipy.splu(sparse.csc_array(np.ones((1, 1))), **options)
 
 
-def _is_good(report: Any, size: int) -> bool:
-    """Whether x is what a backward stable factorisation gives."""
-    if _is_singular(report):
-        return False
-    if report.converged or report.outcome == "precision_limit":
-        return True
-    return report.backward_error is not None and report.backward_error <= ENOUGH[size]
-
-
-class _Singular(RuntimeError):
-    """A is singular to working precision."""
-
-
-class _Factorised:
-    """A factorisation, and its solves."""
-
-    def __init__(
-        self, A: Any, dtype: np.dtype | None = None, right_hand_sides: int = 1, falls_back: bool = False
-    ) -> None:
-        A = _matrix.from_foreign(A)
-        shape = np.shape(A)
-        if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"can only factor square matrices: A has shape {shape}")
-        own = _matrix.scalar_type(A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype)
-        dtype = own if dtype is None else dtype
-        if dtype.kind == "c" and own.kind == "f":
-            dtype = np.dtype(np.float64 if dtype == np.complex128 else np.float32)
-        self.size = np.finfo(dtype).dtype.itemsize
-        self.count = max(right_hand_sides, 1)
-        # The caller may change A before a solve in double precision is found to be needed.
-        self.matrix = A.copy() if self.size == 4 and hasattr(A, "copy") else None
-        # Shift and invert at an eigenvalue needs factors of a matrix that is singular up to rounding: SciPy's LU goes
-        # on with pivots that are rounding errors.
-        self.fallback = sparse.csc_array(A, copy=True) if falls_back else None
-        # SciPy's go on with infinities and NaN, which some programs rely on: an infinite conductance grounds a node.
-        self.others: Any = None
-        if not _matrix.is_finite(A):
-            self.others = lu_of_scipy(sparse.csc_array(A))
-            return
-        self.solver = self._solver(A, dtype)
-
-    def _solver(self, A: Any, dtype: np.dtype) -> Solver:
-        return Solver(A, "direct", "cpu", rtol=ASKED[self.size], dtype=dtype, right_hand_sides=self.count, _keep=False)
-
-    def solve(self, b: Any) -> np.ndarray:
-        """x, as good as a factorisation can make it.
-
-        Raises
-        ------
-        RuntimeError
-            Where A is singular.
-        NotConverged
-            Where it is not, and x is not good all the same.
-        """
-        if self.others is not None:
-            return self.others.solve(np.asarray(b))
-        size = self.solver.shape[0]
-        if np.ndim(b) not in (1, 2) or np.shape(b)[0] != size:
-            raise ValueError(f"b is of incompatible size: shape {np.shape(b)}, ({size},) or ({size}, k) is needed")
-        b = np.asarray(b)
-        finite = np.isfinite(b).all(axis=0)
-        if not finite.all():
-            # What is not finite comes back as NaN, and the other columns are solved for.
-            x = np.full(b.shape, np.nan, np.result_type(b.dtype, self.solver.dtype))
-            if b.ndim == 2 and finite.any():
-                x[:, finite] = self.solve(b[:, finite])
-            return x
-        x, reports = self._solve(b)
-        if all(_is_good(report, self.size) for report in reports):
-            return x
-        if self.matrix is not None:
-            # Singular to single precision is not singular yet.
-            dtype = x.dtype
-            self.solver = self._solver(self.matrix, np.dtype(SINGLE[self.solver.dtype.name]))
-            self.matrix = None
-            x, reports = self._solve(b)
-            x = x.astype(dtype)
-            if all(_is_good(report, self.size) for report in reports):
-                return x
-        if any(_is_singular(report) for report in reports):
-            if self.fallback is None:
-                raise _Singular("Factor is exactly singular")
-            # Its error where a pivot is exactly zero is ours.
-            self.others = lu_of_scipy(self.fallback)
-            return self.others.solve(b)
-        raise NotConverged(x, reports)
-
-    def _solve(self, b: Any) -> tuple[np.ndarray, list]:
-        x, reports = self.solver._solve_host(b, None, None, None)
-        return x, reports if isinstance(reports, list) else [reports]
-
-
-def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
+def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bool = True) -> Any:
     """A factorisation's solution of A x = b, as ``scipy.sparse.linalg.spsolve``.
 
     Parameters
     ----------
     A : sparse or dense matrix, shape (n, n)
     b : array or sparse matrix, shape (n,), (n, 1) or (n, k)
-    permc_spec, use_umfpack
-        Taken and not looked at: residua chooses the order.
+    permc_spec : str, optional
+        One of SciPy's names; residua chooses the order.
+    use_umfpack
+        Taken and not looked at.
 
     Returns
     -------
-    x : array of b's shape, (n,) for one right-hand side; sparse where b is sparse with more than one column
+    x : array of b's shape, (n,) for one right-hand side; sparse of A's format (csc or csr) where b is sparse with more
+        than one column
 
     Raises
     ------
@@ -154,33 +58,102 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     >>> bool(np.linalg.norm(A @ x - 1) < 1e-10)
     True
     """
-    del permc_spec, use_umfpack
-    A = _matrix.from_foreign(A)
-    shape = np.shape(A)
-    several = sparse.issparse(b) and b.ndim == 2 and b.shape[1] != 1
-    dense = b.toarray() if sparse.issparse(b) else _matrix.to_numpy(b)
+    del use_umfpack
+    if permc_spec is not None:
+        _check_options(permc_spec=permc_spec)
+    if not sparse.issparse(A):
+        A = _matrix.from_foreign(A)
+        A = A if sparse.issparse(A) else np.asarray(A)
+    shape = A.shape
+    several, dense = False, b
+    if type(b) is not np.ndarray:
+        several = sparse.issparse(b) and b.ndim == 2 and b.shape[1] != 1
+        dense = b.toarray() if sparse.issparse(b) else _matrix.to_numpy(b)
     if len(shape) == 2 and (dense.ndim not in (1, 2) or dense.shape[0] != shape[0]):
         raise ValueError(f"matrix - rhs dimension mismatch ({shape} - {dense.shape})")
     if dense.ndim == 2 and dense.shape[1] == 1:
         dense = dense.reshape(-1)
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"matrix must be square (has shape {shape})")
-    own = A.dtype if hasattr(A, "dtype") else np.asarray(A).dtype
-    dtype = _matrix.scalar_type(own, _matrix.scalar_type(dense.dtype))
-    count = dense.shape[1] if dense.ndim == 2 else 1
-    factor = _Factorised(A, dtype, count)
-    try:
-        x = factor.solve(dense)
-    except _Singular:
-        from scipy.sparse.linalg import MatrixRankWarning
+    dtype = A.dtype if A.dtype == dense.dtype == np.float64 else _matrix.scalar_type(A.dtype, dense.dtype)
+    x = None
+    if 0 in dense.shape:
+        x = np.zeros(dense.shape, dtype)
+    elif dense.ndim == 1:
+        x = _by_lapack(A, dense, dtype)
+    if x is None:
+        try:
+            factors = Factors(A, dtype, dense.shape[1] if dense.ndim == 2 else 1)
+            if not dense.any():
+                # Zero solves whatever A is.
+                factors.prove()
+            x = factors.solve(dense)
+        except Singular:
+            warnings.warn("Matrix is exactly singular", _scipy.MatrixRankWarning, stacklevel=2)
+            x = np.full(dense.shape, np.nan, dtype)
+    if several:
+        return (type(A) if sparse.issparse(A) and A.format in ("csc", "csr") else sparse.csc_array)(x)
+    return _device.back(b, x)
 
-        warnings.warn("Matrix is exactly singular", MatrixRankWarning, stacklevel=2)
-        x = np.full(dense.shape, np.nan, dtype)
-    return type(b)(x) if several else _device.back(b, x)
+
+def _by_lapack(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+    """x of a small system; None of others, and where it is not good without further ado."""
+    factors = _small.factorised(A)
+    if factors is None:
+        return None
+    if factors.dtype == b.dtype:
+        x = factors.solve_once(b)
+    elif b.dtype.kind == "c":
+        x = factors.solve(np.stack([b.real, b.imag], axis=1).astype(np.float64, copy=False))
+        x = None if x is None else x[:, 0] + 1j * x[:, 1]
+    else:
+        x = factors.solve_once(b.astype(factors.dtype))
+    return None if x is None else x.astype(dtype, copy=False)
 
 
-def factorized(A: Any) -> Callable[[Any], np.ndarray]:
-    """A function that solves A x = b with a factorisation kept, as ``scipy.sparse.linalg.factorized``.
+def splu(
+    A: Any, permc_spec: PermcSpec | None = None, diag_pivot_thresh: float | None = None, relax: int | None = None,
+    panel_size: int | None = None, options: dict[str, Any] | None = None,
+) -> LU:  # fmt: skip
+    """Factors of A that are kept, as ``scipy.sparse.linalg.splu``.
+
+    Parameters
+    ----------
+    A : sparse or dense matrix, shape (n, n)
+    permc_spec, diag_pivot_thresh, relax, panel_size, options
+        SciPy's, for the ``L``, ``U`` and permutations that SuperLU gives; residua's factors choose by themselves.
+
+    Returns
+    -------
+    lu : LU
+        With ``solve(rhs, trans)``, ``shape``, ``nnz``, ``L``, ``U``, ``perm_r`` and ``perm_c``.
+
+    Raises
+    ------
+    RuntimeError
+        Where A is singular. Where it is so up to rounding only, solves are by SciPy's LU, as shift and invert at an
+        eigenvalue needs it.
+    ValueError
+        On a matrix that is not square, and options that SciPy refuses.
+
+    Examples
+    --------
+    >>> import numpy as np, residua.linalg
+    >>> A = np.array([[4.0, 1.0], [2.0, 3.0]])
+    >>> lu = residua.linalg.splu(A)
+    >>> np.round(lu.solve(np.array([1.0, 2.0]), trans="T"), 4)
+    array([-0.1,  0.7])
+    """
+    given = {
+        "permc_spec": permc_spec, "diag_pivot_thresh": diag_pivot_thresh, "relax": relax, "panel_size": panel_size,
+        "options": options,
+    }  # fmt: skip
+    _check_options(**given)
+    return LU(A, given)
+
+
+def factorized(A: Any) -> Callable[[Any], Any]:
+    """A function that solves A x = b with factors that are kept, as ``scipy.sparse.linalg.factorized``.
 
     Parameters
     ----------
@@ -189,9 +162,12 @@ def factorized(A: Any) -> Callable[[Any], np.ndarray]:
     Returns
     -------
     solve : callable
-        ``x = solve(b)`` for b of shape (n,) or (n, k); errors are those of :func:`spsolve`. A is factorised
-        at the first call, which raises RuntimeError where A is singular. Where it is so up to rounding only, x is
-        that of SciPy's LU, as shift and invert at an eigenvalue needs it.
+        ``x = solve(b)`` for b of shape (n,) or (n, k): the ``solve`` of what :func:`residua.linalg.splu` gives.
+
+    Raises
+    ------
+    RuntimeError, ValueError
+        As :func:`residua.linalg.splu`.
 
     Examples
     --------
@@ -200,4 +176,4 @@ def factorized(A: Any) -> Callable[[Any], np.ndarray]:
     >>> np.round(solve(np.array([1.0, 2.0])), 4)
     array([0.0909, 0.6364])
     """
-    return _Factorised(A, falls_back=True).solve
+    return LU(A).solve

@@ -5,6 +5,8 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from ._residua import Report
+
 
 class PrecisionWarning(UserWarning):
     """x is as near as the precision of A allows, and does not meet the tolerance: A is ill-conditioned."""
@@ -42,6 +44,10 @@ class RestoredReport(types.SimpleNamespace):
     def __reduce__(self) -> Any:
         return (restored, (vars(self),))
 
+    def to_dict(self) -> dict[str, Any]:
+        """What it tells, by name, as JSON takes it."""
+        return {**vars(self), "history": [float(norm) for norm in self.history]}
+
 
 def attributes(report: Any) -> dict[str, Any]:
     """What a report tells, by name."""
@@ -49,6 +55,20 @@ def attributes(report: Any) -> dict[str, Any]:
     return {name: value for name in names if not callable(value := getattr(report, name))}
 
 
+def to_dict(report: Any) -> dict[str, Any]:
+    """What a report tells, by name, as JSON takes it: numbers, words, lists and dictionaries.
+
+    ``history`` is a list of residual norms.
+    """
+    told = attributes(report)
+    told["history"] = [float(norm) for norm in told["history"]]
+    return told
+
+
 def restored(told: dict[str, Any]) -> RestoredReport:
     """The report that told this."""
     return RestoredReport(**told)
+
+
+# The compiled class takes what needs no more than its attributes.
+Report.to_dict = to_dict  # type: ignore

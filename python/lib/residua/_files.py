@@ -21,7 +21,7 @@ def _csr(parts: Any) -> sparse.csr_array:
     return matrix
 
 
-def read(path: str | os.PathLike) -> Any:
+def read(path: str | os.PathLike[str]) -> Any:
     """Reads a file: Matrix Market, a SuiteSparse archive, Rutherford-Boeing, Harwell-Boeing, SciPy's ``.npz``, NumPy's
     ``.npy`` or PETSc's binary. Its content decides, not its name; all but ``.npz`` may be compressed by gzip.
 
@@ -63,7 +63,7 @@ def read(path: str | os.PathLike) -> Any:
     return _csr(parts)
 
 
-def write(path: str | os.PathLike, a: Any, *, comment: str | None = None, detect_symmetry: bool = True) -> None:
+def write(path: str | os.PathLike[str], a: Any, *, comment: str | None = None, detect_symmetry: bool = True) -> None:
     """Writes a matrix or a vector as a Matrix Market file; a name that ends in .gz is compressed.
 
     Parameters
@@ -134,7 +134,7 @@ def generate(name: str, size: int | tuple[int, ...] | None = None, **parameters:
     >>> residua.generate("poisson2d", (3, 3)).shape
     (9, 9)
     """
-    sizes = [] if size is None else [int(size)] if np.ndim(size) == 0 else [int(extent) for extent in size]
+    sizes = [] if size is None else [int(extent) for extent in np.atleast_1d(size)]
     if any(extent < 0 for extent in sizes):
         raise ValueError(f"size {size}: numbers from 1 on are needed")
     return _csr(_residua.generate(name, sizes, parameters))

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import _device, _matrix, _residua
+from ._log import log
 from ._operator import Operator, preconditioner
 from ._solver import Solver
+from ._types import Method
 
 #: Beyond this a tolerance means "anything": the library takes finite ones.
 LARGEST = 1e300
@@ -57,14 +59,14 @@ class System:
 
     def solve(
         self,
-        method: str,
+        method: Method,
         rtol: float,
         atol: float,
         maxiter: int | None,
         *,
         restart: int | None = None,
-        observer: Callable | None = None,
-        callback: Callable | None = None,
+        observer: Callable[..., Any] | None = None,
+        callback: Callable[..., Any] | None = None,
         device: str = "auto",
     ) -> Any:
         """The report; ``self.x`` is the solution. A method on its own where Python's functions take part."""
@@ -75,7 +77,9 @@ class System:
                     self.operator.matrix, method, device, rtol=rtol, atol=atol, maxiter=maxiter, dtype=self.dtype,
                     row_wise=False, _keep=False,
                 )  # fmt: skip
-                return solver._engine.solve(self.b, self.x, False, None)[0]
+                report = solver._engine.solve(self.b, self.x, False, None)[0]
+                log(report)
+                return report
             except ValueError as refused:
                 if not isinstance(refused, _residua.Unsupported) and self.is_finite():
                     raise
@@ -83,11 +87,13 @@ class System:
                 # method alone takes it, and what it reports is certified all the same.
                 pass
         size = self.operator.shape[1]
-        return _residua.krylov(
+        report = _residua.krylov(
             method, self.operator.arguments(self.dtype), self.b, self.x, rtol=rtol, atol=atol, maxiter=maxiter,
             restart=max(1, min(20 if restart is None else restart, size)), m=self.m, observer=observer,
             callback=callback,
         )  # fmt: skip
+        log(report)
+        return report
 
 
 def tolerances(name: str, rtol: Any, atol: Any) -> tuple[float, float]:
@@ -121,7 +127,9 @@ def limit_of(maxiter: Any, default: int) -> int:
     return max(int(default if maxiter is None else maxiter), 0)
 
 
-def _solve(name: str, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any, M: Any, callback: Any, device: str):
+def _solve(
+    name: Method, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: Any, M: Any, callback: Any, device: str
+) -> tuple[Any, int]:  # fmt: skip
     rtol, atol = tolerances(name, rtol, atol)
     system = System(A, b, x0, M)
     limit = limit_of(maxiter, 10 * system.operator.shape[0])
@@ -131,7 +139,7 @@ def _solve(name: str, A: Any, b: Any, x0: Any, rtol: Any, atol: Any, maxiter: An
 
 def cg(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
-    callback: Callable | None = None, device: str = "auto",
+    callback: Callable[..., Any] | None = None, device: str = "auto",
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Conjugate gradients, as ``scipy.sparse.linalg.cg``: A symmetric (Hermitian) positive definite.
 
@@ -178,7 +186,7 @@ def cg(
 
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None,
-    callback: Callable | None = None, device: str = "auto",
+    callback: Callable[..., Any] | None = None, device: str = "auto",
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """BiCGSTAB, as ``scipy.sparse.linalg.bicgstab``: any square A, in little memory.
 
@@ -197,7 +205,8 @@ def bicgstab(
 
 def minres(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0, maxiter: int | None = None,
-    M: Any = None, callback: Callable | None = None, show: bool = False, check: bool = False, device: str = "auto",
+    M: Any = None, callback: Callable[..., Any] | None = None, show: bool = False, check: bool = False,
+    device: str = "auto",
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """MINRES, as ``scipy.sparse.linalg.minres``: A symmetric (Hermitian), indefinite or singular too.
 
@@ -240,7 +249,7 @@ def minres(
     return system.answer(), info_of(report)
 
 
-def _check_symmetric(apply: Callable, b: np.ndarray, message: str) -> None:
+def _check_symmetric(apply: Callable[..., Any], b: np.ndarray, message: str) -> None:
     y = np.asarray(apply(b)).reshape(-1)
     z = np.asarray(apply(y)).reshape(-1)
     s, t = np.vdot(y, y), np.vdot(b, z)
@@ -264,8 +273,8 @@ def _shift(system: System, shift: float) -> None:
 
 def gmres(
     A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: int | None = None,
-    maxiter: int | None = None, M: Any = None, callback: Callable | None = None, callback_type: str | None = None,
-    device: str = "auto",
+    maxiter: int | None = None, M: Any = None, callback: Callable[..., Any] | None = None,
+    callback_type: str | None = None, device: str = "auto",
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """Restarted GMRES, as ``scipy.sparse.linalg.gmres``: any square A.
 

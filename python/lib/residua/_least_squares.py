@@ -71,6 +71,7 @@ def lsmr(
     if system.operator.matrix is not None:
         gradient = system.operator.matrix.conj().T @ residual
     else:
+        assert system.operator.adjoint is not None
         gradient = typed(system.operator.adjoint, system.dtype)(residual)
     if show:
         print(f"lsmr: {report!r}")

@@ -8,8 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sparse
 
-from ._device import is_on_gpu
-from ._device import to_host as to_numpy
+from ._device import is_on_gpu, refuse_gradient, to_host
+
+__all__ = [
+    "Arrays",
+    "arrays_of",
+    "check_kind",
+    "from_foreign",
+    "is_finite",
+    "is_matrix",
+    "is_on_gpu",
+    "scalar_type",
+    "to_numpy",
+    "values_of",
+    "vector",
+]
+
+#: An array of any package as one of NumPy.
+to_numpy = to_host
 
 TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128))
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))
@@ -63,6 +79,7 @@ def from_foreign(a: Any) -> Any:
     if package in ("cupyx", "cupy") and hasattr(a, "get"):
         return a.get()
     if package == "torch" and "torch" in sys.modules:
+        refuse_gradient(a)
         layout = str(a.layout)
         if layout in ("torch.sparse_csr", "torch.sparse_csc"):
             csr = layout.endswith("csr")
@@ -79,8 +96,12 @@ def from_foreign(a: Any) -> Any:
             arrays = (np.asarray(a.data), np.asarray(a.indices), np.asarray(a.indptr))
             return sparse.csr_array(arrays, shape=tuple(a.shape))
         if hasattr(a, "indices") and hasattr(a, "data"):
-            places = np.asarray(a.indices)
-            return sparse.coo_array((np.asarray(a.data), (places[:, 0], places[:, 1])), shape=tuple(a.shape))
+            places, values = np.asarray(a.indices), np.asarray(a.data)
+            # Indices that are equal to the shape are padding.
+            inside = (places < np.array(a.shape)).all(axis=1)
+            if not inside.all():
+                places, values = places[inside], values[inside]
+            return sparse.coo_array((values, (places[:, 0], places[:, 1])), shape=tuple(a.shape))
     return a
 
 
@@ -97,9 +118,9 @@ def is_finite(a: Any) -> bool:
     """Whether a matrix on the host holds neither infinities nor NaN; of one that lies elsewhere nobody looks here."""
     if is_on_gpu(a):
         return True
-    values = getattr(a, "data", None) if sparse.issparse(a) else np.asarray(a)
-    if values is None or values.dtype == object:
-        values = sparse.coo_array(a).data if sparse.issparse(a) else values
+    values: Any = getattr(a, "data", None) if sparse.issparse(a) else np.asarray(a)
+    if sparse.issparse(a) and (values is None or values.dtype == object):
+        values = sparse.coo_array(a).data
     return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
 
 

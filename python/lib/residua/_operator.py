@@ -15,7 +15,7 @@ class Operator:
 
     def __init__(self, a: Any, b: np.ndarray) -> None:
         self.stored = _matrix.is_matrix(a)
-        self.adjoint: Callable | None = None
+        self.adjoint: Callable[..., Any] | None = None
         if self.stored:
             a = _matrix.from_foreign(a)
             self.matrix = a if hasattr(a, "dtype") and hasattr(a, "shape") else np.asarray(a)
@@ -25,7 +25,7 @@ class Operator:
             self.dtype = np.dtype(self.matrix.dtype)
             return
         self.matrix = None
-        self.product: Callable = a.matvec if hasattr(a, "matvec") else a
+        self.product: Callable[..., Any] = a.matvec if hasattr(a, "matvec") else a
         length = b.shape[0] if b.ndim else 0
         self.shape = tuple(int(extent) for extent in getattr(a, "shape", (length, length)))
         if hasattr(a, "rmatvec"):
@@ -36,7 +36,7 @@ class Operator:
             dtype = np.asarray(self.product(np.zeros(self.shape[1], kind))).dtype
         self.dtype = np.dtype(dtype)
 
-    def arguments(self, dtype: np.dtype) -> tuple:
+    def arguments(self, dtype: np.dtype) -> tuple[Any, ...]:
         """What ``residua._residua.krylov`` takes."""
         if self.matrix is not None:
             return tuple(_matrix.arrays_of(self.matrix, dtype))
@@ -48,7 +48,7 @@ class Operator:
         return self.matrix @ x if self.matrix is not None else np.asarray(self.product(x)).reshape(-1)
 
 
-def typed(function: Callable, dtype: np.dtype) -> Callable:
+def typed(function: Callable[..., Any], dtype: np.dtype) -> Callable[..., Any]:
     """``function`` with a flat array of that type as its result.
 
     Raises
@@ -66,7 +66,7 @@ def typed(function: Callable, dtype: np.dtype) -> Callable:
     return call
 
 
-def preconditioner(m: Any, shape: tuple[int, int], dtype: np.dtype) -> Callable | None:
+def preconditioner(m: Any, shape: tuple[int, int], dtype: np.dtype) -> Callable[..., Any] | None:
     """``M`` of SciPy's signatures, a matrix or operator near the inverse of A, or a function, as a function.
 
     Raises

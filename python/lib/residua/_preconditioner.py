@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from . import _matrix, _residua
+from ._types import LinearMap
 
 
-def _operator(name: str, A: Any) -> Any:
+def _operator(name: str, A: Any) -> LinearMap:
     from scipy.sparse.linalg import LinearOperator
 
     if not _matrix.is_matrix(A):
@@ -30,7 +31,7 @@ def _operator(name: str, A: Any) -> Any:
     return LinearOperator(arrays.shape, matvec=apply, dtype=dtype)
 
 
-def jacobi(A: Any, block: int | str = 1) -> Any:
+def jacobi(A: Any, block: int | str = 1) -> LinearMap:
     """The inverse of A's diagonal, or of its diagonal blocks.
 
     Of a Hermitian A that is not definite it is that of the diagonal's magnitudes, as ``minres`` needs it.
@@ -65,7 +66,7 @@ def jacobi(A: Any, block: int | str = 1) -> Any:
     return _operator("block-jacobi" if block == "auto" else f"block-jacobi:{int(block)}", A)
 
 
-def fsai(A: Any) -> Any:
+def fsai(A: Any) -> LinearMap:
     """A factorised sparse approximate inverse G^H G on the lower pattern of a Hermitian positive definite A.
 
     Parameters, returns and errors are those of :func:`jacobi`.
@@ -81,7 +82,7 @@ def fsai(A: Any) -> Any:
     return _operator("fsai", A)
 
 
-def ilu(A: Any, fill: int | None = None, digits: int | None = None) -> Any:
+def ilu(A: Any, fill: int | None = None, digits: int | None = None) -> LinearMap:
     """An incomplete factorisation L U: on the pattern of A, or with the largest entries of the fill.
 
     Parameters
@@ -107,7 +108,7 @@ def ilu(A: Any, fill: int | None = None, digits: int | None = None) -> Any:
     return _operator(f"ilut:{','.join(given)}" if given else "ilu", A)
 
 
-def amg(A: Any, **options: Any) -> Any:
+def amg(A: Any, **options: Any) -> LinearMap:
     """One cycle of algebraic multigrid, by smoothed aggregation; on a grid of points, by coarser grids.
 
     Parameters

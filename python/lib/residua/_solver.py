@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import functools
+import html
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sparse
+from numpy.typing import NDArray
 
 from . import _device, _matrix, _residua, _vectors
 from ._errors import NotConverged, PrecisionWarning
+from ._log import log
+from ._types import LinearMap, Method, MethodSettings, Precision, Reorder, Symmetry, Vectors
+
+#: Right-hand sides of other packages, whose kind x has.
+Kind = TypeVar("Kind")
 
 
 def _rows(what: str, given: Any) -> Any:
@@ -111,22 +118,22 @@ class Solver:
     def __init__(
         self,
         A: Any,
-        method: str = "auto",
+        method: Method = "auto",
         device: str = "auto",
         *,
         rtol: float | None = None,
         atol: float | None = None,
         maxiter: int | None = None,
         preconditioner: str = "auto",
-        precision: str = "double",
+        precision: Precision = "double",
         format: str = "auto",
-        reorder: str = "auto",
+        reorder: Reorder = "auto",
         time_limit: float | None = None,
         memory_limit: int | None = None,
         stagnation_window: int | None = None,
         right_hand_sides: int = 1,
         updates: bool = False,
-        symmetry: str | None = None,
+        symmetry: Symmetry | None = None,
         coordinates: Any = None,
         near_null_space: Any = None,
         null_space: Any = None,
@@ -207,11 +214,22 @@ class Solver:
         """How the last solve of this object ended: a :class:`Report`, a list of them, or None before the first."""
         return self._report
 
+    @overload
+    def solve(
+        self,
+        b: Vectors,
+        x0: Any = None,
+        out: NDArray[Any] | None = None,
+        *,
+        callback: Callable[[int, int, float], Any] | None = None,
+    ) -> tuple[NDArray[Any], Any]: ...
+    @overload
+    def solve(self, b: Kind, x0: Any = None) -> tuple[Kind, Any]: ...
     def solve(
         self,
         b: Any,
         x0: Any = None,
-        out: np.ndarray | None = None,
+        out: NDArray[Any] | None = None,
         *,
         callback: Callable[[int, int, float], Any] | None = None,
     ) -> tuple[Any, Any]:
@@ -261,7 +279,9 @@ class Solver:
             x, report = _vectors.solve(self, self._ordinal, b, x0)
         else:
             x, report = self._solve_host(b, x0, out, callback)
+            x = _device.back(b, x) if out is None else x
         self._report = report
+        log(report)
         return x, report
 
     def _solve_host(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
@@ -306,15 +326,15 @@ class Solver:
     def _solve_parts(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
         """Complex right-hand sides of a real matrix: real and imaginary parts, each a right-hand side."""
         rows, columns = self._shape
-        flat = b.reshape(rows, -1)
+        count = b.shape[1] if b.ndim == 2 else 1
+        flat = b.reshape(rows, count)
         parts = np.concatenate([flat.real, flat.imag], axis=1)
         start = None
         if x0 is not None:
-            start = x0.reshape(columns, -1)
+            start = x0.reshape(columns, count)
             start = np.concatenate([start.real, start.imag], axis=1)
         x, reports = self._solve_host(parts, start, None, callback)
-        half = flat.shape[1]
-        result = (x[:, :half] + 1j * x[:, half:]).reshape((columns, *b.shape[1:]))
+        result = (x[:, :count] + 1j * x[:, count:]).reshape((columns, *b.shape[1:]))
         if out is not None:
             if out.shape != result.shape or out.dtype != result.dtype:
                 raise ValueError(f"out: an array of shape {result.shape} and type {result.dtype} is needed")
@@ -361,7 +381,7 @@ class Solver:
         else:
             self._engine.update(_matrix.values_of(values, self._dtype))
 
-    def as_preconditioner(self) -> Any:
+    def as_preconditioner(self) -> LinearMap:
         """An operator that applies an approximation of A^-1: one solve to this solver's tolerance.
 
         Returns
@@ -390,12 +410,35 @@ class Solver:
 
         return LinearOperator(self._shape, matvec=apply, matmat=apply, dtype=self._dtype)
 
+    def _repr_html_(self) -> str:
+        """The solver for a notebook: what it solves, and how its last solve ended."""
+        rows, columns = self._shape
+        table = {
+            "matrix": f"{rows} x {columns}, {self.nnz} entries, {self.symmetry}",
+            "type": str(self._dtype),
+            "device": self.device,
+        }
+        lines = [f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in table.items()]
+        last = self._report if isinstance(self._report, list) else [self._report]
+        # Of many right-hand sides one is shown: the first that has not converged, if there is one.
+        shown = next((each for each in last if each and not each.converged), last[0] if last else None)
+        page = "" if shown is None else shown._repr_html_()
+        return f"<div><table>{''.join(lines)}</table>{page}</div>"
+
     def __repr__(self) -> str:
         rows, columns = self._shape
         return f"<residua.Solver: {rows} x {columns}, {self.nnz} entries of {self._dtype}, on {self.device}>"
 
 
-def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settings: Any) -> Any:
+@overload
+def solve(
+    A: Any, b: Vectors, rtol: float | None = None, *, x0: Any = None, **settings: Unpack[MethodSettings]
+) -> NDArray[Any]: ...
+@overload
+def solve(
+    A: Any, b: Kind, rtol: float | None = None, *, x0: Any = None, **settings: Unpack[MethodSettings]
+) -> Kind: ...
+def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settings: Unpack[MethodSettings]) -> Any:
     """The solution of A x = b, certified.
 
     Parameters
@@ -439,7 +482,7 @@ def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settin
     >>> bool(np.linalg.norm(b - A @ x) <= 1e-8 * np.linalg.norm(b))
     True
     """
-    dtype = None
+    dtype, given = None, b
     if _matrix.is_on_gpu(b):
         settings.setdefault("device", f"cuda:{_device.ordinal_of(b)}")
     else:
@@ -453,6 +496,11 @@ def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settin
             settings.setdefault("right_hand_sides", max(b.shape[1], 1))
     solver = Solver(A, rtol=rtol, dtype=dtype, _keep=False, **settings)
     x, report = solver.solve(b, x0)
+    return certified(_device.back(given, x), report)
+
+
+def certified(x: Any, report: Any) -> Any:
+    """x, where it is what was asked for or as near to it as the precision allows; for functions that hand it on."""
     reports = report if isinstance(report, list) else [report]
     if not all(each.converged or (each.solved and each.outcome == "precision_limit") for each in reports):
         raise NotConverged(x, report)
@@ -462,6 +510,6 @@ def solve(A: Any, b: Any, rtol: float | None = None, *, x0: Any = None, **settin
             f"{limited.message}: relative residual {limited.relative_residual:.1e}, condition number about "
             f"{limited.condition or float('nan'):.1e}",
             PrecisionWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return x

@@ -28,8 +28,10 @@ def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
     if x0 is not None and tuple(x0.shape) != target:
         raise ValueError(f"x0 has shape {tuple(x0.shape)}: {target} is needed")
     several = len(shape) == 2 and shape[1] != 1
-    way = WAYS.get(_device.package(b)) if ordinal is not None and 0 not in shape else None
-    solved = None if way is None else way(solver, ordinal, b, x0, target, several)
+    way = WAYS.get(_device.package(b))
+    solved = None
+    if way is not None and ordinal is not None and 0 not in shape:
+        solved = way(solver, ordinal, b, x0, target, several)
     if solved is None:
         start = None if x0 is None else _device.to_host(x0)
         x, report = solver._solve_host(_device.to_host(b), start, None, None)
@@ -38,7 +40,7 @@ def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
     return x, reports if several else reports[0]
 
 
-def _of_cupy(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple, several: bool) -> Any:
+def _of_cupy(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...], several: bool) -> Any:
     cupy = sys.modules["cupy"]
     if b.dtype != solver.dtype or b.device.id != ordinal:
         return None
@@ -57,7 +59,7 @@ def _of_cupy(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple, several:
     return x, reports
 
 
-def _of_torch(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple, several: bool) -> Any:
+def _of_torch(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...], several: bool) -> Any:
     torch = sys.modules["torch"]
     if b.dtype is not getattr(torch, solver.dtype.name) or b.device.index != ordinal:
         return None
@@ -73,7 +75,7 @@ def _of_torch(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple, several
     return x if x.dim() == 1 else x.t(), reports
 
 
-def _of_jax(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple, several: bool) -> Any:
+def _of_jax(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...], several: bool) -> Any:
     """JAX's arrays cannot be written to: x is made here and handed over by DLPack."""
     if b.dtype != solver.dtype or x0 is not None:
         return None

@@ -1,0 +1,155 @@
+"""Factors of a matrix that are kept, and solves with them: x is as good as a factorisation can make it, or an error."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+
+from . import _matrix, _scipy
+from ._errors import NotConverged
+from ._log import log
+from ._solver import Solver
+
+#: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
+#: rounding lets no x meet them: what a backward stable factorisation gives.
+ASKED = {4: 1e-5, 8: 1e-10}
+ENOUGH = {4: 1e-5, 8: 1e-12}
+
+#: Double precision of single, and real types of complex ones.
+DOUBLE: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
+REAL: dict[str, np.dtype[Any]] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
+
+
+class Singular(RuntimeError):
+    """A is singular to working precision."""
+
+    def __init__(self) -> None:
+        super().__init__("Factor is exactly singular")
+
+
+def _is_singular(report: Any) -> bool:
+    """Whether a square A was shown to be singular."""
+    return report.outcome in ("singular", "least_squares")
+
+
+def _is_good(report: Any, size: int) -> bool:
+    """Whether x is what a backward stable factorisation gives."""
+    if report.converged:
+        return True
+    if _is_singular(report):
+        return False
+    if report.outcome == "precision_limit":
+        return True
+    return report.backward_error is not None and report.backward_error <= ENOUGH[size]
+
+
+class Factors:
+    """Factors of a square matrix of SciPy or NumPy, which must not change as long as they are used.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The type in which it computes; the real one of a complex type where A is real.
+    falls_back : bool
+        Whether SciPy's LU takes over where A is singular up to rounding: shift and invert at an eigenvalue needs
+        factors whose last pivots are rounding errors. Else :class:`Singular` is raised.
+    """
+
+    def __init__(self, A: Any, dtype: np.dtype, right_hand_sides: int = 1, *, falls_back: bool = False) -> None:
+        self.matrix, self.falls_back, self.count = A, falls_back, max(right_hand_sides, 1)
+        if dtype.kind == "c" and A.dtype.kind != "c":
+            dtype = REAL[dtype.name]
+        self.size = 4 if dtype.name in DOUBLE else 8
+        self.dtype = dtype
+        #: None where SciPy's LU solves: it goes on with infinities and NaN, which some programs rely on. An infinite
+        #: conductance grounds a node.
+        self.solver: Solver | None = None
+        try:
+            self.solver = self._solver(dtype)
+        except ValueError:
+            if _matrix.is_finite(A):
+                raise
+
+    def _solver(self, dtype: np.dtype) -> Solver:
+        return Solver(
+            self.matrix, "direct", "cpu", rtol=ASKED[self.size], dtype=dtype, right_hand_sides=self.count, _keep=False
+        )
+
+    @functools.cached_property
+    def superlu(self) -> Any:
+        """SciPy's LU of A."""
+        return _scipy.splu(sparse.csc_array(self.matrix, dtype=self.dtype, copy=True))
+
+    @property
+    def symmetry(self) -> str:
+        """That of the solver: "symmetric", "hermitian" or "general"."""
+        return "general" if self.solver is None else self.solver.symmetry
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """x for b of shape (n,) or (n, k).
+
+        Raises
+        ------
+        RuntimeError
+            Where A is singular.
+        NotConverged
+            Where it is not, and x is not good all the same.
+        """
+        if self.solver is None:
+            return self._by_superlu(b)
+        try:
+            x, reports = self._attempt(b)
+        except ValueError:
+            if np.isfinite(b).all():
+                raise
+            # An x that is not finite where SciPy's is not; the other columns are solved for.
+            if b.ndim == 1:
+                return self._by_superlu(b)
+            columns = [self.solve(column) for column in np.moveaxis(b, 1, 0)]
+            return np.stack(columns, axis=1)
+        if all(_is_good(report, self.size) for report in reports):
+            return x
+        if self.size == 4 and self.solver.dtype == self.dtype:
+            # Singular to single precision is not singular yet.
+            self.solver = self._solver(DOUBLE[self.dtype.name])
+            x, reports = self._attempt(b)
+            if all(_is_good(report, self.size) for report in reports):
+                return x
+        if not any(_is_singular(report) for report in reports):
+            raise NotConverged(x, reports[0] if b.ndim == 1 else reports)
+        if not self.falls_back:
+            raise Singular
+        # Its error where a pivot is exactly zero is ours.
+        self.superlu  # noqa: B018
+        self.solver = None
+        return self._by_superlu(b)
+
+    def prove(self) -> None:
+        """Factorises, and solves once with a vector that is in the range of no singular matrix.
+
+        Raises
+        ------
+        RuntimeError
+            Where A is singular.
+        """
+        try:
+            self.solve(np.cos(np.arange(1.0, self.matrix.shape[0] + 1)).astype(self.dtype))
+        except NotConverged:
+            # Another right-hand side may do.
+            pass
+
+    def _attempt(self, b: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+        assert self.solver is not None
+        x, reports = self.solver._solve_host(b, None, None, None)
+        log(reports)
+        if self.solver.dtype != self.dtype:
+            x = x.astype(self.dtype if x.dtype.kind == self.dtype.kind else np.complex64)
+        return x, reports if isinstance(reports, list) else [reports]
+
+    def _by_superlu(self, b: np.ndarray) -> np.ndarray:
+        if b.dtype.kind == "c" and self.dtype.kind == "f":
+            return self._by_superlu(b.real) + 1j * self._by_superlu(b.imag)
+        return self.superlu.solve(b.astype(self.dtype))

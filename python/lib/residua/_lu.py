@@ -1,0 +1,175 @@
+"""What ``splu`` gives: factors that are kept, with what SciPy's object has."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+
+from . import _device, _matrix, _scipy, _small
+from ._factors import Factors
+from ._types import Trans
+
+#: Columns of a sparse right-hand side that are made dense at once.
+COLUMNS = 64
+
+
+class LU:
+    """Factors of a square matrix A, as ``scipy.sparse.linalg.SuperLU``: what :func:`residua.linalg.splu` gives.
+
+    Solves are by residua's factors, of which there is a second set for A^T from the first such solve on. ``L``, ``U``,
+    ``perm_r``, ``perm_c`` and ``nnz`` are SciPy's: its SuperLU factorises at the first use of one of them, which takes
+    as long and as much memory as ``scipy.sparse.linalg.splu``. Where A has zeros on the diagonal, residua's own factors
+    may have pivots that were perturbed and made good by refinement; SuperLU's have none.
+    """
+
+    def __init__(self, A: Any, options: dict[str, Any] | None = None) -> None:
+        A = _matrix.from_foreign(A)
+        A = A if sparse.issparse(A) else np.asarray(A)
+        if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
+            raise ValueError(f"can only factor square matrices: A has shape {A.shape}")
+        self._dtype = _matrix.scalar_type(A.dtype)
+        self._options = options or {}
+        self._shape = (int(A.shape[0]), int(A.shape[1]))
+        self._small = _small.factorised(A)
+        self._kept: dict[str, Factors] = {}
+        if self._small is None:
+            # The caller may change A.
+            self._matrix = A.copy()
+        if self._shape[0] and (self._small is None or not self._small.is_regular):
+            self._factors("N").prove()
+
+    @functools.cached_property
+    def _matrix(self) -> Any:
+        assert self._small is not None
+        return sparse.csc_array(self._small.matrix, dtype=self._dtype)
+
+    def _factors(self, name: str) -> Factors:
+        """Factors of A ("N") or A^T ("T")."""
+        if name not in self._kept:
+            matrix = self._matrix if name == "N" else self._matrix.T
+            self._kept[name] = Factors(matrix, self._dtype, falls_back=True)
+        return self._kept[name]
+
+    def solve(self, rhs: Any, trans: Trans = "N") -> Any:
+        """x of A x = rhs, or of the transposed or conjugate transposed system.
+
+        Parameters
+        ----------
+        rhs : array or sparse matrix, shape (n,) or (n, k)
+            Complex ones are taken for a real A too. From a sparse one x is sparse (csc).
+        trans : "N", "T" or "H"
+            Solves A x = rhs, A^T x = rhs or A^H x = rhs.
+
+        Raises
+        ------
+        ValueError
+            On a shape that does not fit, and another ``trans``.
+        NotConverged
+            Where A is not singular and neither the relative residual comes down to 1e-10 nor the backward error to
+            1e-12 (single precision: both 1e-5).
+        """
+        if type(rhs) is np.ndarray and rhs.dtype == self._dtype and rhs.shape == self._shape[:1]:
+            # The shortest way, for small systems.
+            if self._small is None:
+                if trans == "N":
+                    return self._factors("N").solve(rhs)
+            elif trans in _small.TURNED and self._small.dtype == self._dtype:
+                x = self._small.solve(rhs, trans)
+                if x is not None:
+                    return x
+        if trans not in _small.TURNED:
+            raise ValueError(f"trans must be N, T, or H: {trans!r} was given")
+        if sparse.issparse(rhs):
+            return self._solve_sparse(rhs, trans)
+        b = np.asarray(_device.to_host(rhs))
+        if b.ndim not in (1, 2):
+            raise ValueError(f"object too deep for desired array: b has {b.ndim} dimensions, 1 or 2 are needed")
+        if b.shape[0] != self._shape[0]:
+            n = self._shape[0]
+            raise ValueError(f"b is of incompatible size: shape {b.shape}, ({n},) or ({n}, k) is needed")
+        return _device.back(rhs, self._solve_array(b, trans))
+
+    def _solve_array(self, b: np.ndarray, trans: str) -> np.ndarray:
+        kind = _matrix.scalar_type(b.dtype)
+        wide = "c" if "c" in (kind.kind, self._dtype.kind) else "f"
+        dtype = np.result_type(self._dtype, np.complex64) if wide == "c" else self._dtype
+        if 0 in b.shape:
+            return np.zeros(b.shape, dtype)
+        if wide != self._dtype.kind:
+            parts = (self._solve_array(np.ascontiguousarray(part), trans) for part in (b.real, b.imag))
+            real, imaginary = parts
+            return real + 1j * imaginary
+        if self._small is not None:
+            x = self._small.solve(b.astype(self._small.dtype, copy=False), trans)
+            if x is not None:
+                return x.astype(dtype, copy=False)
+        if self._dtype.kind == "f" and trans == "H":
+            trans = "T"
+        if trans == "N":
+            return self._factors("N").solve(b)
+        symmetry = self._factors("N").symmetry
+        if {"T": "symmetric", "H": "hermitian"}[trans] == symmetry or (
+            self._dtype.kind == "f" and symmetry != "general"
+        ):
+            return self._factors("N").solve(b)
+        if trans == "T":
+            return self._factors("T").solve(b)
+        return self._factors("T").solve(b.conj()).conj()
+
+    def _solve_sparse(self, b: Any, trans: str) -> Any:
+        if b.ndim != 2:
+            raise ValueError(f"b has {b.ndim} dimension: a sparse right-hand side needs 2")
+        if b.shape[0] != self._shape[0]:
+            raise ValueError(f"b is of incompatible size: shape {b.shape}, ({self._shape[0]}, k) is needed")
+        columns = b.tocsc()
+        found = [
+            sparse.csc_array(self._solve_array(columns[:, first : first + COLUMNS].toarray(), trans))
+            for first in range(0, b.shape[1], COLUMNS)
+        ]
+        return sparse.hstack(found, format="csc") if found else sparse.csc_array(b.shape, dtype=self._dtype)
+
+    @functools.cached_property
+    def _superlu(self) -> Any:
+        A = sparse.csc_array(self._matrix, dtype=self._dtype, copy=True)
+        return _scipy.splu(A, **self._options)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of A."""
+        return self._shape
+
+    @property
+    def nnz(self) -> int:
+        """Entries of SuperLU's factors."""
+        return self._superlu.nnz
+
+    @property
+    def L(self) -> Any:
+        """SuperLU's lower factor with ones on its diagonal, csc: P_r A P_c = L U."""
+        return self._superlu.L
+
+    @property
+    def U(self) -> Any:
+        """SuperLU's upper factor, csc."""
+        return self._superlu.U
+
+    @property
+    def perm_r(self) -> np.ndarray:
+        """SuperLU's permutation of rows: P_r has ones at (perm_r[i], i)."""
+        return self._superlu.perm_r
+
+    @property
+    def perm_c(self) -> np.ndarray:
+        """SuperLU's permutation of columns: P_c has ones at (i, perm_c[i])."""
+        return self._superlu.perm_c
+
+    # Programs ask isinstance(lu, SuperLU), a class that takes no subclasses.
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return _scipy.SuperLU
+
+    def __repr__(self) -> str:
+        return f"<residua.linalg.LU: {self._shape[0]} x {self._shape[1]}, {self._dtype}>"

@@ -1,0 +1,63 @@
+"""Types of what callers give: names of options, and settings as a dictionary that a type checker looks into."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+Method = Literal["auto", "cg", "minres", "gmres", "bicgstab", "lsmr", "direct"]
+Precision = Literal["double", "mixed", "auto"]
+Reorder = Literal["auto", "none", "rcm"]
+#: Names of SuperLU's orders.
+PermcSpec = Literal["NATURAL", "MMD_ATA", "MMD_AT_PLUS_A", "COLAMD"]
+Trans = Literal["N", "T", "H"]
+Symmetry = Literal["general", "symmetric", "hermitian"]
+
+
+class MethodSettings(TypedDict, total=False):
+    """The settings of :class:`residua.Solver` that are neither its tolerance nor its type."""
+
+    method: Method
+    device: str
+    atol: float | None
+    maxiter: int | None
+    preconditioner: str
+    precision: Precision
+    format: str
+    reorder: Reorder
+    time_limit: float | None
+    memory_limit: int | None
+    stagnation_window: int | None
+    right_hand_sides: int
+    updates: bool
+    symmetry: Symmetry | None
+    coordinates: Any
+    near_null_space: Any
+    null_space: Any
+    row_wise: bool
+    comm: Any
+
+
+class Settings(MethodSettings, total=False):
+    """The settings of :class:`residua.Solver`, to be kept and given with ``**``."""
+
+    rtol: float | None
+
+
+class LinearMap(Protocol):
+    """What preconditioners are: SciPy's ``LinearOperator``."""
+
+    shape: tuple[int, int]
+    dtype: Any
+
+    def matvec(self, x: NDArray[Any]) -> NDArray[Any]:
+        """The product with a vector."""
+        ...
+
+    def __matmul__(self, x: NDArray[Any], /) -> NDArray[Any]: ...
+
+
+#: Right-hand sides for which x is an array of NumPy.
+Vectors = NDArray[Any] | list[float] | list[complex] | list[list[float]] | np.matrix[Any, Any]

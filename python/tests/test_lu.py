@@ -1,0 +1,221 @@
+"""splu, and what it gives."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+import scipy.sparse.linalg as linalg
+
+import residua
+from residua import _small
+from residua.linalg import LU, splu
+from systems import DTYPES, dominant, random_vector
+
+#: Dense LU, a band, and a sparse factorisation.
+SIZES = (30, 300, 900)
+
+
+def system(n, dtype):
+    """A matrix of n rows that is factorised dense, as a band, or by residua's sparse factorisation."""
+    if n == 30:
+        return dominant(n, dtype)
+    if n == 900:
+        return sparse.block_diag([dominant(90, dtype)] * 10, format="csr")
+    diagonals = [random_vector(n - abs(offset), dtype, 3 + offset) + 6 * (offset == 0) for offset in (-2, -1, 0, 3)]
+    return sparse.diags_array(diagonals, offsets=(-2, -1, 0, 3)).tocsr().astype(dtype)
+
+
+def turned(a, trans):
+    return {"N": a, "T": a.T, "H": a.conj().T}[trans]
+
+
+def test_each_size_has_a_factorisation_of_its_own():
+    kinds = [type(_small.factorised(system(n, np.float64))) for n in SIZES]
+    assert kinds == [_small.Dense, _small.Band, type(None)]
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("trans", ["N", "T", "H"])
+def test_solves_with_the_matrix_and_both_transposes(n, dtype, trans):
+    a = system(n, dtype)
+    lu = splu(a)
+    tolerance = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-9
+    for shape in [(n,), (n, 1), (n, 4)]:
+        b = random_vector(np.prod(shape), dtype).reshape(shape)
+        for given in (b, np.asfortranarray(b)):
+            x = lu.solve(given, trans)
+            assert x.dtype == dtype and x.shape == shape
+            np.testing.assert_allclose(turned(a, trans) @ x, b, rtol=tolerance, atol=tolerance)
+    right = sparse.random_array((n, 70), density=0.05, rng=3).astype(dtype)
+    x = lu.solve(right, trans=trans)
+    assert isinstance(x, sparse.csc_array) and x.dtype == dtype
+    np.testing.assert_allclose((turned(a, trans) @ x).toarray(), right.toarray(), atol=tolerance)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_complex_right_hand_sides_of_a_real_matrix(n):
+    a, b = system(n, np.float64), random_vector(n, np.complex128)
+    for trans in "NTH":
+        np.testing.assert_allclose(turned(a, trans) @ splu(a).solve(b, trans), b, atol=1e-9)
+
+
+def test_symmetric_and_hermitian_matrices_are_factorised_once():
+    a = system(900, np.complex128)
+    for matrix in (a + a.T, a + a.conj().T, a.real + a.real.T):
+        lu = splu(matrix)
+        b = random_vector(900, matrix.dtype)
+        for trans in "NTH":
+            np.testing.assert_allclose(turned(matrix, trans) @ lu.solve(b, trans), b, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("permc_spec", [None, "NATURAL", "MMD_AT_PLUS_A"])
+def test_factors_and_permutations_multiply_to_the_matrix(n, permc_spec):
+    a = system(n, np.float64)
+    lu = splu(a, permc_spec=permc_spec)
+    rows = sparse.csc_array((np.ones(n), (lu.perm_r, np.arange(n))))
+    columns = sparse.csc_array((np.ones(n), (np.arange(n), lu.perm_c)))
+    np.testing.assert_allclose((rows @ a @ columns).toarray(), (lu.L @ lu.U).toarray(), atol=1e-12)
+    assert lu.shape == (n, n)
+    assert lu.nnz == linalg.splu(a.tocsc(), permc_spec=permc_spec).nnz
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_caller_may_change_the_matrix(n):
+    a, b = system(n, np.float64), np.ones(n)
+    kept = a.copy()
+    lu = splu(a)
+    a.data[:] = 7.0
+    for trans in "NT":
+        np.testing.assert_allclose(turned(kept, trans) @ lu.solve(b, trans), b, atol=1e-9)
+    np.testing.assert_array_equal(lu.U.toarray(), linalg.splu(kept.tocsc()).U.toarray())
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_exactly_singular_matrices_raise_at_once(n):
+    a = system(n, np.float64).tolil()
+    a[:, [3]] = 0.0
+    for matrix in (a.tocsc(), a.toarray()):
+        with pytest.raises(RuntimeError, match="Factor is exactly singular"):
+            splu(matrix)
+        with pytest.raises(RuntimeError, match="Factor is exactly singular"):
+            residua.factorized(matrix)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"permc_spec": "COLAMB"},
+        {"options": {"Foo": 1}},
+        {"options": {"ColPerm": "none"}},
+    ],
+)
+def test_options_are_refused_as_scipy_does(refused):
+    a = sparse.eye_array(4, format="csc")
+    with pytest.raises((TypeError, ValueError)) as theirs:
+        linalg.splu(a, **refused)
+    with pytest.raises(theirs.type) as ours:
+        splu(a, **refused)
+    assert str(ours.value) == str(theirs.value)
+    if "permc_spec" in refused:
+        with pytest.raises(theirs.type, match="ColPerm"):
+            residua.spsolve(a, np.ones(4), permc_spec="COLAMB")
+
+
+def test_shapes_and_names_that_do_not_fit():
+    lu = splu(system(30, np.float64))
+    for wrong in (np.ones(29), np.ones((29, 2)), sparse.csc_array(np.ones((29, 2)))):
+        with pytest.raises(ValueError, match="is of incompatible size"):
+            lu.solve(wrong)
+    with pytest.raises(ValueError, match="object too deep"):
+        lu.solve(np.ones((30, 2, 2)))
+    with pytest.raises(ValueError, match="trans must be N, T, or H"):
+        lu.solve(np.ones(30), "X")
+    with pytest.raises(ValueError, match="square"):
+        splu(np.ones((3, 4)))
+
+
+def test_it_passes_for_scipys_object():
+    lu = splu(np.eye(3))
+    assert isinstance(lu, linalg.SuperLU) and isinstance(lu, LU)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_what_is_not_finite_goes_through_as_with_scipy(n):
+    a = system(n, np.float64).tocsc()
+    b = random_vector(2 * n, np.float64).reshape(n, 2)
+    b[4, 1] = np.nan
+    expected = linalg.splu(a).solve(b)
+    x = splu(a).solve(b)
+    assert (np.isnan(x) == np.isnan(expected)).all()
+    np.testing.assert_allclose(x, expected, rtol=1e-8)
+    np.testing.assert_allclose(residua.spsolve(a, b[:, 1]), linalg.spsolve(a, b[:, 1]), rtol=1e-8)
+    a = a.tolil()
+    a[2, 2] = np.inf
+    a = a.tocsc()
+    expected = linalg.splu(a).solve(b[:, 0])
+    for x in (splu(a).solve(b[:, 0]), residua.spsolve(a, b[:, 0]), residua.factorized(a)(b[:, 0])):
+        np.testing.assert_allclose(x, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_no_unknowns(dtype):
+    a = sparse.csc_array((0, 0))
+    for shape in [(0,), (0, 3)]:
+        b = np.zeros(shape, dtype)
+        for x in (splu(a).solve(b), residua.factorized(a)(b), residua.spsolve(a, b), residua.solve(a, b)):
+            assert x.shape == shape and x.dtype == dtype
+    x, info = residua.cg(a, np.zeros(0, dtype))
+    assert info == 0 and x.shape == (0,) and x.dtype == dtype
+
+
+@pytest.mark.parametrize("permc_spec", [None, "NATURAL"])
+@pytest.mark.parametrize("kind", ["csc", "csr", "coo", "dok"])
+@pytest.mark.parametrize("right", ["csc", "csr", "coo", "dok"])
+def test_sparse_right_hand_sides_give_what_scipy_gives(kind, right, permc_spec):
+    a, b = system(30, np.float64).asformat(kind), sparse.random_array((30, 5), density=0.3, rng=1).asformat(right)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sparse.SparseEfficiencyWarning)
+        expected = linalg.spsolve(a, b, permc_spec=permc_spec)
+    x = residua.spsolve(a, b, permc_spec=permc_spec)
+    assert type(x) is type(expected)
+    np.testing.assert_allclose(x.toarray(), expected.toarray(), atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["csc", "csr", "coo", "dia"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bands_are_solved_in_all_formats(kind, dtype):
+    a, b = system(300, dtype).asformat(kind), random_vector(300, dtype)
+    x = residua.spsolve(a, b)
+    assert x.dtype == dtype
+    tolerance = 1e-3 if np.finfo(dtype).eps > 1e-10 else 1e-9
+    np.testing.assert_allclose(a @ x, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-15, 1.0, 1e200])
+@pytest.mark.parametrize("n", (30, 300))
+def test_small_systems_of_all_magnitudes(n, scale):
+    a, b = system(n, np.float64), random_vector(n, np.float64)
+    expected = linalg.spsolve(a.tocsc(), b)
+    np.testing.assert_allclose(residua.spsolve(a * scale, b) * scale, expected, rtol=1e-8)
+    np.testing.assert_allclose(splu(a * scale).solve(b) * scale, expected, rtol=1e-8)
+    np.testing.assert_allclose(splu(a).solve(b * scale), expected * scale, rtol=1e-8)
+    assert not residua.spsolve(a, np.zeros(n)).any() and not splu(a).solve(np.zeros(n)).any()
+
+
+@pytest.mark.parametrize("n", (30, 300))
+def test_small_singular_systems_are_found_out(n):
+    a = system(n, np.float64).tolil()
+    a[5] = 2 * a[6] if n == 30 else 0 * a[6]
+    b = random_vector(n, np.float64)
+    with pytest.warns(linalg.MatrixRankWarning):
+        assert np.isnan(residua.spsolve(a.tocsr(), b)).all()
+
+
+def test_rows_of_other_units_are_looked_at_each():
+    # The second row is lost beside the first in a norm of all.
+    a, b = np.array([[1e12, 0.0], [1.0, 1.0]]), np.array([1e12, 3.0])
+    np.testing.assert_allclose(residua.spsolve(a, b), [1, 2], rtol=1e-12)
+    np.testing.assert_allclose(splu(a).solve(b), [1, 2], rtol=1e-12)

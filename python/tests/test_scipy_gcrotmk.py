@@ -1,0 +1,11 @@
+"""SciPy's test_gcrotmk.py, on residua's gcrotmk, gmres and splu."""
+
+from scipy_own import load
+
+OURS = [
+    (r"from scipy.sparse.linalg._isolve import", "from residua.linalg import"),
+    (r"from scipy.sparse.linalg import splu", "from residua.linalg import splu"),
+]
+
+_names = load("test_gcrotmk", OURS)
+globals().update({name: value for name, value in _names.items() if name.startswith("Test")})
