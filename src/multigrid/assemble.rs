@@ -10,6 +10,7 @@ use crate::backend::Backend;
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::parallel::beside;
+use crate::precondition::Ilu;
 use crate::scalar::Scalar;
 
 /// A coarsest matrix of more rows than this has no inverse stored.
@@ -230,13 +231,21 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
 }
 
 /// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds
-/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides.
+/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides; where
+/// factors are asked for, smoothing is with these.
 fn smoothers<'a, T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: impl Iterator<Item = (&'a Csr<T, B>, Option<usize>)>,
     mut known: Option<Scales<T, B>>,
     options: &MultigridOptions,
 ) -> Result<Vec<Smoother<T, B>>> {
+    if options.factors {
+        let of_level = |(a, steps): (&Csr<T, B>, Option<usize>)| {
+            let steps = steps.unwrap_or_else(|| options.smoothing_steps(true));
+            Ok(Smoother::plain(Scaling::Factors(Box::new(Ilu::new(backend, a)?)), steps))
+        };
+        return levels.map(of_level).collect();
+    }
     let scaled = levels.map(|(a, steps)| {
         let scales = known.take().map_or_else(|| Scales::new(backend, a), Ok)?;
         Ok((a, steps, scales))

@@ -216,6 +216,14 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
     fn work_len(&self) -> usize {
         match self {
             Self::Gathered(gathered) => gathered.work_len(),
+            _ => self.smoothing_len(),
+        }
+    }
+
+    /// Those of them that smoothing takes.
+    fn smoothing_len(&self) -> usize {
+        match self {
+            Self::Smoothed(_, smoother) => smoother.work_len(),
             _ => 0,
         }
     }
@@ -252,7 +260,8 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         let below = self.levels.iter().skip(1).map(|level| 4 * level.a.rows()).sum::<usize>();
         let twice = self.levels.iter().filter(|level| level.twice);
         let twice = twice.map(|level| 2 * level.transfer.coarse_rows()).sum::<usize>();
-        2 * self.rows() + below + twice + 4 * self.coarsest.rows() + self.coarsest.work_len()
+        let smoothing = self.levels.iter().map(|level| level.smoother.work_len()).sum::<usize>();
+        2 * self.rows() + below + twice + smoothing + 4 * self.coarsest.rows() + self.coarsest.work_len()
     }
 
     /// x = M^-1 b. `work` has [`Cycle::work_len`] scalars at least.
@@ -275,9 +284,11 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         work: &mut B::Slice<T>,
     ) -> Result<()> {
         let n = B::len(x);
-        let (other, work) = B::split_mut(work, n);
+        let level = self.levels.get(number);
+        let more = level.map_or_else(|| self.coarsest.smoothing_len(), |level| level.smoother.work_len());
+        let (other, work) = B::split_mut(work, n + more);
         let (t, work) = B::split_mut(work, n);
-        let Some(level) = self.levels.get(number) else {
+        let Some(level) = level else {
             return match &self.coarsest {
                 Coarsest::Inverse(inverse) => inverse.product(backend, T::one(), b, T::zero(), x),
                 Coarsest::Smoothed(a, smoother) => smoother.smooth_from_zero(backend, &**a, b, x, (other, t)),

@@ -42,6 +42,7 @@
 
 use crate::backend::{
     CoarseningSteps, Conversions, Diagonals, GridSteps, PreconditionSteps, Products, RowFacts,
+    TriangularSteps,
 };
 use crate::error::{Error, Result};
 use crate::look::Transposed;
@@ -102,11 +103,11 @@ const LONGEST_IN_HALF: u32 = 10_000;
 
 /// What multigrid asks of a backend: all of its levels are built and multiplied with where the matrix lies.
 pub trait MultigridBackend:
-    Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps + RowFacts
+    Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps + RowFacts + TriangularSteps
 {
 }
 impl<B> MultigridBackend for B where
-    B: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps + RowFacts
+    B: Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps + RowFacts + TriangularSteps
 {
 }
 
@@ -293,12 +294,14 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         };
         let named = options.coarsening != Coarsening::Auto;
         if options.smoothing == Smoothing::Auto && smoothed && !(classical && named) {
-            let Resolved { a: made, differs, wants_blocks, has_flat } = resolved(a.to_host(backend)?)?;
+            let Resolved { a: made, differs, wants_blocks, has_flat, is_windy } =
+                resolved(a.to_host(backend)?)?;
             // Classical levels are better as long as no elements are very flat.
             if wants_blocks && (!classical || has_flat) {
                 let made = if differs { Some(made.into_backend(backend)?) } else { None };
                 // One step of Chebyshev's iteration damps all eigenvalues in the disk that dominance promises.
                 (options.diffusion, options.real_eigenvalues) = (true, true);
+                options.factors = is_windy;
                 options.smoothing = Smoothing::Blocks;
                 return Self::general(backend, made.as_ref().unwrap_or(a), None, &options);
             }

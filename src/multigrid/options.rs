@@ -94,6 +94,8 @@ pub struct MultigridOptions {
     pub boxes: bool,
     /// Whether levels are looked at for convection that they do not resolve: A is not Hermitian, and on no grid.
     pub(super) diffusion: bool,
+    /// Whether such levels are smoothed with incomplete factors.
+    pub(super) factors: bool,
 }
 
 impl Default for MultigridOptions {
@@ -112,6 +114,7 @@ impl Default for MultigridOptions {
             real_eigenvalues: true,
             boxes: true,
             diffusion: false,
+            factors: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::energy::of_least_energy;
 use super::extended::{extended, with_fewer_weights};
 use super::stiff::stiff_unknowns;
 use super::strength::{Nodes, damping, strong_couplings};
-use super::tentative::{Groups, NearNull, Parts, tentative};
+use super::tentative::{Groups, NearNull, Parts, parts_of, tentative};
 use super::{Coarsening, LevelFacts, MultigridBackend, MultigridOptions, Prolongation, Smoothing};
 use crate::backend::{CoarseningSteps, Conversions, Gemv, copied};
 use crate::error::Result;
@@ -149,7 +149,15 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             if aggregates.count == 0 || aggregates.count as f64 > STAGNATION * count as f64 {
                 break;
             }
-            let (p, coarse_nodes, coarse_null) = tentative(backend, &nodes, &aggregates, &near_null)?;
+            let (p, coarse_nodes, coarse_null) = match &near_null {
+                // Diffusion is for levels that take a constant near to zero, and so is what weak couplings are added
+                // to: the diagonal.
+                NearNull::One(ones) if options.diffusion => {
+                    let p = parts_of(backend, &aggregates.of, aggregates.count, ones)?;
+                    (p, Nodes::default(), NearNull::constant(backend, aggregates.count, &Nodes::default())?)
+                }
+                _ => tentative(backend, &nodes, &aggregates, &near_null)?,
+            };
             if p.columns() == 0 || p.columns() as f64 > STAGNATION * a.rows() as f64 {
                 break;
             }

@@ -1,21 +1,26 @@
-//! Smoothers: a few steps of Chebyshev's iteration that damp what the next level cannot represent.
+//! Smoothers: a few steps of Chebyshev's iteration, or of one with incomplete factors, that damp what the next level
+//! cannot represent.
 
 use super::MultigridBackend;
 use super::blocks::{Blocks, Scales};
 use super::cycle::LevelMatrix;
-use crate::backend::{Backend, ChebyshevStep, CsrParts, Op};
+use crate::backend::{ChebyshevStep, CsrParts, Op, TriangularSteps};
 use crate::error::Result;
 use crate::matrix::Csr;
+use crate::precondition::{Ilu, Preconditioner};
 use crate::scalar::{Real, Scalar};
 use num_traits::{One, Zero};
 
 /// What residuals are scaled by.
 #[derive(Debug)]
-pub(super) enum Scaling<T: Scalar, B: Backend> {
+pub(super) enum Scaling<T: Scalar, B: TriangularSteps> {
     /// The reciprocals of the sums of magnitudes of rows: l1-Jacobi.
     Diagonal(B::Vec<T::Real>),
     /// The inverses of small blocks of strongly coupled unknowns.
     Blocks(Blocks<T, B>),
+    /// Incomplete factors without fill, which follow a flow through many unknowns in one step: errors that a wind carries
+    /// along, blocks damp no further than they reach.
+    Factors(Box<Ilu<T, B>>),
 }
 
 /// y becomes `keep` y + `momentum` (the y before) + `step` D^-1 (b - A y).
@@ -30,7 +35,7 @@ struct Step<R> {
 /// bound. One or two steps are weighted so that the cycle's rate is the best for their number (Lottes, Optimal
 /// polynomial smoothers for multigrid V-cycles, Numerical Linear Algebra with Applications, 2023).
 #[derive(Debug)]
-pub(super) struct Smoother<T: Scalar, B: Backend> {
+pub(super) struct Smoother<T: Scalar, B: TriangularSteps> {
     scaling: Scaling<T, B>,
     steps: Vec<Step<T::Real>>,
     /// Whether all steps weigh one.
@@ -77,6 +82,14 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         Self { scaling, steps: vec![step; steps.max(1)], plain: true }
     }
 
+    /// Scalars that `other` has to have beyond as many as x has.
+    pub(super) fn work_len(&self) -> usize {
+        match &self.scaling {
+            Scaling::Factors(factors) => factors.work_len(),
+            _ => 0,
+        }
+    }
+
     /// x from zero; `other` and `t` are for the steps between.
     pub(super) fn smooth_from_zero(
         &self,
@@ -86,6 +99,16 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         x: &mut B::Slice<T>,
         (other, t): (&mut B::Slice<T>, &mut B::Slice<T>),
     ) -> Result<()> {
+        if let Scaling::Factors(factors) = &self.scaling {
+            let (change, work) = B::split_mut(other, B::len(x));
+            factors.solve(backend, work, b, x)?;
+            for _ in 1..self.steps.len() {
+                residual(backend, a, b, x, t)?;
+                factors.solve(backend, work, t, change)?;
+                backend.axpby(T::one(), change, T::one(), x)?;
+            }
+            return Ok(());
+        }
         // Two vectors take turns, so that the last step ends in x.
         let (mut last, mut now) = if self.steps.len() % 2 == 1 { (x, other) } else { (other, x) };
         for (number, &step) in self.steps.iter().enumerate() {
@@ -107,6 +130,15 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         x: &mut B::Slice<T>,
         (other, t): (&mut B::Slice<T>, &mut B::Slice<T>),
     ) -> Result<()> {
+        if let Scaling::Factors(factors) = &self.scaling {
+            let (change, work) = B::split_mut(other, B::len(x));
+            for _ in &self.steps {
+                residual(backend, a, b, x, t)?;
+                factors.solve(backend, work, t, change)?;
+                backend.axpby(T::one(), change, T::one(), x)?;
+            }
+            return Ok(());
+        }
         if let [only] = self.steps[..] {
             residual(backend, a, b, x, t)?;
             return match &self.scaling {
@@ -122,6 +154,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
                     backend.chebyshev_step(step, None)
                 }
                 Scaling::Blocks(blocks) => blocks.product(backend, T::from_real(only.step), t, T::one(), x),
+                Scaling::Factors(_) => unreachable!("factors take plain steps"),
             };
         }
         let odd = self.steps.len() % 2 == 1;
@@ -166,6 +199,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
                 backend.axpby(T::from_real(keep), now, T::from_real(momentum), last)?;
                 blocks.product(backend, step, t, T::one(), last)
             }
+            Scaling::Factors(_) => unreachable!("factors take plain steps"),
         }
     }
 
@@ -190,6 +224,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         for (a, smoother) in all {
             match &mut smoother.scaling {
                 Scaling::Diagonal(_) => {}
+                Scaling::Factors(factors) => factors.update(backend, a)?,
                 Scaling::Blocks(blocks) if smoother.plain => blocks.renew_bounded(backend, a)?,
                 Scaling::Blocks(blocks) => {
                     steps.push(&mut smoother.steps);
@@ -208,6 +243,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         match &self.scaling {
             Scaling::Diagonal(d) => B::len(d) * size_of::<T::Real>(),
             Scaling::Blocks(blocks) => blocks.storage_bytes(),
+            Scaling::Factors(factors) => factors.storage_bytes(),
         }
     }
 

@@ -88,7 +88,7 @@ fn of_one<T: Scalar, B: CoarseningSteps + Conversions>(
 }
 
 /// The part of a vector on each of `count` aggregates as a column.
-fn parts_of<T: Scalar, B: CoarseningSteps>(
+pub(super) fn parts_of<T: Scalar, B: CoarseningSteps>(
     backend: &B,
     of: &B::Slice<u32>,
     count: usize,

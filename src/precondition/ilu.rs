@@ -121,6 +121,22 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
         Ok(backend.value(failed)? as usize)
     }
 
+    /// z = M^-1 r in [`Preconditioner::work_len`] scalars of memory.
+    pub(crate) fn solve(
+        &self,
+        backend: &B,
+        work: &mut B::Slice<T>,
+        r: &B::Slice<T>,
+        z: &mut B::Slice<T>,
+    ) -> Result<()> {
+        self.factors.solve(backend, work, r, z)
+    }
+
+    /// Bytes of all arrays.
+    pub(crate) fn storage_bytes(&self) -> usize {
+        self.values.storage_bytes() + self.factors.bytes() + B::len(&self.inverses) * size_of::<T>()
+    }
+
     /// The longest chains of rows that need each other, of L and of U: steps that an application takes one behind the
     /// other.
     pub fn depth(&self) -> (usize, usize) {
@@ -140,7 +156,7 @@ impl<T: Scalar, B: TriangularSteps> Preconditioner<T, B> for Ilu<T, B> {
 
     fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()> {
         let mut work = backend.buffer(self.factors.work_len())?;
-        self.factors.solve(backend, &mut work, r, z)
+        self.solve(backend, &mut work, r, z)
     }
 
     fn work_len(&self) -> usize {
@@ -154,7 +170,7 @@ impl<T: Scalar, B: TriangularSteps> Preconditioner<T, B> for Ilu<T, B> {
         r: &B::Slice<T>,
         z: &mut B::Slice<T>,
     ) -> Result<()> {
-        self.factors.solve(backend, work.full, r, z)
+        self.solve(backend, work.full, r, z)
     }
 
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {

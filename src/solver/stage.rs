@@ -7,7 +7,7 @@ use super::SolverBackend;
 use super::choice::{Candidate, When};
 use super::factorised::{Factorised, Limits};
 use super::incomplete::Bounds;
-use super::iterated::{Iterated, Parts, RESTART};
+use super::iterated::{Iterated, Parts, RESTART, restart_around_levels};
 use super::judging::Judging;
 use super::names::{Method, PreconditionerChoice};
 use super::preconditioner::Setup;
@@ -226,6 +226,11 @@ pub(super) fn iterated<T: Scalar, B: SolverBackend>(
         Method::Minres => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
             Minres::new(backend, n, options)
         })),
+        Method::Gmres if matches!(parts.setup, Setup::Levels(_)) => {
+            Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
+                Gmres::new(backend, n, restart_around_levels(n), options)
+            }))
+        }
         Method::Gmres => Box::new(Iterated::new(backend, parts, |backend, (n, _), options| {
             Gmres::new(backend, n, RESTART, options)
         })),
