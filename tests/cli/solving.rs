@@ -584,3 +584,22 @@ fn coordinates_and_near_null_vectors_from_files() {
         assert!(words.iter().all(|word| run.stderr.contains(word)), "{line}: {}", run.stderr);
     }
 }
+
+#[cfg(feature = "ranks")]
+#[test]
+fn two_ranks_solve_what_is_not_square() {
+    let f = Folder::new();
+    f.write("tall.mtx", "%%MatrixMarket matrix coordinate real general\n4 2 4\n1 1 1\n2 2 1\n3 1 1\n4 2 2\n");
+    let run = f.ok("solve tall.mtx --ranks 2 --device cpu -o x.mtx");
+    assert!(run.stdout.contains("converged"), "{}", run.stdout);
+    assert_eq!(read_matrix(&f.path("x.mtx")).column(0).len(), 2);
+}
+
+#[test]
+fn what_no_x_can_do_in_double_precision_is_not_put_on_the_matrix() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 30x30 -o a.mtx");
+    let run = f.ok("solve a.mtx --rhs random:1 --tolerance 1e-16");
+    assert!(!run.stdout.contains("ill-conditioned"), "{}", run.stdout);
+    assert!(run.stdout.contains("The tolerance is beyond double precision"), "{}", run.stdout);
+}

@@ -247,7 +247,7 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     let wanted = sinks.report.is_some() && group.rank() == 0;
     let portrait = wanted.then(|| Portrait::of(&a, path)).transpose()?;
     drop(a);
-    let solved = timed(&mut seconds.solve, || solve_all(backend, (group, arguments), &mut solver, &rhs));
+    let solved = timed(&mut seconds.solve, || solve_all(backend, (group, arguments), (&mut solver, [rows, columns]), &rhs));
     let solved = solved.about(path)?;
     let converged = arguments.are_solved(rows == columns, &solved.columns);
     let ending = if converged { Ending::Done } else { Ending::NotSolved };
@@ -282,7 +282,7 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
 fn solve_all<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     backend: &B,
     (group, arguments): (&Group, &Arguments),
-    solver: &mut SpreadSolver<T, B, C>,
+    (solver, [rows, columns]): (&mut SpreadSolver<T, B, C>, [usize; 2]),
     rhs: &RightHandSides<T, Host>,
 ) -> crate::Result<Solved<T>> {
     interrupt::listen();
@@ -297,7 +297,9 @@ fn solve_all<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     let mut reports: Vec<SolveReport> = Vec::new();
     for (number, whole) in all.chunks_exact(n).enumerate() {
         let b = backend.upload(solver.own_part(whole))?;
-        let mut own = backend.zeros::<T>(B::len(&b))?;
+        // A matrix that is not square is solved by rank 0, which has all of b and of x.
+        let own_columns = if rows == columns { B::len(&b) } else { columns.min(columns * B::len(&b)) };
+        let mut own = backend.zeros::<T>(own_columns)?;
         let report = solver.solve_with(&b, &mut own, |now: &solver::Progress| {
             let residual = now.residual_norm / now.first_residual_norm;
             progress.iteration((number, rhs.count()), now.iteration, (residual, arguments.tolerance));

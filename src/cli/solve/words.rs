@@ -245,8 +245,8 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
         told.push(("", format!("backward error {}{of}", ratio(error))));
     }
     if let Some(outside) = answer.outside_range.filter(|&outside| outside > 0.0) {
-        let what = "in norm, is in the null space: no x comes to it";
-        told.push(("", format!("{} of b, {what}, and the rest was solved for", ratio(outside))));
+        let what = "no x reaches it, and the rest was solved for";
+        told.push(("", format!("the part of b in the null space has the norm {}: {what}", ratio(outside))));
     }
     if let Some(normal) = answer.normal_residual {
         told.push((
@@ -285,6 +285,9 @@ fn times(answer: &Answer) -> String {
         stages.iter().filter(|(name, time)| *time > 0.005 * total || matches!(*name, "read" | "solve"));
     told.map(|(name, time)| format!("{name} {}", seconds(*time))).collect::<Vec<_>>().join(", ")
 }
+
+/// A condition number below which a matrix is not called ill-conditioned.
+const WELL: f64 = 1e8;
 
 /// What to try when it did not work.
 pub(super) fn advice(story: &Story<'_>) -> Option<String> {
@@ -355,6 +358,9 @@ pub(super) fn advice(story: &Story<'_>) -> Option<String> {
                  equations that follow from others."
             )
         }
+        Outcome::PrecisionLimit { .. } if story.answer.condition.is_some_and(|known| known < WELL) => "The tolerance is \
+             beyond double precision: the backward error of x is one of rounding. A looser --tolerance is met."
+            .into(),
         Outcome::PrecisionLimit { .. } => "The matrix is ill-conditioned, but not singular: its backward error is one of \
              rounding, and no more can be had in double precision. Check the units of the unknowns and the boundary \
              conditions; a looser --tolerance is met."
