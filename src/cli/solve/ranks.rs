@@ -247,7 +247,9 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     let wanted = sinks.report.is_some() && group.rank() == 0;
     let portrait = wanted.then(|| Portrait::of(&a, path)).transpose()?;
     drop(a);
-    let solved = timed(&mut seconds.solve, || solve_all(backend, (group, arguments), (&mut solver, [rows, columns]), &rhs));
+    let solved = timed(&mut seconds.solve, || {
+        solve_all(backend, (group, arguments), (&mut solver, [rows, columns]), &rhs)
+    });
     let solved = solved.about(path)?;
     let converged = arguments.are_solved(rows == columns, &solved.columns);
     let ending = if converged { Ending::Done } else { Ending::NotSolved };
