@@ -1,5 +1,6 @@
 //! What a solve came to, for a program.
 
+use super::Arguments;
 use super::rhs::Origin;
 use super::run::Solved;
 use crate::cli::load::twice;
@@ -14,6 +15,11 @@ use std::sync::Arc;
 #[derive(Serialize)]
 pub(super) struct Answer {
     pub(super) status: &'static str,
+    /// What was asked for: the file of A, the relative tolerance; by which version, on how many threads of the CPU.
+    pub(super) matrix: String,
+    pub(super) tolerance: f64,
+    pub(super) version: &'static str,
+    pub(super) threads: usize,
     pub(super) iterations: usize,
     pub(super) relative_residual: f64,
     /// The same with each row divided by its norm in A.
@@ -70,12 +76,16 @@ impl Answer {
         [rows, columns, nonzeros]: [usize; 3],
         symmetric: bool,
         (header, rhs): (&Header, &Origin),
-        solved: &Solved<T>,
+        (arguments, solved): (&Arguments, &Solved<T>),
     ) -> Self {
         let last = &solved.last;
         let decisive = worst(&solved.columns).expect("there is at least one right-hand side");
         Self {
             status: decisive.status,
+            matrix: arguments.matrix.display().to_string(),
+            tolerance: arguments.tolerance,
+            version: env!("CARGO_PKG_VERSION"),
+            threads: rayon::current_num_threads(),
             iterations: decisive.iterations,
             relative_residual: decisive.relative_residual,
             row_wise_residual: decisive.verdict.row_wise_residual,

@@ -260,7 +260,8 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     let ranks = solver.shares().iter();
     let ranks = ranks.map(|share| Rank { rows: share.rows, nonzeros: share.nonzeros, halo: share.halo });
     let symmetric = solver.symmetry() == Symmetry::Symmetric;
-    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), &solved);
+    let mut answer =
+        Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), (arguments, &solved));
     answer.device = format!("{}, {}", answer.device, group.description());
     (answer.seconds, answer.ranks) = (seconds, ranks.collect());
     write(arguments, sinks, &answer, &solved)?;

@@ -86,7 +86,8 @@ where
     let moved = iterations as f64 * solved.bytes_per_iteration as f64;
     let bandwidth = (moved > 0.0 && solved.iterating > 0.0).then(|| moved / solved.iterating / 1e9);
     let converged = arguments.are_solved(rows == columns, &solved.columns);
-    let mut answer = Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), &solved);
+    let mut answer =
+        Answer::new([rows, columns, nonzeros], symmetric, (&header, &rhs.origin), (arguments, &solved));
     (answer.seconds, answer.bandwidth_gb_s) = (seconds, bandwidth);
 
     write(arguments, sinks, &answer, &solved)?;
