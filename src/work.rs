@@ -140,12 +140,6 @@ impl Asker {
 
     /// Runs a part of this thread's loop, or of its recursion, on any thread: loops in it look too.
     pub(crate) fn lend<R>(&self, part: impl FnOnce() -> R) -> R {
-        struct Back(Option<Current>);
-        impl Drop for Back {
-            fn drop(&mut self) {
-                CURRENT.set(self.0.take());
-            }
-        }
         let current = Current { asker: self.clone(), loops: true };
         let _back = Back(CURRENT.replace(Some(current)));
         part()
@@ -168,6 +162,37 @@ struct Current {
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+/// Puts back what a thread has worked for.
+struct Back(Option<Current>);
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+/// A thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Home(usize);
+
+/// The thread at hand.
+pub(crate) fn home() -> Home {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    Home(MARK.with(|mark| std::ptr::from_ref(mark).addr()))
+}
+
+/// Runs a part of a loop of the thread `home` whose end nobody may ask for. Another thread that takes it on may be
+/// waiting in the middle of a solve of its own, whose end is not this part's.
+pub(crate) fn of_thread<R>(home: Home, part: impl FnOnce() -> R) -> R {
+    if home == self::home() || CURRENT.with_borrow(Option::is_none) {
+        return part();
+    }
+    let _back = Back(CURRENT.take());
+    part()
 }
 
 /// What the stack is unwound with.
@@ -451,6 +476,21 @@ mod tests {
         // Without a work nothing is asked.
         look();
         begin(Stage::Factorising, 0, None).advance(5);
+    }
+
+    /// A thread that waits in the middle of a cancelled setup takes parts of other solves on.
+    #[test]
+    fn the_end_of_one_solve_is_not_that_of_another_whose_part_its_thread_has_taken_on() {
+        let work = Work::default();
+        let elsewhere = std::thread::spawn(home).join().unwrap();
+        let ended: Result<()> = work.set_up(|| {
+            work.stop();
+            assert!(of_thread(home(), is_asked));
+            assert!(!of_thread(elsewhere, is_asked) && of_thread(elsewhere, || asker_of_loops().is_none()));
+            assert!(is_asked());
+            Ok(())
+        });
+        assert!(ended.is_ok());
     }
 
     #[test]

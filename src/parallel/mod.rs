@@ -22,6 +22,7 @@ mod team;
 mod vectors;
 
 use crate::lock::lock;
+use crate::work;
 pub(crate) use both::both;
 use pieces::Numbers;
 use pieces::Sliced as _;
@@ -42,8 +43,11 @@ where
     RA: Send,
     RB: Send,
 {
-    match crate::work::asker_of_loops() {
-        None => rayon::join(first, second),
+    match work::asker_of_loops() {
+        None => {
+            let home = work::home();
+            rayon::join(|| work::of_thread(home, first), || work::of_thread(home, second))
+        }
         Some(asker) => rayon::join(|| asker.lend(first), || asker.lend(second)),
     }
 }
@@ -52,8 +56,10 @@ where
 /// [`join`] it never moves `own` to another thread, so that it may be work for a device.
 pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl FnOnce() -> R) -> (A, R) {
     let mut of_others = None;
+    let place = &mut of_others;
     let own = rayon::in_place_scope(|scope| {
-        scope.spawn(|_| of_others = Some(others()));
+        let home = work::home();
+        scope.spawn(move |_| *place = Some(work::of_thread(home, others)));
         own()
     });
     (of_others.expect("a scope ends when all that it was given is done"), own)
@@ -108,7 +114,10 @@ pub(crate) fn of_stretches<R: Send>(
 /// Runs `body` on the numbers below `parts`, shared among threads. In a setup that was asked for its end no further
 /// part is begun, and the stack is unwound: nobody sees what is missing.
 fn shared(parts: usize, body: &(dyn Fn(usize) + Sync)) {
-    let Some(asker) = crate::work::asker_of_loops() else { return on_threads(parts, body) };
+    let Some(asker) = work::asker_of_loops() else {
+        let home = work::home();
+        return on_threads(parts, &|part| work::of_thread(home, || body(part)));
+    };
     let stopped = AtomicBool::new(false);
     on_threads(parts, &|part| {
         if stopped.load(Ordering::Relaxed) || asker.is_due() {
