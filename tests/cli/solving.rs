@@ -15,7 +15,7 @@ fn sorted<const N: usize>(mut names: [&str; N]) -> Vec<&str> {
     names.to_vec()
 }
 
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 28] = [
     "right_hand_side",
     "status",
     "iterations",
@@ -40,6 +40,10 @@ const KEYS: [&str; 24] = [
     "bandwidth_gb_s",
     "history",
     "trail",
+    "matrix",
+    "tolerance",
+    "version",
+    "threads",
 ];
 
 #[test]
