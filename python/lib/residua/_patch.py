@@ -11,7 +11,7 @@ import scipy.sparse.linalg
 
 from . import linalg
 
-#: What is put in place: all functions of :mod:`residua.linalg`.
+#: What is put in place: all functions of ``residua.linalg``.
 NAMES = tuple(name for name in linalg.__all__ if name.islower())
 
 #: SciPy's own modules that define these names: their functions go on calling each other.
@@ -81,7 +81,7 @@ class Patch:
 
 
 def patch(*names: str) -> Patch:
-    """Puts the functions of :mod:`residua.linalg` into ``scipy.sparse.linalg``, for programs that stay as they are.
+    """Puts the functions of ``residua.linalg`` into ``scipy.sparse.linalg``, for programs that stay as they are.
 
     All loaded modules that hold one of SciPy's functions by name get residua's in its place, whether they did
     ``from scipy.sparse.linalg import spsolve`` before or do so later, and so do SciPy's own: ``eigsh`` with ``sigma``,
@@ -91,7 +91,7 @@ def patch(*names: str) -> Patch:
     Parameters
     ----------
     *names : str
-        "spsolve", "splu", ...; by default all functions of :mod:`residua.linalg`.
+        "spsolve", "splu", ...; by default all functions of ``residua.linalg``.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def patch(*names: str) -> Patch:
     Raises
     ------
     ValueError
-        On a name that :mod:`residua.linalg` has not.
+        On a name that ``residua.linalg`` has not.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Small systems by LAPACK: dense ones below some hundred unknowns, and narrow bands, which it factorises faster than
 any sparse factorisation does.
 
-x is handed out only if it is shown to be good; else the caller turns to :mod:`residua._factors`, which finds out why.
+x is handed out only if it is shown to be good; else the caller turns to ``residua._factors``, which finds out why.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONG, WIDE = 4096, 24
 #: doubt. Partial pivoting gives 1e-15 unless factors grow.
 BACKWARD, REGULAR = 1e-13, 1e-10
 
-#: The relative residual that will do whatever the condition is: as in :mod:`residua._factors`.
+#: The relative residual that will do whatever the condition is: as in ``residua._factors``.
 ASKED = 1e-10
 
 #: Norms between these are sums of squares that have neither underflowed nor overflowed.
