@@ -1,6 +1,7 @@
 //! A matrix with its stages, and what is told of a solve. How they take turns is in `turns`.
 
 use super::SolverBackend;
+use super::choice::SystemFacts;
 use super::group::Group;
 use super::names::Method;
 use super::plan::{Notes, System};
@@ -80,11 +81,12 @@ pub(super) fn is_fault(outcome: &Outcome) -> bool {
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
     pub(super) fn new(
         backend: &B,
-        System { stored, stages, .. }: System<T, B>,
+        System { stored, stages, facts, .. }: System<T, B>,
         options: SolveOptions,
         Notes { decisions, seconds }: Notes,
         norms: RowNorms<T, B>,
     ) -> Self {
+        let facts = Some(SystemFacts::of::<T>(&facts, norms.longest()));
         let mut core = Self {
             device: backend.description().into(),
             backend: backend.clone(),
@@ -99,7 +101,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             aim: None,
             known_singular: false,
             seconds,
-            trail: Arc::new(Trail { decisions, stages: Vec::new() }),
+            trail: Arc::new(Trail { facts, decisions, stages: Vec::new() }),
             history: Vec::new(),
             histories: Vec::new(),
             falls: Vec::new(),
@@ -109,9 +111,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     }
 
     /// Puts another system of the same matrix in the place of this one.
-    pub(super) fn replace(&mut self, System { stored, stages, .. }: System<T, B>, notes: Notes) {
+    pub(super) fn replace(&mut self, System { stored, stages, facts, .. }: System<T, B>, notes: Notes) {
         (self.stored, self.stages, self.first) = (stored, stages, 0);
         let trail = Arc::make_mut(&mut self.trail);
+        trail.facts = Some(SystemFacts::of::<T>(&facts, self.norms.longest()));
         trail.decisions.retain(|old| notes.decisions.iter().all(|new| new.subject != old.subject));
         trail.decisions.extend(notes.decisions);
         self.announce();

@@ -77,6 +77,7 @@ pub use crate::direct::Singularity;
 pub use alone::AlonePreconditioner;
 pub use arrays::ArraySolver;
 pub use builder::{Builder, MatrixSource};
+pub use choice::SystemFacts;
 pub use compiled::Solvable;
 pub use device::{Device, Opened};
 #[cfg(feature = "cli")]

@@ -43,10 +43,9 @@ pub(super) enum Block<T: Scalar, B: SolverBackend> {
     Diagonal(Result<Setup<T, B>>),
 }
 
-impl<T: Scalar, B: SolverBackend> Stage<T, B> {
-    /// Whether it is multigrid of our choice, which gives way where it does not contract.
-    pub(super) fn is_trial_of_levels(&self) -> bool {
-        matches!(self.plan.preconditioner, Name::Multigrid(_)) && self.plan.share.is_some()
+impl<T: Scalar, B: SolverBackend> AsRef<Candidate> for Stage<T, B> {
+    fn as_ref(&self) -> &Candidate {
+        &self.plan
     }
 }
 

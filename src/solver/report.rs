@@ -1,5 +1,6 @@
 //! What a caller learns: how a solve ended, and the trail of what was considered, chosen and tried on the way.
 
+use super::choice::SystemFacts;
 use super::names::{Method, Precision, PreconditionerChoice};
 use crate::direct::{Singularity, Unmatched};
 use crate::krylov::Outcome;
@@ -118,6 +119,8 @@ pub struct Seconds {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Trail {
+    /// What the methods were listed from; none where rows are distributed.
+    pub facts: Option<SystemFacts>,
     /// What was decided when the solver was built.
     pub decisions: Vec<Decision>,
     /// The methods, in the order in which they are tried.

@@ -6,7 +6,7 @@
 
 use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
-use super::choice::trial::Trial;
+use super::choice::{Course, Pace};
 use super::core::is_fault;
 use super::finite;
 use super::forecast::expected_products;
@@ -425,45 +425,35 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let clock = self.time_limit;
         let mut late = false;
         let mut watch = Watch::new(Some(&mut observer), &canceller, None);
-        let (mut total, mut last): (Option<Report>, usize) = (None, 0);
+        let (mut course, mut from) = (Course::new(0, None), 0);
         let mut judged = None;
-        for number in 0..self.stages.len() {
-            let begun = Instant::now();
-            let is_last = number + 1 == self.stages.len();
-            let before = total.map_or(0, |report| report.iterations);
-            let stage = &self.stages[number];
-            if let Some(report) = &total
-                && stage.is_trial_of_levels()
-                && matches!(report.outcome, Outcome::NotPositiveDefinite { .. })
-            {
-                continue;
-            }
+        // Ranks have no factorisation that could come first.
+        while let Some(turn) = course.next(from, &self.stages, limit, |_| false) {
+            let (begun, number, before) = (Instant::now(), turn.number, course.iterations());
+            from = number + 1;
             if let Some(why) = self.prepare(number)? {
                 self.trail.stages[number].refused = Some(why);
                 continue;
             }
             let stage = &self.stages[number];
-            watch.method = stage.plan.method;
-            let left = limit.saturating_sub(before);
-            let share = stage.plan.share.filter(|_| !is_last);
-            let left = share.map_or(left, |share| (share * left as f64).ceil() as usize);
+            let plan = stage.plan;
+            watch.method = plan.method;
             let communicator = self.space.communicator();
-            let (mut broken, mut trial, mut length) = (None, Trial::None, 0.0);
-            if stage.is_trial_of_levels() && !is_last {
-                length = self.length(b)?;
-                trial = Trial::of_levels(stage.plan.method, self.options.threshold::<T>(length), left);
-            }
+            let (mut broken, is_first) = (None, course.total.is_none());
+            let length = if plan.is_judged(&turn) { self.length(b)? } else { 0.0 };
+            let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
+            let mut pace = Pace::new((&plan, None), &turn, goal, None, &mut Vec::new());
             let sought = Cell::new(None);
             let mut observe = |iteration: usize, norm: f64| {
                 if let Some(next) = sought.take() {
-                    trial.seek(next * length);
+                    pace.seek(next * length);
                 }
                 // Norms are the same on all parts, so that all of them give up.
-                if trial.is_futile(iteration, norm) {
+                if !pace.goes_on((iteration, norm), || Ok(f64::INFINITY)) {
                     return ControlFlow::Break(());
                 }
                 let mut stop = false;
-                if iteration > 0 || total.is_none() {
+                if iteration > 0 || is_first {
                     stop = watch.see(0, before + iteration, norm).is_break();
                 }
                 let over = clock.is_some_and(|clock| start.elapsed() >= clock);
@@ -482,7 +472,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let Some(operator) = &self.operator else { break };
             let Some(norms) = &mut self.norms else { break };
             let mut judging = Judging::new(&self.options, &sought);
-            let options = self.options.clone().max_iterations(left);
+            let options = self.options.clone().max_iterations(turn.most(&plan));
             let system = (&**operator as &dyn LinearOperator<T, B>, &mut *norms);
             let task = Task { space: &self.space, system, options, b, x: &mut *x, judging: &mut judging };
             let (mut report, history, iterating) = task.run(stage, &mut observe)?;
@@ -498,34 +488,32 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             if let Some(error) = broken {
                 return Err(error);
             }
-            if trial.was_futile() && report.outcome == Outcome::Interrupted {
-                report.outcome = Outcome::Stagnated;
-            }
+            let (outcome, words) = pace.ended(report.outcome);
+            report.outcome = outcome;
             if late && report.outcome == Outcome::Interrupted {
                 report.outcome = Outcome::TimeLimit;
             }
             let skipped = usize::from(!self.history.is_empty());
             self.history.extend(history.iter().skip(skipped));
             self.seconds.iterating += iterating.as_secs_f64();
-            let creeps = report.outcome == Outcome::IterationLimit && share.is_some();
+            let creeps = turn.creeps(&plan, &report.outcome);
             let told = &mut self.trail.stages[number];
             told.outcome = Some(if creeps { Outcome::GivenUp } else { report.outcome });
             told.iterations = report.iterations;
             told.bytes = report.iterations as f64 * report.bytes_per_iteration as f64;
             told.seconds = begun.elapsed().as_secs_f64();
             told.relative_residual = Some(report.relative_residual);
+            told.remark = words;
             if let Some(Setup::Levels(levels)) = &self.stages[number].setup {
                 told.remark = Some(levels.told.clone()).filter(|told| !told.is_empty());
                 told.levels = levels.facts.clone();
             }
-            report.iterations += before;
-            report.restarts += total.map_or(0, |report| report.restarts);
-            (total, last) = (Some(report), number);
-            if !is_fault(&report.outcome) && !creeps {
+            if !course.add(&turn, &plan, report) {
                 break;
             }
         }
         self.seconds.solve = start.elapsed().as_secs_f64();
+        let Course { last, total, .. } = course;
         let report = total.ok_or_else(|| Error::Unsupported("a system without a method".into()))?;
         let Some((operator, norms)) = self.operator.as_ref().zip(self.norms.as_mut()) else {
             return Err(Error::Unsupported("a system without an operator".into()));

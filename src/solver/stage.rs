@@ -124,6 +124,12 @@ pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) forecast: Option<f64>,
 }
 
+impl<T: Scalar, B: SolverBackend> AsRef<Candidate> for Stage<T, B> {
+    fn as_ref(&self) -> &Candidate {
+        &self.plan
+    }
+}
+
 impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     /// A stage that is set up when its turn comes.
     pub(super) fn later(plan: Candidate) -> Self {

@@ -1,133 +1,22 @@
 //! Stage after stage until one solves the system, in the order of the matrix.
 
 use super::SolverBackend;
-use super::choice::race::{Call, Race, is_left_out};
-use super::choice::trial::Trial;
-use super::choice::{Candidate, When};
-use super::core::{Core, is_fault, judge};
+use super::choice::{Costs, Course, Pace, Turn, When, is_left_out};
+use super::core::{Core, judge};
 use super::judging::Judging;
-use super::names::{Method, Precision, PreconditionerChoice};
+use super::names::Method;
 use super::nullspace::norm;
 use super::report::SolveReport;
-use super::stage::{Stage, Task};
-use super::system::Stored;
+use super::stage::Task;
 use super::watch::Watch;
-use crate::direct::Kind;
 use crate::error::{Error, Result};
-use crate::krylov::{Outcome, Report, SolveOptions};
-use crate::prices::budgets::{SHARE, order_seconds, seconds_of_levels};
+use crate::krylov::{Outcome, Report};
 use crate::scalar::Scalar;
 use crate::work::{StopRequest, within_solve};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
-
-const HANDED_OVER: &str = "given up: with incomplete factors fewer are left";
-
-/// Iterations, and the factorisation for which they are given up.
-struct Rivals<'a, T: Scalar, B: SolverBackend> {
-    race: Race,
-    factors: &'a mut Stage<T, B>,
-    /// Why there is no factorisation.
-    refused: Option<String>,
-    /// What the race has called for last.
-    call: Call,
-}
-
-/// What a stage is made ready with.
-type Means<'a, T, B> = (&'a B, &'a Stored<T, B>, &'a SolveOptions, (&'a [Kind], &'a StopRequest));
-
-impl<T: Scalar, B: SolverBackend> Rivals<'_, T, B> {
-    /// Whether the iterations are given up with this one.
-    fn give_up(&mut self, norm: f64, (backend, a, options, limits): Means<'_, T, B>) -> bool {
-        self.race.see(norm);
-        self.call = self.race.call();
-        if self.call == Call::Analyse {
-            let forecast = self.factors.seconds(backend, a, options, limits);
-            self.race.learn(forecast.as_ref().copied().unwrap_or(f64::INFINITY));
-            self.refused = forecast.err();
-            self.call = self.race.call();
-        }
-        self.have_ended()
-    }
-
-    fn have_ended(&self) -> bool {
-        matches!(self.call, Call::GiveUp | Call::HandOver)
-    }
-
-    /// Why they were given up.
-    fn words(&self) -> Option<String> {
-        if self.call == Call::HandOver { Some(HANDED_OVER.into()) } else { self.race.words() }
-    }
-}
-
-/// A method, its preconditioner and its precision.
-type What = (Method, PreconditionerChoice, Precision);
-
-/// How far the stages of a solve have come.
-struct Course {
-    /// The stage that came last, and what all of them came to.
-    last: usize,
-    total: Option<Report>,
-    /// Kinds of factorisation that have failed.
-    failed: Vec<Kind>,
-    /// Why the stage of a number was refused before its turn.
-    refused: Option<(usize, String)>,
-    /// Methods that have had so many iterations; all that there are, where they ended in a fault.
-    had: Vec<(What, usize)>,
-    /// Whether conjugate gradients have told that A is not positive definite.
-    indefinite: bool,
-    /// Whether the iterations that came last were given up for incomplete factors, in this solve or in one before.
-    handed_over: bool,
-}
-
-impl Course {
-    fn new(first: usize, done: Option<Report>) -> Self {
-        let is_definite = |report: &Report| !matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
-        let indefinite = done.as_ref().is_some_and(|report| !is_definite(report));
-        let (failed, had) = (Vec::new(), Vec::new());
-        Self { last: first, total: done, failed, refused: None, had, indefinite, handed_over: false }
-    }
-
-    fn iterations(&self) -> usize {
-        self.total.as_ref().map_or(0, |report| report.iterations)
-    }
-
-    /// Whether a stage is for a matrix like this one, as far as that is known.
-    fn suits(&self, plan: &Candidate) -> bool {
-        match plan.when {
-            When::Always => true,
-            When::Definite => !self.indefinite,
-            When::Indefinite => self.indefinite,
-            When::HandedOver => self.handed_over,
-        }
-    }
-
-    /// Which of the stages comes next, where that is a factorisation. Of two in turn it is the second one, which may
-    /// take more and does what the first would.
-    fn next_factors<T: Scalar, B: SolverBackend>(&self, behind: &[Stage<T, B>]) -> Option<usize> {
-        let suiting = (0..).zip(behind).filter(|(_, stage)| self.suits(&stage.plan));
-        suiting.take_while(|(_, stage)| stage.plan.method == Method::Direct).map(|(number, _)| number).last()
-    }
-
-    /// Whether the same was tried with as many iterations.
-    fn has_had(&self, what: What, share: Option<usize>) -> bool {
-        self.had.iter().any(|&(other, iterations)| other == what && share.is_some_and(|s| s <= iterations))
-    }
-
-    /// Takes what a stage came to, and counts what came before it in.
-    fn add(&mut self, number: usize, what: What, mut report: Report) -> Report {
-        self.indefinite |= matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
-        self.had.push((what, if is_fault(&report.outcome) { usize::MAX } else { report.iterations }));
-        if let Some(earlier) = &self.total {
-            report.iterations += earlier.iterations;
-            report.restarts += earlier.restarts;
-        }
-        (self.last, self.total) = (number, Some(report));
-        report
-    }
-}
 
 /// What is said of a stage, and more.
 fn with(remark: Option<String>, more: Option<String>) -> Option<String> {
@@ -147,10 +36,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let start = Instant::now();
         let mut course = Course::new(first, done);
         course.handed_over = self.stages.get(first).is_some_and(|stage| stage.plan.when == When::HandedOver);
-        for number in first..self.stages.len() {
-            if self.is_due(number, &course) && self.take_turn(number, &mut course, b, x, watch)?.is_break() {
+        let limit = self.options.iteration_limit(self.stored.operator().columns());
+        let mut from = first;
+        while let Some(turn) = self.next(from, limit, &course) {
+            if self.take_turn(&turn, &mut course, b, x, watch)?.is_break() {
                 break;
             }
+            from = turn.number + 1;
         }
         let Course { last, total, .. } = course;
         // What was made ready for its forecast alone need not be kept.
@@ -164,12 +56,10 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// Whether a stage has a turn.
-    fn is_due(&self, number: usize, course: &Course) -> bool {
-        let (plan, behind) = (&self.stages[number].plan, &self.stages[number + 1..]);
-        let comes_at_once = plan.race && is_left_out(plan.method, self.stored.least_seconds(plan.method));
-        let is_outdone = plan.method == Method::Direct && course.next_factors(behind).is_some();
-        course.suits(plan) && !comes_at_once && !is_outdone
+    /// The next turn of a stage.
+    fn next(&self, from: usize, limit: usize, course: &Course) -> Option<Turn> {
+        let is_soon = |method| is_left_out(method, self.stored.least_seconds(method));
+        course.next(from, &self.stages, limit, is_soon)
     }
 
     /// Makes a stage ready; none where it is refused, for which its reason is told.
@@ -204,67 +94,37 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     /// Solves with a stage, and tells what it came to; whether the solve is over with it.
     fn take_turn(
         &mut self,
-        number: usize,
+        turn: &Turn,
         course: &mut Course,
         b: &B::Slice<T>,
         x: &mut B::Slice<T>,
         watch: &mut Watch<'_>,
     ) -> Result<ControlFlow<()>> {
-        let (begun, request) = (Instant::now(), watch.request());
+        let (begun, request, number) = (Instant::now(), watch.request(), turn.number);
         let (plan, before) = (self.stages[number].plan, course.iterations());
-        let is_last = number + 1 == self.stages.len();
         watch.method = plan.method;
-        let left = self.options.iteration_limit(self.stored.operator().columns()).saturating_sub(before);
-        let share = plan.share.map(|share| (share * left as f64).ceil() as usize).filter(|_| !is_last);
-        let what = (plan.method, plan.preconditioner, plan.precision);
-        if course.has_had(what, share) {
-            return Ok(ControlFlow::Continue(()));
-        }
         match self.make_ready(number, course, &request) {
             Ok(true) => {}
             Ok(false) => return Ok(ControlFlow::Continue(())),
             Err(Error::Stopped) => return self.end_early(number, course, b, x, watch),
             Err(error) => return Err(error),
         }
-        // The factorisation whose turn comes next, where iterations are given up if that is faster.
-        let next = course.next_factors(&self.stages[number + 1..]).filter(|_| plan.race);
-        let with_levels = matches!(plan.preconditioner, PreconditionerChoice::Multigrid(_));
-        let with_fill = matches!(plan.preconditioner, PreconditionerChoice::Ilut(_));
-        let is_judged = next.is_some() || share.is_some() && (with_levels || with_fill || plan.may_go_on);
-        let length = if is_judged { norm(&self.backend, b)? } else { 0.0 };
+        let length = if plan.is_judged(turn) { norm(&self.backend, b)? } else { 0.0 };
         let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
-        let mut trial = match share {
-            Some(most) if with_levels => Trial::of_levels(plan.method, goal, most),
-            Some(most) if with_fill => Trial::of_factors(goal, most),
-            Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
-            _ => Trial::None,
-        };
         let asked = self.asked();
         let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
-        let mut rivals = next.map(|next| {
-            let least = match self.stored.least_seconds(plan.method) {
-                // A factorisation that is as fast has had its turn.
-                least if with_levels => least.max(seconds_of_levels(self.stored.nonzeros())),
-                least => least,
-            };
-            let each = ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1;
-            let (most, memory) = (share.unwrap_or(left), std::mem::take(&mut self.falls));
-            let analysis = order_seconds([a.rows(), self.stored.nonzeros(), self.norms.longest()]);
-            let behind_it = (least, behind[next].forecast, analysis);
-            let race = Race::new((plan.method, with_levels, each), behind_it, goal, most, memory);
-            let takes_over = behind[0].plan.when == When::HandedOver;
-            let incomplete = takes_over.then(|| self.stored.factors_seconds(ready.bytes(a)));
-            let race = race.with_factors(incomplete);
-            Rivals { race, factors: &mut behind[next], refused: None, call: Call::GoOn }
+        let costs = turn.rival.map(|rival| Costs {
+            each: ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1,
+            least: self.stored.least_seconds(plan.method),
+            known: behind[rival - number - 1].forecast,
+            size: [a.rows(), self.stored.nonzeros(), self.norms.longest()],
+            incomplete: self.stored.factors_seconds(ready.bytes(a)),
         });
-        // Iterations of a race end where it says so, and those that may go on where their slope does.
-        let left = match share {
-            Some(_) if rivals.is_some() || plan.may_go_on => Some((SHARE * left as f64).ceil() as usize),
-            Some(share) => Some(share),
-            None => course.total.map(|_| left),
-        };
+        let next = behind.first().map(|stage| stage.plan);
+        let mut pace = Pace::new((&plan, next.as_ref()), turn, goal, costs, &mut self.falls);
+        let left = (turn.share.is_some() || course.total.is_some()).then(|| turn.most(&plan));
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
         self.judged = None;
         let (sought, stored) = (Cell::new(None), &self.stored);
@@ -274,13 +134,16 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             Task { a, stored, b, x: &mut *x, norms, left, aim, request: &request, judging: &mut judging };
         let mut hear = |iteration: usize, norm: f64| {
             if let Some(next) = sought.take() {
-                trial.seek(next * length);
-                rivals.iter_mut().for_each(|rivals| rivals.race.seek(next * length));
+                pace.seek(next * length);
             }
-            let means = (&self.backend, stored, &self.options, (failed, &request));
-            if trial.is_futile(iteration, norm)
-                || rivals.as_mut().is_some_and(|rivals| rivals.give_up(norm, means))
-            {
+            let analyse = || match turn.rival {
+                Some(rival) => {
+                    let factors = &mut behind[rival - number - 1];
+                    factors.seconds(&self.backend, stored, &self.options, (failed, &request))
+                }
+                None => Ok(f64::INFINITY),
+            };
+            if !pace.goes_on((iteration, norm), analyse) {
                 return ControlFlow::Break(());
             }
             if iteration > 0 || is_first {
@@ -315,27 +178,19 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         if let Some(row_wise) = missed {
             remark = with(remark, Some(format!("row by row the relative residual stays at {row_wise:.1e}")));
         }
-        if let Some(rivals) = rivals {
-            if rivals.have_ended() && report.outcome == Outcome::Interrupted {
-                // It creeps, as what has had its share of the iterations does.
-                report.outcome = Outcome::IterationLimit;
-                remark = with(remark, rivals.words());
-            }
-            course.handed_over = rivals.call == Call::HandOver;
-            course.refused = next.zip(rivals.refused).map(|(next, why)| (number + 1 + next, why));
-            self.falls = rivals.race.best;
+        let (outcome, words) = pace.ended(report.outcome);
+        remark = with(remark, words);
+        if turn.rival.is_some() {
+            course.handed_over = pace.handed_over();
+            course.refused = turn.rival.zip(pace.refused.take());
         }
-        if trial.was_futile() && report.outcome == Outcome::Interrupted {
-            let words = trial.words();
-            report.outcome = if words.is_some() { Outcome::IterationLimit } else { Outcome::Stagnated };
-            remark = with(remark, words);
-        }
-        report.outcome = watch.reason(report.outcome);
+        self.falls = pace.into_memory().unwrap_or_else(|| std::mem::take(&mut self.falls));
+        report.outcome = watch.reason(outcome);
         self.seconds.iterating += ready.iterating().as_secs_f64();
         self.evidence.add(ready.evidence());
         course.failed.extend(ready.failed());
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];
-        let creeps = report.outcome == Outcome::IterationLimit && plan.share.is_some() && !is_last;
+        let creeps = turn.creeps(&plan, &report.outcome);
         told.outcome = Some(if creeps { Outcome::GivenUp } else { report.outcome });
         told.remark = remark;
         told.levels = ready.levels().to_vec();
@@ -343,8 +198,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         told.bytes = ready.moved(&report);
         told.seconds = begun.elapsed().as_secs_f64();
         told.relative_residual = Some(report.relative_residual);
-        let report = course.add(number, what, report);
-        if is_fault(&report.outcome) || creeps {
+        if course.add(turn, &plan, report) {
             return Ok(ControlFlow::Continue(()));
         }
         if matches!(report.outcome, Outcome::Converged | Outcome::LeastSquares) {
@@ -352,6 +206,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
         Ok(ControlFlow::Break(()))
     }
+
     /// Ends a solve in the setup of a stage, or in a step of its factorisation: x is what it was before.
     fn end_early(
         &mut self,

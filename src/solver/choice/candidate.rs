@@ -63,3 +63,16 @@ pub(in crate::solver) struct Candidate {
     /// Whether iterations are given up where the factorisation behind them is forecast to be faster.
     pub(in crate::solver) race: bool,
 }
+
+impl Candidate {
+    /// Its method, preconditioner and precision.
+    pub(in crate::solver) fn what(&self) -> (Method, PreconditionerChoice, Precision) {
+        (self.method, self.preconditioner, self.precision)
+    }
+}
+
+impl AsRef<Candidate> for Candidate {
+    fn as_ref(&self) -> &Candidate {
+        self
+    }
+}

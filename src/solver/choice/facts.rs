@@ -3,8 +3,10 @@
 
 use crate::krylov::SolveOptions;
 use crate::prices::budgets::{LEVELS_FROM, MEDIUM, SMALL};
+use crate::scalar::Scalar;
 use crate::solver::builder::Builder;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
+use serde::Serialize;
 
 /// Multigrid that suits a matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,6 +14,52 @@ pub(in crate::solver) struct Hierarchy {
     pub(in crate::solver) why: &'static str,
     /// Whether it is set up already; else it is when its turn comes.
     pub(in crate::solver) is_made: bool,
+}
+
+/// What the choice of methods was made from, as a report tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SystemFacts {
+    /// Rows of A.
+    pub rows: usize,
+    /// Columns of A.
+    pub columns: usize,
+    /// Stored entries.
+    pub nonzeros: usize,
+    /// Stored entries of the longest row.
+    pub longest_row: usize,
+    /// Whether A equals its conjugate transpose.
+    pub hermitian: bool,
+    /// Whether numbers are complex.
+    pub complex: bool,
+    /// Whether vectors lie in the memory of a GPU.
+    pub on_device: bool,
+    /// The most iterations of all methods together.
+    pub iteration_limit: usize,
+    /// Why multigrid suits A; none where nothing says that it does.
+    pub multigrid: Option<&'static str>,
+    /// Whether multigrid was set up when the solver was built.
+    pub multigrid_is_made: bool,
+    /// Steps of the polynomial in half the precision, where that was chosen for conjugate gradients.
+    pub polynomial: Option<usize>,
+}
+
+impl SystemFacts {
+    pub(in crate::solver) fn of<T: Scalar>(facts: &Facts, longest_row: usize) -> Self {
+        Self {
+            rows: facts.rows,
+            columns: facts.columns,
+            nonzeros: facts.nonzeros,
+            longest_row,
+            hermitian: facts.hermitian,
+            complex: T::COMPLEX,
+            on_device: facts.on_device,
+            iteration_limit: facts.iteration_limit,
+            multigrid: facts.hierarchy.map(|hierarchy| hierarchy.why),
+            multigrid_is_made: facts.hierarchy.is_some_and(|hierarchy| hierarchy.is_made),
+            polynomial: facts.polynomial,
+        }
+    }
 }
 
 /// Facts of a system: [`super::candidates`] needs nothing else.

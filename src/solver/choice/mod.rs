@@ -6,20 +6,27 @@
 //! [`crate::prices`], what steps cost on a CPU and on a GPU, so that what is tried in vain takes a part of what comes next.
 //!
 //! [`table`] has the candidates of one machine, [`distributed`] those of several ranks, and [`wanted`] those that a
-//! caller has listed. While a candidate iterates, [`race`] compares it with the factorisation behind it by the slope of the residual, and
+//! caller has listed. [`course`] tells which of them is next, from what came before. While a candidate iterates, [`pace`]
+//! tells whether it goes on: [`race`] compares it with the factorisation behind it by the slope of the residual, and
 //! [`trial`] tells whether multigrid and incomplete factors keep their promise. All of it is counted in iterations,
 //! bytes and multiplications, and nothing is read from a clock: the same input takes the same way.
 
 mod candidate;
+mod course;
 mod distributed;
 mod facts;
-pub(super) mod race;
+mod pace;
+mod race;
 mod table;
 #[cfg(test)]
 mod tests;
-pub(super) mod trial;
+mod trial;
 mod wanted;
 
 pub(super) use candidate::{Candidate, Source, When};
+pub(super) use course::{Course, Turn};
+pub use facts::SystemFacts;
 pub(super) use facts::{Facts, Hierarchy};
+pub(super) use pace::{Costs, Pace};
+pub(super) use race::is_left_out;
 pub(super) use table::{AS_ASKED, CLASSICAL, GRIDS, MESH, SYMMETRIZED, candidates, in_half};

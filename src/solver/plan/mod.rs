@@ -30,6 +30,8 @@ pub(super) const AUTO: &str = "auto";
 pub(super) struct System<T: Scalar, B: SolverBackend> {
     pub(super) stored: Stored<T, B>,
     pub(super) stages: Vec<Stage<T, B>>,
+    /// What the stages were listed from.
+    pub(super) facts: Facts,
     /// How the format was chosen, where it was.
     pub(super) choice: Option<ChoiceReport>,
 }
@@ -95,7 +97,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         })?;
         self.note(Decision::new("format", Csr::<T, B>::NAME, "values are replaced in it"));
         let stages = self.listed(candidates(&facts), setup, None)?;
-        Ok(System { stored: Stored::Open(Box::new(a)), stages, choice: None })
+        Ok(System { stored: Stored::Open(Box::new(a)), stages, facts, choice: None })
     }
 
     /// Refuses a method that was named for a matrix of another shape, or in a precision that it has not.

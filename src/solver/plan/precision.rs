@@ -56,7 +56,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         };
         let facts = Facts { hierarchy, polynomial, ..self.facts(nonzeros) };
         let stages = self.listed(candidates(&facts), setup, rescue)?;
-        Ok(System { stored, stages, choice })
+        Ok(System { stored, stages, facts, choice })
     }
 
     /// With the matrix rounded in the loop and as it is outside.
@@ -85,10 +85,11 @@ impl<B: SolverBackend> Planner<'_, B> {
             ));
         }
         let Kept { operator, setup, name, choice, .. } = low?;
-        let mut half = in_half(&self.facts(a.nonzeros()), name).swap_remove(0);
+        let facts = self.facts(a.nonzeros());
+        let mut half = in_half(&facts, name).swap_remove(0);
         half.why = AS_ASKED;
         let stage = Stage::new(half, self.refined(operator, setup)?);
-        Ok(System { stored: wrap(Arc::new(a)), stages: vec![stage], choice })
+        Ok(System { stored: wrap(Arc::new(a)), stages: vec![stage], facts, choice })
     }
 
     /// As `mixed` where rounding leaves a matrix to iterate with, and then in full precision where that does not do;
@@ -114,8 +115,9 @@ impl<B: SolverBackend> Planner<'_, B> {
                     Some(ready) => Stage::new(plan, ready),
                     None => Stage::later(plan),
                 };
-                let stages = in_half(&self.facts(a.nonzeros()), name).into_iter().map(stage).collect();
-                Ok(System { stored: wrap(Arc::new(a)), stages, choice })
+                let facts = self.facts(a.nonzeros());
+                let stages = in_half(&facts, name).into_iter().map(stage).collect();
+                Ok(System { stored: wrap(Arc::new(a)), stages, facts, choice })
             }
             Err(error) => Err(error),
         }
