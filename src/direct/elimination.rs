@@ -38,6 +38,7 @@ pub(super) fn minimum_degree<T: Factorable>(
     match caught(|| limited_minimum_degree(a, options.flop_limit).map_err(as_reason))? {
         Limited::Found(order) => Ok(Some(order)),
         Limited::NotSought => Ok(None),
+        Limited::Ended(entries) => Err(Reason::OrderTooLong { entries }),
         Limited::TooLong(flops) => Err(Reason::TooLong { flops, limit: options.flop_limit }),
     }
 }

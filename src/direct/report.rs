@@ -62,6 +62,11 @@ pub enum Reason {
         /// Multiplications that are allowed.
         limit: f64,
     },
+    /// The search for a fill-reducing order takes as long as the factorisation may.
+    OrderTooLong {
+        /// Entries of the elimination graph after which it was ended.
+        entries: f64,
+    },
     /// The factorisation is expected to take longer than there is time.
     TooLate {
         /// Seconds that it is expected to take.
@@ -85,9 +90,11 @@ impl Reason {
     /// Whether a kind of factorisation that failed for this reason would fail for it with more memory and time, too.
     pub(crate) fn is_final(&self, kind: Kind) -> bool {
         match self {
-            Reason::TooLarge { .. } | Reason::TooLong { .. } | Reason::TooLate { .. } | Reason::Stopped => {
-                false
-            }
+            Reason::TooLarge { .. }
+            | Reason::TooLong { .. }
+            | Reason::OrderTooLong { .. }
+            | Reason::TooLate { .. }
+            | Reason::Stopped => false,
             // LU column by column tells in words where it took more than it was allowed.
             Reason::Refused(_) => kind != Kind::Lu,
             _ => true,
@@ -114,6 +121,9 @@ impl fmt::Display for Reason {
             }
             Reason::TooLong { flops, limit } => {
                 write!(f, "{flops:.1e} multiplications, {limit:.1e} are allowed")
+            }
+            Reason::OrderTooLong { entries } => {
+                write!(f, "no fill-reducing order was found in {entries:.0e} steps, as many as it may take")
             }
             Reason::TooLate { seconds, left } => {
                 write!(

@@ -153,8 +153,9 @@ impl Structures {
             return Err(reason.clone());
         }
         let found = search(self);
-        self.refused =
-            found.as_ref().err().filter(|reason| matches!(reason, Reason::TooLong { .. })).cloned();
+        let is_long =
+            |reason: &&Reason| matches!(reason, Reason::TooLong { .. } | Reason::OrderTooLong { .. });
+        self.refused = found.as_ref().err().filter(is_long).cloned();
         found
     }
 }

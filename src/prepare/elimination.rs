@@ -1,6 +1,6 @@
 //! Which order of elimination a factorisation gets.
 
-use super::dissection::{dissection_order, minimum_degree_within};
+use super::dissection::{Beyond, Most, dissection_order, minimum_degree_within};
 use super::order_size::{OrderSize, graph_order_size};
 use crate::error::Result;
 use crate::graph::{Adjacency, Permutation};
@@ -18,6 +18,9 @@ const AT_BEST: f64 = 10.0;
 /// Rows from which on minimum degree is this crate's own where the work is limited: it ends where a library's goes on
 /// for a minute until it has an order that nobody can use.
 const LIMITED_FROM: usize = 50_000;
+/// Entries that the search for an order may read for each multiplication that the factorisation may take: an entry takes
+/// 10 to 20 ns, as long as 50 multiplications, and half of the time is for the search.
+const SEARCHED: f64 = 0.01;
 
 /// Ways to find an order of elimination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,6 +69,8 @@ pub(crate) enum Limited {
     Found(Permutation),
     /// A Cholesky factorisation in it takes so many multiplications at least, too many even for what dissection saves.
     TooLong(f64),
+    /// The search was ended after so many entries: it takes as long as a factorisation may.
+    Ended(f64),
     /// Nothing was sought: there are few rows, or any work is done.
     NotSought,
 }
@@ -78,7 +83,11 @@ pub(crate) fn limited_minimum_degree<T: Scalar>(a: &Csr<T>, most: f64) -> Result
     if a.rows() < LIMITED_FROM || most.is_infinite() {
         return Ok(Limited::NotSought);
     }
-    let most = AT_BEST * most;
-    let order = minimum_degree_within(&Adjacency::new(a)?, most)?;
-    Ok(order.map_or(Limited::TooLong(most), Limited::Found))
+    let limits = Most { multiplications: AT_BEST * most, steps: SEARCHED * most };
+    let order = minimum_degree_within(&Adjacency::new(a)?, limits)?;
+    Ok(match order {
+        Ok(order) => Limited::Found(order),
+        Err(Beyond::Multiplications(least)) => Limited::TooLong(least),
+        Err(Beyond::Steps(entries)) => Limited::Ended(entries),
+    })
 }

@@ -1,7 +1,7 @@
 //! What is not cut any further, by minimum degree.
 
 use super::graph::Graph;
-use super::minimum_degree::Quotient;
+use super::minimum_degree::{Most, Quotient};
 use crate::parallel::prelude::*;
 use crate::work::Meter;
 use std::ops::Range;
@@ -74,9 +74,10 @@ fn order_leaf(graph: &Graph, places: &[u32], start: usize, order: &mut [u32]) {
     let weights = order.iter().chain(&halo).map(|&vertex| graph.weights[vertex as usize]).collect();
     let names = order.to_vec();
     let mut places = order.iter_mut();
-    Quotient::new(inner, starts, lists, weights).order(f64::INFINITY, |vertex| {
+    let found = Quotient::new(inner, starts, lists, weights).order(Most::ANY, |vertex| {
         if let Some(place) = places.next() {
             *place = names[vertex as usize];
         }
     });
+    debug_assert!(found.is_ok());
 }

@@ -10,6 +10,26 @@ use crate::work::look;
 
 const NONE: u32 = u32::MAX;
 
+/// What an order may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    /// Multiplications of a Cholesky factorisation in it.
+    pub(crate) multiplications: f64,
+    /// Entries of lists that the search for it reads.
+    pub(crate) steps: f64,
+}
+
+/// What an order has taken more of than it may.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Beyond {
+    Multiplications(f64),
+    Steps(f64),
+}
+
+impl Most {
+    pub(super) const ANY: Most = Most { multiplications: f64::INFINITY, steps: f64::INFINITY };
+}
+
 /// A vertex is a variable until it is eliminated, then an element: the clique of those that it was coupled with.
 pub(super) struct Quotient {
     /// Vertices that are to be ordered; those behind them are the halo.
@@ -71,10 +91,9 @@ impl Quotient {
         new
     }
 
-    /// Gives each inner vertex in the order of elimination, and ends before the last one where a Cholesky factorisation
-    /// in this order takes more multiplications than `most`; tells whether it does not.
-    pub(super) fn order(mut self, most: f64, mut each: impl FnMut(u32)) -> bool {
-        let mut multiplications = 0.0;
+    /// Gives each inner vertex in the order of elimination, as far as that takes no more than `most`.
+    pub(super) fn order(mut self, most: Most, mut each: impl FnMut(u32)) -> Result<(), Beyond> {
+        let (mut multiplications, mut steps) = (0.0, 0.0);
         let mut left: u64 = self.weights.iter().map(|&weight| u64::from(weight)).sum();
         let mut clique = Vec::new();
         let mut hashes = Vec::new();
@@ -86,15 +105,18 @@ impl Quotient {
             }
             let weight = self.weights[pivot as usize];
             self.gather(pivot, &mut clique);
-            self.measure(&clique);
+            steps += self.measure(&clique) as f64;
             let taken = self.update(pivot, &mut clique, &mut hashes);
             left -= u64::from(weight + taken);
             self.merge_alike(&clique, &mut hashes);
             self.finish(pivot, &mut clique, left);
             let (columns, below) = (f64::from(weight + taken), f64::from(self.degrees[pivot as usize]));
             multiplications += columns * below * (below + columns) / 2.0 + columns.powi(3) / 6.0;
-            if multiplications > most {
-                return false;
+            if multiplications > most.multiplications {
+                return Err(Beyond::Multiplications(multiplications));
+            }
+            if steps > most.steps {
+                return Err(Beyond::Steps(steps));
             }
             let mut member = pivot;
             while member != NONE {
@@ -102,7 +124,7 @@ impl Quotient {
                 member = self.follower[member as usize];
             }
         }
-        true
+        Ok(())
     }
 
     fn insert(&mut self, vertex: u32) {
@@ -178,11 +200,13 @@ impl Quotient {
     }
 
     /// For each element near the clique, `marks` becomes `mark` and the weight of those of its variables that are not
-    /// in the clique.
-    fn measure(&mut self, clique: &[u32]) {
+    /// in the clique. Gives how many entries of lists it has read, which is what a step of the search takes.
+    fn measure(&mut self, clique: &[u32]) -> usize {
+        let mut read = 0;
         for &variable in clique {
             let weight = u64::from(self.weights[variable as usize]);
             let start = self.starts[variable as usize];
+            read += self.lengths[variable as usize] as usize;
             for at in start..start + self.elements[variable as usize] as usize {
                 let element = self.lists[at] as usize;
                 let seen = self.marks[element];
@@ -193,6 +217,7 @@ impl Quotient {
                 }
             }
         }
+        read
     }
 
     /// New lists and degrees for the variables of the clique; those that are coupled with nothing else go with the

@@ -43,6 +43,7 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use minimum_degree::Quotient;
+pub(crate) use minimum_degree::{Beyond, Most};
 
 /// An order of elimination for the Cholesky, LDL^H or (pivots on the diagonal) LU factorisation of a square matrix, by
 /// nested dissection of the graph of A + A^T. `new_to_old()[k]` is the row that is eliminated as number k, so that
@@ -97,23 +98,29 @@ pub fn minimum_degree<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 /// # Errors
 /// Without memory.
 pub fn minimum_degree_order(graph: &Adjacency<'_>) -> Result<Permutation> {
-    let order = minimum_degree_within(graph, f64::INFINITY)?;
+    let order = minimum_degree_within(graph, Most::ANY)?;
     Ok(order.expect("an order, however much work it takes"))
 }
 
-/// The same; none where a Cholesky factorisation in this order takes more multiplications than `most`, which is found
-/// before much of the order is: what is eliminated last takes most of the work, of the search, too.
+/// The same within limits. That it takes more is found before much of the order is: what is eliminated last takes most
+/// of the work, of the search, too.
 ///
 /// # Errors
 /// Without memory.
-pub(crate) fn minimum_degree_within(graph: &Adjacency<'_>, most: f64) -> Result<Option<Permutation>> {
+pub(crate) fn minimum_degree_within(
+    graph: &Adjacency<'_>,
+    most: Most,
+) -> Result<std::result::Result<Permutation, Beyond>> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     let mut order = Vec::with_capacity(simple.len());
     let graph::Graph { starts, neighbours, weights, .. } = simple;
     let meter = work::begin(Stage::Ordering, weights.len() as u64, None);
-    let is_within = Quotient::new(weights.len(), starts, neighbours, weights).order(most, |vertex| {
+    let found = Quotient::new(weights.len(), starts, neighbours, weights).order(most, |vertex| {
         order.push(vertex);
         meter.advance(1);
     });
-    is_within.then(|| Permutation::from_new_to_old(names.expand(&order))).transpose()
+    match found {
+        Ok(()) => Permutation::from_new_to_old(names.expand(&order)).map(Ok),
+        Err(beyond) => Ok(Err(beyond)),
+    }
 }

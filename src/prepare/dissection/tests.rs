@@ -112,10 +112,12 @@ fn minimum_degree_ends_where_there_is_more_to_do_than_allowed() {
     let graph = Adjacency::new(&a).unwrap();
     let order = minimum_degree_order(&graph).unwrap();
     let work = order_size(&a, &order).unwrap().multiplications;
-    assert!(minimum_degree_within(&graph, 0.5 * work).unwrap().is_none());
+    let within =
+        |multiplications, steps| minimum_degree_within(&graph, Most { multiplications, steps }).unwrap();
+    assert!(matches!(within(0.5 * work, f64::INFINITY), Err(Beyond::Multiplications(_))));
+    assert!(matches!(within(f64::INFINITY, 1e4), Err(Beyond::Steps(_))));
     // Degrees are approximate, from above.
-    let within = minimum_degree_within(&graph, 2.0 * work).unwrap().unwrap();
-    assert_eq!(within.new_to_old(), order.new_to_old());
+    assert_eq!(within(2.0 * work, 1e7).unwrap().new_to_old(), order.new_to_old());
 }
 
 #[test]

@@ -84,6 +84,10 @@ impl Course {
         is_soon: impl Fn(Method) -> bool,
     ) -> Option<Turn> {
         let left = limit.saturating_sub(self.iterations());
+        if left == 0 && self.total.is_some() {
+            // A setup whose iterations cannot follow would be in vain.
+            return None;
+        }
         (from..list.len()).find_map(|number| {
             let (plan, behind) = (list[number].as_ref(), &list[number + 1..]);
             let (rival, is_last) = (self.next_factors(behind), behind.is_empty());
