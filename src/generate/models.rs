@@ -83,6 +83,11 @@ setters! {
 }
 
 impl Parameters {
+    /// The mesh Peclet number, or another if none was given.
+    fn peclet_or(&self, other: f64) -> f64 {
+        if self.peclet == 0.0 { other } else { self.peclet }
+    }
+
     /// Diffusion on a grid of these points.
     fn diffusion_on(&self, size: &[usize]) -> f64 {
         let fewest = size.iter().copied().min().unwrap_or(1);
@@ -301,6 +306,80 @@ pub const MODELS: &[Model] = &[
         "random places and values; rows x columns",
         |n, p| random(n[0], n[1], p.row_lengths, p.seed),
     )),
+    spd(
+        "mesh2d",
+        &[40, 40],
+        &["contrast", "seed"],
+        "linear elements on triangles of random shape",
+        |n, p| mesh([n[0], n[1], 0], p.contrast, 0.0, p.seed),
+    ),
+    spd("mesh3d", &[12, 12, 12], &["contrast", "seed"], "the same on tetrahedra in a cube", |n, p| {
+        mesh([n[0], n[1], n[2]], p.contrast, 0.0, p.seed)
+    }),
+    general(spd(
+        "mesh2d-wind",
+        &[40, 40],
+        &["contrast", "peclet", "seed"],
+        "triangles of random shape in a wind: unsymmetric",
+        |n, p| mesh([n[0], n[1], 0], p.contrast, p.peclet_or(1.0), p.seed),
+    )),
+    general(spd(
+        "mesh3d-wind",
+        &[12, 12, 12],
+        &["contrast", "peclet", "seed"],
+        "the same on tetrahedra in a cube",
+        |n, p| mesh([n[0], n[1], n[2]], p.contrast, p.peclet_or(1.0), p.seed),
+    )),
+    spd(
+        "elasticity-mesh3d",
+        &[8, 8, 8],
+        &["poisson-ratio", "seed"],
+        "elastic cube of tetrahedra of random shape, clamped on one side",
+        |n, p| elasticity_mesh([n[0], n[1], n[2]], p.poisson_ratio, p.seed),
+    ),
+    spd("plate", &[40, 40], &[], "clamped plate: fourth order, 13 points", |n, _| plate(n[0], n[1])),
+    spd("image", &[48, 48], &["contrast", "seed"], "deblurring of an image with edges", |n, p| {
+        image(n[0], n[1], p.contrast, p.seed)
+    }),
+    spd("maxwell", &[10, 10, 10], &["contrast", "seed"], "curl of the curl, and a small mass", |n, p| {
+        maxwell([n[0], n[1], n[2]], p.contrast, p.seed)
+    }),
+    general(spd(
+        "reservoir",
+        &[12, 12, 6],
+        &["contrast", "seed"],
+        "oil, water and pressure in rock: unsymmetric, three unknowns a cell",
+        |n, p| reservoir([n[0], n[1], n[2]], p.contrast, p.seed),
+    )),
+    general(spd(
+        "drift-diffusion",
+        &[64, 64],
+        &["contrast"],
+        "electrons in a semiconductor: unsymmetric",
+        |n, p| drift_diffusion(n[0], n[1], p.contrast),
+    )),
+    general(spd("oseen", &[32, 32], &["viscosity"], "flow in a wind: unsymmetric saddle point", |n, p| {
+        oseen(n[0], n[1], p.viscosity)
+    })),
+    indefinite(spd(
+        "control",
+        &[200, 8],
+        &["contrast", "seed"],
+        "optimal control; stages x states: saddle point",
+        |n, p| control(n[0], n[1], p.contrast, p.seed),
+    )),
+    spd("network-flow", &[1000, 4], &["contrast", "seed"], "traffic in a network; places x hours", |n, p| {
+        network_flow(n[0], n[1], p.contrast, p.seed)
+    }),
+    general(spd("power-grid", &[2000], &["seed"], "power flow, two unknowns a bus: unsymmetric", |n, p| {
+        power_grid(n[0], p.seed)
+    })),
+    general(spd("pagerank", &[4096], &["edge-factor", "seed"], "ranks of pages: unsymmetric", |n, p| {
+        pagerank(n[0], p.edge_factor, p.seed)
+    })),
+    spd("toeplitz", &[1000], &[], "61 diagonals that fall with the square of the distance", |n, _| {
+        toeplitz(n[0])
+    }),
     spd("arrow", &[1000], &[], "first row, first column and diagonal", |n, _| arrow(n[0])),
     spd("diagonal", &[1000], &[], "1 to n on the diagonal", |n, _| diagonal(n[0])),
     spd("tridiagonal", &[1000], &[], "2 on the diagonal, -1 beside it", |n, _| tridiagonal(n[0])),

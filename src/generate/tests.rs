@@ -412,3 +412,45 @@ fn the_mesh_peclet_number_gives_the_diffusion() {
     let other = model.build(&size.diffusion(0.005)).unwrap();
     assert_eq!(entries(&one), entries(&other));
 }
+
+#[test]
+fn transport_loses_nothing_but_at_its_contact() {
+    let sums = |a: Csr<f64>| dense(&a).row_sum();
+    let electrons = sums(drift_diffusion(9, 7, 1e3).unwrap());
+    for (i, sum) in electrons.iter().enumerate() {
+        assert_eq!(i % 9 == 0, *sum > 1e-9, "column {i}: {sum:e}");
+    }
+    let pages = sums(pagerank(64, 8, 3).unwrap());
+    assert!(pages.iter().all(|&sum| (sum - 0.15).abs() < 1e-12 || sum == 1.0));
+}
+
+#[test]
+fn gradients_have_no_curl() {
+    let cells = [3, 2, 4];
+    let a = dense(&maxwell(cells, 1e4, 5).unwrap());
+    // The gradient of x y + z at the two ends of each edge.
+    let mut gradient = Vec::new();
+    for d in 0..3 {
+        let edges: [usize; 3] = std::array::from_fn(|e| cells[e] + 1 - usize::from(e == d));
+        for k in 0..edges.iter().product() {
+            let [x, y, _] = grid::point(edges, k).map(|at| at as f64);
+            gradient.push([y, x, 1.0][d]);
+        }
+    }
+    let g = nalgebra::DVector::from_vec(gradient);
+    assert!((&a * &g - &g * 1e-4).norm() < 1e-9 * g.norm());
+}
+
+#[test]
+fn a_mesh_knows_constants_and_a_cube_rigid_motions() {
+    let a = dense(&mesh([6, 5, 0], 100.0, 0.0, 2).unwrap());
+    let flux = &a * nalgebra::DVector::from_element(a.ncols(), 1.0);
+    for (i, value) in flux.iter().enumerate() {
+        // Nodes beside the side where the solution is given are coupled with it.
+        assert_eq!(i % 6 == 0, value.abs() > 1e-9, "{i}: {value:e}");
+    }
+    let a = dense(&elasticity_mesh([3, 2, 2], 0.3, 2).unwrap());
+    let moved = nalgebra::DVector::from_fn(a.ncols(), |i, _| f64::from(u8::from(i % 3 == 1)));
+    let force = &a * moved;
+    assert!(force.iter().enumerate().all(|(i, value)| i / 3 % 3 == 0 || value.abs() < 1e-9));
+}

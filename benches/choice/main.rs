@@ -1,0 +1,208 @@
+//! Every candidate of the choice on a collection of systems: what the choice could have had, beside what it took.
+//!
+//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [WORD ...]` prints a line for each candidate of each
+//! system whose name has one of the words: what the choice knew, what the candidate took, and the residual norms of its
+//! iterations (a few of them). A candidate is ended at five times the seconds of the best so far.
+//! `benches/choice/*.csv` are such lines; `cargo test choice` replays the choice on them.
+
+mod systems;
+
+use residua::direct::{Direct, DirectOptions, Factorable};
+use residua::scalar::Real;
+use residua::solver::{
+    Device, IlutChoice, Method, PreconditionerChoice as Name, Solvable, Solver, StageReport,
+};
+use residua::{Csr, Result};
+use std::time::{Duration, Instant};
+use systems::{Made, System, all, is_fitted_on, right_hand_side};
+
+const HEAD: &str = "system;half;rows;nonzeros;longest;hermitian;complex;device;limit;multigrid;made;polynomial;\
+                    analysis;multiplications;bytes;forecast;candidate;outcome;total;setup;solve;iterations;each;bytes_each;history";
+
+/// Seconds that a solve may take at most, and how many times those of the best so far.
+const MOST: f64 = 30.0;
+const TIMES: f64 = 5.0;
+
+/// Candidates are run twice if they take less, and always on a GPU, whose kernels the first run compiles.
+const SHORT: f64 = 0.2;
+
+/// Points of a history that are kept.
+const POINTS: usize = 40;
+
+struct Wishes {
+    cuda: bool,
+    seed: u64,
+    part: (usize, usize),
+    words: Vec<String>,
+}
+
+fn wishes() -> Wishes {
+    let mut wishes = Wishes { cuda: false, seed: 7, part: (0, 1), words: Vec::new() };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut next = || words.next().expect("a value behind the option");
+        match word.as_str() {
+            "--cuda" => wishes.cuda = true,
+            "--seed" => wishes.seed = next().parse().expect("a number"),
+            "--part" => {
+                let part = next();
+                let (number, of) = part.split_once('/').expect("I/N");
+                wishes.part = (number.parse().expect("a number"), of.parse().expect("a number"));
+            }
+            "--bench" => {}
+            word => wishes.words.push(word.into()),
+        }
+    }
+    wishes
+}
+
+fn main() {
+    let wishes = wishes();
+    println!("{HEAD}");
+    for (number, system) in all(wishes.seed).iter().enumerate() {
+        let named = wishes.words.is_empty() || wishes.words.iter().any(|word| system.name.contains(word));
+        if !named || number % wishes.part.1 != wishes.part.0 {
+            continue;
+        }
+        let done = match system.make() {
+            Ok(Made::Real(a)) => every_candidate(system, &a, &wishes),
+            Ok(Made::Complex(a)) => every_candidate(system, &a, &wishes),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
+            eprintln!("{}: {error}", system.name);
+        }
+    }
+}
+
+fn every_candidate<T: Solvable + Factorable>(system: &System, a: &Csr<T>, wishes: &Wishes) -> Result<()> {
+    let b = right_hand_side(a, wishes.seed)?;
+    let start = Instant::now();
+    let (analysis, forecast) = match Direct::analyse(a, &DirectOptions::default()) {
+        Ok(told) => (
+            start.elapsed().as_secs_f64(),
+            format!("{:.4e};{:.4e};{:.4e}", told.in_blocks(), told.bytes, told.seconds()),
+        ),
+        Err(_) => (start.elapsed().as_secs_f64(), "inf;inf;inf".into()),
+    };
+    let half = if is_fitted_on(system.kind.name) { "fitted" } else { "held-out" };
+    let (mut best, mut facts) = (MOST, String::new());
+    for (method, name) in candidates(a) {
+        let Some(run) = run(a, &b, (method, name), best, wishes.cuda) else { continue };
+        if method == Method::Auto {
+            facts.clone_from(&run.facts);
+        }
+        let word = match (method, name) {
+            (Method::Auto, _) => "auto".into(),
+            (Method::Direct, _) => "direct".into(),
+            (method, name) => format!("{method}+{name}"),
+        };
+        println!("{};{half};{facts};{analysis:.4};{forecast};{word};{}", system.name, run.line);
+        if run.solved {
+            best = best.min(TIMES * run.total.max(0.01));
+        }
+    }
+    Ok(())
+}
+
+/// The choice itself, and the candidates that it has for a matrix like this one.
+fn candidates<T: Solvable>(a: &Csr<T>) -> Vec<(Method, Name)> {
+    let (amg, ilut) = (Name::Multigrid(Default::default()), Name::Ilut(IlutChoice::default()));
+    let hermitian = a.is_hermitian();
+    let mut list = vec![(Method::Auto, Name::Auto), (Method::Direct, Name::Auto)];
+    if hermitian {
+        list.extend([(Method::Cg, Name::Jacobi), (Method::Cg, amg), (Method::Minres, Name::Jacobi)]);
+        list.push((Method::Gmres, ilut));
+    } else {
+        list.extend([Name::Jacobi, amg, Name::Ilu, ilut].map(|name| (Method::Gmres, name)));
+        list.push((Method::BiCgStab, Name::Jacobi));
+    }
+    list.push((Method::Lsmr, Name::Jacobi));
+    list
+}
+
+struct Run {
+    facts: String,
+    line: String,
+    solved: bool,
+    total: f64,
+}
+
+fn run<T: Solvable>(
+    a: &Csr<T>,
+    b: &[T],
+    (method, name): (Method, Name),
+    most: f64,
+    cuda: bool,
+) -> Option<Run> {
+    let once = || -> Result<Run> {
+        let device = if cuda { Device::Cuda(0) } else { Device::Cpu };
+        let start = Instant::now();
+        let mut solver = Solver::builder()
+            .device(device)
+            .method(method)
+            .preconditioner(name)
+            .time_limit(Duration::from_secs_f64(most))
+            .build(a)?;
+        let solution = solver.solve(b)?;
+        let total = start.elapsed().as_secs_f64();
+        let report = &solution.report;
+        let facts = report.trail.facts.map_or(String::new(), |facts| {
+            format!(
+                "{};{};{};{};{};{};{};{};{};{}",
+                facts.rows,
+                facts.nonzeros,
+                facts.longest_row,
+                facts.hermitian,
+                facts.complex,
+                if facts.on_device { "gpu" } else { "cpu" },
+                facts.iteration_limit,
+                facts.multigrid.unwrap_or(""),
+                facts.multigrid_is_made,
+                facts.polynomial.map_or(String::new(), |steps| steps.to_string()),
+            )
+        });
+        let stage = report.trail.stages.iter().rfind(|stage| stage.outcome.is_some());
+        let each = |all: fn(&StageReport) -> Option<f64>| {
+            stage
+                .and_then(|stage| Some(all(stage)? / stage.predicted_iterations.max(1) as f64))
+                .unwrap_or(f64::NAN)
+        };
+        let (seconds, bytes) = (each(|stage| stage.predicted_seconds), each(|stage| stage.predicted_bytes));
+        let (setup, solve) = (report.seconds.setup, report.seconds.solve);
+        let length = norm(b);
+        let line = format!(
+            "{};{total:.4};{setup:.4};{solve:.4};{};{seconds:.3e};{bytes:.4e};{}",
+            report.outcome.status(),
+            report.iterations,
+            thinned(&solution.history, length),
+        );
+        Ok(Run { facts, line, solved: report.outcome.is_converged(), total })
+    };
+    let first = once();
+    let run = match first {
+        Ok(run) if cuda || run.total < SHORT => {
+            once().map(|again| if again.total < run.total { again } else { run })
+        }
+        other => other,
+    };
+    run.map_err(|error| eprintln!("{method} with {name}: {error}")).ok()
+}
+
+fn norm<T: Solvable>(b: &[T]) -> f64 {
+    b.iter().map(|value| value.abs2().to_f64()).sum::<f64>().sqrt()
+}
+
+/// Decimal logarithms of the residual norms relative to b, at a few iterations.
+fn thinned(history: &[f64], length: f64) -> String {
+    let last = history.len().saturating_sub(1);
+    let mut points: Vec<usize> = (0..POINTS).map(|k| k * last / (POINTS - 1)).collect();
+    points.extend((0..=last.min(10)).chain([20, 30]).filter(|&k| k <= last));
+    points.sort_unstable();
+    points.dedup();
+    let text = points
+        .iter()
+        .filter(|&&k| k < history.len())
+        .map(|&k| format!("{k}:{:.2}", (history[k] / length).log10()));
+    text.collect::<Vec<_>>().join(" ")
+}
