@@ -442,7 +442,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let (mut broken, is_first) = (None, course.total.is_none());
             let length = if plan.is_judged(&turn) { self.length(b)? } else { 0.0 };
             let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
-            let mut pace = Pace::new((&plan, None), &turn, goal, None, &mut Vec::new());
+            let mut pace = Pace::new((&plan, None, None), &turn, goal, None, &mut Vec::new());
             let sought = Cell::new(None);
             let mut observe = |iteration: usize, norm: f64| {
                 if let Some(next) = sought.take() {

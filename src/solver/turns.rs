@@ -123,7 +123,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             incomplete: self.stored.factors_seconds(ready.bytes(a)),
         });
         let next = behind.first().map(|stage| stage.plan);
-        let mut pace = Pace::new((&plan, next.as_ref()), turn, goal, costs, &mut self.falls);
+        let then = turn.rival.and_then(|rival| behind.get(rival - number)).map(|stage| stage.plan);
+        let mut pace = Pace::new((&plan, next.as_ref(), then.as_ref()), turn, goal, costs, &mut self.falls);
         let left = (turn.share.is_some() || course.total.is_some()).then(|| turn.most(&plan));
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
         self.judged = None;

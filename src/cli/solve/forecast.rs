@@ -5,7 +5,7 @@ use crate::direct::{Analysis, Direct, DirectOptions, in_doubles};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::report::{Align, Table, bytes, count, seconds};
-use crate::solver::{Builder, Method, Solvable, SolverBackend, StageReport, is_worth_a_device};
+use crate::solver::{Builder, Method, Solvable, SolverBackend, StageReport, Trail, is_worth_a_device};
 
 /// The decisions of the setup and the stages, for a person. The matrix is set up, so that a format that is measured is
 /// measured; nothing is iterated or factorised. Of a factorisation the order is found, and with it its size.
@@ -25,11 +25,10 @@ where
     let trail = solver.trail();
     let is_direct = |stage: &StageReport| stage.method == Method::Direct;
     // A matrix that has no factorisation is told so by the stage.
-    let analysis = trail
-        .stages
-        .iter()
-        .any(is_direct)
-        .then(|| Direct::analyse(&in_doubles(host), &DirectOptions::default()));
+    let analysis =
+        trail.stages.iter().any(is_direct).then(|| {
+            Direct::analyse(&in_doubles(host), &DirectOptions::default().flop_limit(most_work(trail)))
+        });
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
     let size =
         format!("{} x {}, {} nonzeros", count(rows as u64), count(columns as u64), count(nonzeros as u64));
@@ -59,6 +58,12 @@ where
     Ok(format!(
         "{table}Nothing was solved. Each method has its turn only where those before it did not end well.\n"
     ))
+}
+
+/// Multiplications beyond which no factorisation of the list is taken, so that no order is sought for one.
+fn most_work(trail: &Trail) -> f64 {
+    let direct = trail.stages.iter().filter(|stage| stage.method == Method::Direct);
+    direct.map(|stage| stage.most_multiplications.unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
 }
 
 fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis) -> String {

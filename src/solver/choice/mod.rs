@@ -17,6 +17,8 @@ mod distributed;
 mod facts;
 mod pace;
 mod race;
+#[cfg(test)]
+mod replay;
 mod table;
 #[cfg(test)]
 mod tests;

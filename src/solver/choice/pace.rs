@@ -41,6 +41,10 @@ impl Candidate {
         matches!(self.preconditioner, Name::Multigrid(_))
     }
 
+    fn is_incomplete(&self) -> bool {
+        self.has_fill() || self.preconditioner == Name::Ilu
+    }
+
     fn has_fill(&self) -> bool {
         matches!(self.preconditioner, Name::Ilut(_))
     }
@@ -53,10 +57,10 @@ impl Candidate {
 }
 
 impl Pace {
-    /// Of a candidate towards a residual norm of `goal`, with the candidate behind it. The memory is that of another
+    /// Of a candidate towards a residual norm of `goal`, with the candidate behind it and the one behind its rival. The memory is that of another
     /// race, so that one solve after the other allocates none.
     pub(in crate::solver) fn new(
-        (plan, behind): (&Candidate, Option<&Candidate>),
+        (plan, behind, then): (&Candidate, Option<&Candidate>, Option<&Candidate>),
         turn: &Turn,
         goal: f64,
         costs: Option<Costs>,
@@ -79,7 +83,8 @@ impl Pace {
             let race =
                 Race::new(what, behind_it, goal, turn.share.unwrap_or(turn.left), std::mem::take(memory));
             let takes_over = behind.is_some_and(|behind| behind.when == When::HandedOver);
-            race.with_factors(takes_over.then_some(costs.incomplete))
+            let is_better = then.is_some_and(|then| then.has_levels() || then.is_incomplete());
+            race.with_factors(takes_over.then_some(costs.incomplete)).before_better(is_better)
         });
         Self { trial, race, call: Call::GoOn, refused: None }
     }

@@ -40,6 +40,10 @@ const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, mos
 /// Of other matrices most do not suit GMRES or MINRES with the diagonal.
 const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 0.75, most: 1.2, promising: 600.0 };
 
+/// The same if multigrid or incomplete factors come next, whose setup takes as long as a few dozen iterations, and which
+/// divide their number by 3 to 100 (convection on grids and meshes in space, PageRank: benches/choice/cpu.csv).
+const NEAR_BETTER: f64 = 60.0;
+
 /// What a factorisation is taken for before its analysis, beside the least that it takes: the median of 123 real
 /// matrices is 1.3.
 const USUALLY: f64 = 1.4;
@@ -52,11 +56,11 @@ const SOON: f64 = 1e-3;
 const FIRST: usize = 4;
 
 /// Incomplete factors without fill take over from GMRES with the diagonal after so many iterations at least, where they
-/// are forecast to be at their end so many times sooner. They divide the iterations by 2.5 and more on 17 of the 26
-/// real matrices that both solve (2026-11-25), and by less than 2 on the other nine.
+/// are forecast to be at their end so many times sooner. They divide the iterations by 3 to 11 on the systems of
+/// `benches/choice/cpu.csv` that both solve, 4.5 in the median (2026-11-28); on real matrices by less in a third of them.
 const BEFORE_TAKE_OVER: usize = 8;
-const SOONER: f64 = 1.5;
-const FEWER: f64 = 3.0;
+const SOONER: f64 = 1.25;
+const FEWER: f64 = 4.0;
 
 /// What to do after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,6 +85,8 @@ pub(in crate::solver) struct Race {
     analysis: f64,
     /// Iterations where no factorisation comes behind, unless their end is near.
     most: usize,
+    /// How near that is, in iterations.
+    promising: f64,
     goal: f64,
     /// The smallest residual norm so far, after each iteration.
     pub(in crate::solver) best: Vec<f64>,
@@ -140,6 +146,7 @@ impl Race {
             is_analysed,
             analysis,
             most,
+            promising: trust.promising,
             goal,
             best: memory,
             left: 0.0,
@@ -151,6 +158,12 @@ impl Race {
     /// With incomplete factors that may take over: seconds of their setup, and of an iteration with them.
     pub(in crate::solver) fn with_factors(self, incomplete: Option<(f64, f64)>) -> Self {
         Self { incomplete, ..self }
+    }
+
+    /// With a preconditioner behind them that is worth more than the diagonal, if no factorisation is to be had.
+    pub(in crate::solver) fn before_better(self, is_better: bool) -> Self {
+        let promising = if is_better { self.promising.min(NEAR_BETTER) } else { self.promising };
+        Self { promising, ..self }
     }
 
     /// What the factorisation takes by its analysis; infinity where it was refused.
@@ -181,7 +194,7 @@ impl Race {
         }
         if self.behind.is_infinite() {
             // What promises its end in as many iterations again is not left: what comes next takes a setup.
-            let is_over = iterations >= self.most && left > self.trust.promising.max(iterations as f64);
+            let is_over = iterations >= self.most && left > self.promising.max(iterations as f64);
             return if is_over { Call::GiveUp } else { Call::GoOn };
         }
         let &Trust { before_analysis, budget, near, most, .. } = self.trust;

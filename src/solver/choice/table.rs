@@ -123,9 +123,8 @@ fn definite(facts: &Facts) -> Vec<Candidate> {
         ],
         (None, Some(steps)) => with_polynomial(facts, steps, share),
         (None, None) => {
-            // On a device thousands of iterations take as long as the setup of multigrid.
-            let may_go_on = facts.on_device && share.is_some();
-            vec![Candidate { share, race, may_go_on, ..facts.first(name, why_first(facts)) }]
+            // What is near its end goes on: the setup of multigrid takes hundreds of iterations, thousands on a device.
+            vec![Candidate { share, race, may_go_on: share.is_some(), ..facts.first(name, why_first(facts)) }]
         }
     };
     list.extend(behind_cg(facts));
