@@ -10,7 +10,10 @@ use super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
-use crate::prepare::{Limited, OrderKind, better_dissection, graph_order_size, limited_minimum_degree};
+use crate::prepare::{
+    Large, Limited, OrderKind, OrderSize, better_dissection, graph_order_size, limited_minimum_degree,
+    order_of_large,
+};
 use crate::prices::factors::COLUMN_BY_COLUMN;
 use crate::scalar::Real;
 use num_traits::Float;
@@ -43,10 +46,31 @@ pub(super) fn minimum_degree<T: Factorable>(
     }
 }
 
+/// The order of a large matrix whose graph has small separators, which all threads find.
+pub(super) fn large_order<T: Factorable>(
+    a: &Csr<T>,
+    options: &DirectOptions,
+) -> Result<Option<(Permutation, OrderSize)>, Reason> {
+    match caught(|| order_of_large(a, options.flop_limit).map_err(as_reason))? {
+        Large::Found(order, size) => Ok(Some((order, size))),
+        Large::TooLong(flops) => Err(Reason::TooLong { flops, limit: options.flop_limit }),
+        Large::No => Ok(None),
+    }
+}
+
 impl Elimination {
-    /// The better of minimum degree and, where that has much to do, nested dissection, for a square matrix whose
-    /// columns are the rows of `columns`.
+    /// For a square matrix whose columns are the rows of `columns`: dissection where that is large and has small
+    /// separators, else the better of minimum degree and, where that has much to do, nested dissection.
     pub(super) fn new<T: Factorable>(columns: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
+        if let Some((order, size)) = large_order(columns, options)? {
+            return Ok(Self {
+                order: order.into_parts().0,
+                kind: OrderKind::NestedDissection,
+                entries: size.entries - columns.rows() as f64,
+                flops: size.multiplications_lu,
+                tree: OnceLock::new(),
+            });
+        }
         let degree = match minimum_degree(columns, options)? {
             Some(order) => {
                 let graph = Adjacency::new(columns).map_err(as_reason)?;

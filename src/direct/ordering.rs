@@ -9,7 +9,7 @@
 use crate::backend::Elimination;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
-use crate::prepare::{dissection_order, elimination_tree};
+use crate::prepare::{Renumbered, dissection_order, elimination_tree};
 use crate::scalar::Scalar;
 use std::collections::BinaryHeap;
 
@@ -34,7 +34,8 @@ pub(super) fn order_of_elimination<T: Scalar>(a: &Csr<T>) -> Option<Elimination>
 
 /// Cuts the vertices into 2^`levels` - 1 parts, and puts those of each part together, in the order that they had.
 fn in_parts(graph: &Adjacency<'_>, order: &Permutation, levels: u32) -> Elimination {
-    let found = if levels > 1 { parts(&elimination_tree(graph, order), levels) } else { None };
+    let found =
+        if levels > 1 { parts(&elimination_tree(&Renumbered::new(graph, order)), levels) } else { None };
     let order = order.new_to_old();
     let Some(part) = found else { return Elimination { order: order.to_vec(), parts: Vec::new() } };
     let mut sizes = vec![0_u32; (1 << levels) - 1];

@@ -2,7 +2,7 @@
 //! each found when it is first needed.
 
 use super::blocks::BlockPlan;
-use super::elimination::{Elimination, minimum_degree};
+use super::elimination::{Elimination, large_order, minimum_degree};
 use super::factor::{as_reason, columns_of_transpose};
 use super::foreign;
 use super::frontal::Tree;
@@ -166,6 +166,9 @@ pub(super) fn symmetric_structure<T: Factorable>(
     options: &DirectOptions,
 ) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
     let columns = columns_of_transpose(a)?;
+    if let Some((order, _)) = large_order(a, options)? {
+        return Ok((foreign::symmetric_structure(columns, Some(&order))?, OrderKind::NestedDissection));
+    }
     let degree = minimum_degree(a, options)?;
     let structure = foreign::symmetric_structure(columns, degree.as_ref())?;
     let work = foreign::symmetric_flops(&structure);

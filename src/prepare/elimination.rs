@@ -1,6 +1,6 @@
 //! Which order of elimination a factorisation gets.
 
-use super::dissection::{Beyond, Most, dissection_order, minimum_degree_within};
+use super::dissection::{Beyond, InRegions, Most, dissection_order, minimum_degree_within, order_in_regions};
 use super::order_size::{OrderSize, graph_order_size};
 use crate::error::Result;
 use crate::graph::{Adjacency, Permutation};
@@ -21,6 +21,9 @@ const LIMITED_FROM: usize = 50_000;
 /// Entries that the search for an order may read for each multiplication that the factorisation may take: an entry takes
 /// 10 to 20 ns, as long as 50 multiplications, and half of the time is for the search.
 const SEARCHED: f64 = 0.01;
+/// Rows from which on a graph is cut in regions, whose orders all threads find: below, minimum degree on one takes less
+/// than 50 ms.
+const REGIONS_FROM: usize = 50_000;
 
 /// Ways to find an order of elimination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,14 +56,58 @@ pub fn better_dissection<T: Scalar>(
     multiplications: f64,
     most: f64,
 ) -> Result<Option<(Permutation, OrderSize)>> {
-    let least = DISSECTED_FROM.max(FOR_A_VERTEX * a.rows() as f64);
-    if multiplications < least || multiplications > AT_BEST * most {
+    if multiplications < dissected_from(a.rows()) || multiplications > AT_BEST * most {
         return Ok(None);
     }
     let graph = Adjacency::new(a)?;
-    let order = dissection_order(&graph)?;
-    let size = graph_order_size(&graph, &order)?;
+    let (order, size) = dissected(&graph)?;
     Ok(Some((order, size)).filter(|(_, size)| size.multiplications < multiplications))
+}
+
+/// Multiplications from which on dissection is tried for so many rows.
+fn dissected_from(rows: usize) -> f64 {
+    DISSECTED_FROM.max(FOR_A_VERTEX * rows as f64)
+}
+
+fn dissected(graph: &Adjacency<'_>) -> Result<(Permutation, OrderSize)> {
+    let order = dissection_order(graph)?;
+    let size = graph_order_size(graph, &order)?;
+    Ok((order, size))
+}
+
+/// What the search for the order of a large matrix comes to.
+pub(crate) enum Large {
+    /// The order, and what a factor in it takes.
+    Found(Permutation, OrderSize),
+    /// A Cholesky factorisation takes so many multiplications at least, too many even for what dissection saves.
+    TooLong(f64),
+    /// Nothing was found: there are few rows, or the graph has no small separators, so that minimum degree comes first.
+    No,
+}
+
+/// An order of a large matrix whose graph has small separators, by dissection into regions or down to its end, found on
+/// all threads; a factorisation may take `most` multiplications.
+///
+/// # Errors
+/// As [`nested_dissection`](super::nested_dissection).
+pub(crate) fn order_of_large<T: Scalar>(a: &Csr<T>, most: f64) -> Result<Large> {
+    if a.rows() < REGIONS_FROM {
+        return Ok(Large::No);
+    }
+    let graph = Adjacency::new(a)?;
+    let (order, size) = match order_in_regions(&graph, dissected_from(a.rows()), AT_BEST * most)? {
+        InRegions::HasNone => return Ok(Large::No),
+        InRegions::Takes(multiplications) => return Ok(Large::TooLong(multiplications)),
+        InRegions::Dissect => dissected(&graph)?,
+        InRegions::Found(order) => {
+            let size = graph_order_size(&graph, &order)?;
+            match better_dissection(a, size.multiplications, most)? {
+                Some(better) => better,
+                None => (order, size),
+            }
+        }
+    };
+    Ok(Large::Found(order, size))
 }
 
 /// What a search for an order of minimum degree with little work comes to.

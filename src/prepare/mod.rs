@@ -48,12 +48,12 @@ mod tests;
 mod triangular;
 
 pub use dissection::{dissection_order, minimum_degree, minimum_degree_order, nested_dissection};
-pub(crate) use elimination::{Limited, limited_minimum_degree};
+pub(crate) use elimination::{Large, Limited, limited_minimum_degree, order_of_large};
 pub use elimination::{OrderKind, better_dissection};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
 pub use order_size::{OrderSize, graph_order_size, order_size};
-pub(crate) use order_size::{column_counts, elimination_tree, postorder};
+pub(crate) use order_size::{Renumbered, column_counts, elimination_tree, postorder};
 pub use pattern::Pattern;
 pub(crate) use peel::triangular_order;
 pub use permute::permute;

@@ -3,6 +3,8 @@
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
+use crate::parallel::Cut;
+use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use crate::work::look_at;
 
@@ -36,9 +38,10 @@ pub fn order_size<T: Scalar>(a: &Csr<T>, order: &Permutation) -> Result<OrderSiz
 /// On an order of another length.
 pub fn graph_order_size(graph: &Adjacency<'_>, order: &Permutation) -> Result<OrderSize> {
     Error::check_dimension("length of the order of elimination", graph.vertices(), order.len())?;
-    let parents = elimination_tree(graph, order);
+    let graph = Renumbered::new(graph, order);
+    let parents = elimination_tree(&graph);
     let mut size = OrderSize::default();
-    for count in column_counts(graph, order, &parents) {
+    for count in column_counts(&graph, &parents) {
         let count = f64::from(count);
         size.entries += count;
         size.multiplications += count * (count + 1.0) / 2.0;
@@ -47,26 +50,57 @@ pub fn graph_order_size(graph: &Adjacency<'_>, order: &Permutation) -> Result<Or
     Ok(size)
 }
 
-/// The neighbours of a vertex, all by their places in the order.
-fn places<'a>(
-    graph: &'a Adjacency<'_>,
-    order: &'a Permutation,
-    place: u32,
-) -> impl Iterator<Item = u32> + 'a {
-    let vertex = order.new_to_old()[place as usize] as usize;
-    graph.neighbours(vertex).map(|other| order.old_to_new()[other])
+/// Vertices that are not worth another thread.
+const FEW: usize = 1 << 12;
+
+/// A graph whose vertices have their places in an order of elimination for numbers. What is eliminated together lies
+/// together in memory then, however the matrix was numbered.
+pub(crate) struct Renumbered {
+    starts: Vec<u64>,
+    neighbours: Vec<u32>,
+}
+
+impl Renumbered {
+    pub(crate) fn new(graph: &Adjacency<'_>, order: &Permutation) -> Self {
+        let n = order.len();
+        let old = |place: usize| order.new_to_old()[place] as usize;
+        let mut starts = vec![0_u64; n + 1];
+        starts[1..].par_iter_mut().enumerate().with_min_len(FEW).for_each(|(place, count)| {
+            *count = graph.neighbours(old(place)).count() as u64;
+        });
+        for place in 0..n {
+            starts[place + 1] += starts[place];
+        }
+        let mut neighbours = vec![0_u32; starts[n] as usize];
+        let rows = Cut::new(&mut neighbours, &starts[..n]).expect("sums ascend");
+        rows.enumerate().with_min_len(FEW).for_each(|(place, row)| {
+            let others = graph.neighbours(old(place)).map(|other| order.old_to_new()[other]);
+            row.iter_mut().zip(others).for_each(|(place, other)| *place = other);
+        });
+        Self { starts, neighbours }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The neighbours of a vertex, in no order.
+    pub(crate) fn row(&self, vertex: usize) -> &[u32] {
+        &self.neighbours[self.starts[vertex] as usize..self.starts[vertex + 1] as usize]
+    }
 }
 
 /// The first row below the diagonal of each column of L: Liu, "A compact row storage scheme for Cholesky factors using
 /// elimination trees", ACM Trans. Math. Softw. 12 (1986).
 ///
-/// All by their places in the order; `u32::MAX` where there is none.
-pub(crate) fn elimination_tree(graph: &Adjacency<'_>, order: &Permutation) -> Vec<u32> {
-    let n = graph.vertices();
+/// `u32::MAX` where there is none.
+pub(crate) fn elimination_tree(graph: &Renumbered) -> Vec<u32> {
+    let n = graph.len();
     let (mut parents, mut ancestors) = (vec![NONE; n], vec![NONE; n]);
     for row in 0..n as u32 {
         look_at(row as usize);
-        for mut column in places(graph, order, row) {
+        for &neighbour in graph.row(row as usize) {
+            let mut column = neighbour;
             while column < row {
                 let next = std::mem::replace(&mut ancestors[column as usize], row);
                 if next == NONE {
@@ -110,7 +144,7 @@ pub(crate) fn postorder(parents: &[u32]) -> Vec<u32> {
 /// Entries of each column of L, the diagonal among them, from the leaves of the row subtrees: Gilbert, Ng and Peyton,
 /// "An efficient algorithm to compute row and column counts for sparse Cholesky factorization", SIAM J. Matrix Anal.
 /// Appl. 15 (1994).
-pub(crate) fn column_counts(graph: &Adjacency<'_>, order: &Permutation, parents: &[u32]) -> Vec<u32> {
+pub(crate) fn column_counts(graph: &Renumbered, parents: &[u32]) -> Vec<u32> {
     let n = parents.len();
     let post = postorder(parents);
     // The first descendant of each vertex, by its place in the postorder.
@@ -133,7 +167,7 @@ pub(crate) fn column_counts(graph: &Adjacency<'_>, order: &Permutation, parents:
         if parent != NONE {
             counts[parent as usize] -= 1;
         }
-        for row in places(graph, order, column) {
+        for &row in graph.row(column as usize) {
             let (known, start) = (latest[row as usize], first[column as usize]);
             if row < column || (known != NONE && start <= known) {
                 continue;

@@ -17,8 +17,9 @@ use std::sync::Arc;
 /// A diagonal entry is the pivot where it has this part of the largest magnitude in its block.
 const PREFERENCE: f64 = 0.1;
 
-/// Subtrees that are tasks have at most this part of all the work.
-const PART: f64 = 1.0 / 16.0;
+/// Subtrees that are tasks have at most this part of all the work: several for each thread of a workstation, so that
+/// none waits long for the last one.
+const PART: f64 = 1.0 / 64.0;
 
 /// P M Q = L U, or P M P^T = L D L^T, in fronts.
 pub(in super::super) struct Frontal<T> {
@@ -27,6 +28,12 @@ pub(in super::super) struct Frontal<T> {
     /// come first, then its rows of U. Of L D L^T its columns of L, with D on the diagonal.
     pub(super) at: Vec<(u32, usize)>,
     pub(super) values: Vec<Vec<T>>,
+    /// What solves go through, in the order of supernodes.
+    pub(super) pieces: Vec<Stretch>,
+    /// Of supernodes in a subtree the rows that are behind all columns of it, by where each is among the rows of its
+    /// root: `beyond[beyond_at[s]..beyond_at[s + 1]]`.
+    pub(super) beyond_at: Vec<usize>,
+    pub(super) beyond: Vec<u32>,
     /// For each column the row that was swapped with its own, among those of the supernode. Of L D L^T the first of a
     /// pivot of two rows is marked.
     pub(super) swaps: Vec<u32>,
@@ -35,8 +42,68 @@ pub(in super::super) struct Frontal<T> {
     finite: bool,
 }
 
-/// Entries of M by supernodes: those with a row or a column in it that no earlier one has. Of a symmetric M the lower
-/// triangle.
+/// Consecutive supernodes that one thread takes in a solve: a subtree, which needs no other, or one near the root.
+#[derive(Clone)]
+pub(super) struct Stretch {
+    pub(super) supernodes: Range<usize>,
+    pub(super) is_subtree: bool,
+}
+
+/// Of each supernode in a subtree how many rows are behind all columns of it, and where they are among the rows of its
+/// root.
+#[derive(Clone, Default)]
+struct Beyond {
+    counts: Vec<usize>,
+    rows: Vec<u32>,
+}
+
+/// Where a front has its entries of M from.
+enum Source<'a, T> {
+    Sorted(Entries<T>),
+    /// Of a symmetric M its columns, and the new index of each old one.
+    Columns {
+        m: Columns<'a>,
+        values: &'a [T],
+        place: Vec<u32>,
+    },
+}
+
+impl<'a, T: Factorable> Source<'a, T> {
+    fn new(m: Columns<'a>, values: &'a [T], tree: &Tree) -> Self {
+        if !tree.symmetric {
+            return Self::Sorted(Entries::new(m, values, tree));
+        }
+        let mut place = vec![0_u32; m.columns];
+        tree.order.iter().zip(0..).for_each(|(&old, new)| place[old as usize] = new);
+        Self::Columns { m, values, place }
+    }
+
+    /// Gives the entries of a supernode's front with their rows and columns.
+    fn each(&self, tree: &Tree, s: usize, mut each: impl FnMut(u32, u32, T)) {
+        match self {
+            Self::Sorted(entries) => {
+                let range = entries.starts[s]..entries.starts[s + 1];
+                for (&(i, j), &value) in both(&entries.places[range.clone()], &entries.values[range]) {
+                    each(i, j, value);
+                }
+            }
+            Self::Columns { m, values, place } => {
+                for j in tree.begin[s]..tree.begin[s + 1] {
+                    let old = tree.order[j as usize] as usize;
+                    let range = m.starts[old] as usize..m.starts[old + 1] as usize;
+                    for (&row, &value) in both(&m.indices[range.clone()], &values[range]) {
+                        let i = place[row as usize];
+                        if i >= j {
+                            each(i, j, value);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Entries of M by supernodes: those with a row or a column in it that no earlier one has.
 struct Entries<T> {
     starts: Vec<usize>,
     places: Vec<(u32, u32)>,
@@ -54,11 +121,10 @@ impl<T: Factorable> Entries<T> {
         let owner = |i: u32, j: u32| of[i.min(j) as usize] as usize;
         let rows = |column: usize| m.starts[column] as usize..m.starts[column + 1] as usize;
         let mut starts = vec![0; tree.len() + 2];
-        let counts = |i: u32, j: u32| i >= j || !tree.symmetric;
         for column in 0..n {
             for &row in &m.indices[rows(column)] {
                 let (i, j) = (place[row as usize], place[column]);
-                starts[owner(i, j) + 2] += usize::from(counts(i, j));
+                starts[owner(i, j) + 2] += 1;
             }
         }
         for s in 0..tree.len() {
@@ -69,9 +135,6 @@ impl<T: Factorable> Entries<T> {
         for column in 0..n {
             for k in rows(column) {
                 let (i, j) = (place[m.indices[k] as usize], place[column]);
-                if !counts(i, j) {
-                    continue;
-                }
                 let at = &mut starts[owner(i, j) + 1];
                 (places[*at], sorted[*at]) = ((i, j), values[k]);
                 *at += 1;
@@ -94,7 +157,7 @@ struct Piece<'a, T> {
 /// What eliminates fronts one behind the other.
 struct Worker<'a, T> {
     tree: &'a Tree,
-    entries: &'a Entries<T>,
+    entries: &'a Source<'a, T>,
     pivots: Pivots,
     meter: &'a Meter,
     /// Where rows stand in the front at hand.
@@ -116,7 +179,7 @@ struct Contribution<T> {
 }
 
 impl<'a, T: Factorable> Worker<'a, T> {
-    fn new(tree: &'a Tree, entries: &'a Entries<T>, pivots: Pivots, meter: &'a Meter) -> Self {
+    fn new(tree: &'a Tree, entries: &'a Source<'a, T>, pivots: Pivots, meter: &'a Meter) -> Self {
         let place = vec![0; tree.order.len()];
         let (stack, waiting, columns) = (Vec::new(), Vec::new(), Vec::new());
         Self { tree, entries, pivots, meter, place, stack, waiting, columns, made_up: 0, finite: true }
@@ -160,6 +223,34 @@ impl<'a, T: Factorable> Worker<'a, T> {
         values
     }
 
+    /// Eliminates a single supernode, with what its children contribute, and gives its part of the factors; its
+    /// contribution is left on the stack.
+    fn alone(&mut self, piece: Piece<'_, T>, mut children: Vec<Contribution<T>>) -> Vec<T> {
+        let (s, mut values) = (piece.supernodes.start, piece.values);
+        children.sort_unstable_by_key(|child| child.of);
+        let r = self.tree.shape(s).1;
+        let mut contribution = vec![T::default(); r * r];
+        let given = children.iter().map(|child| (child.of, &child.values[..]));
+        let own = zeros(&mut values, self.tree.entries(s));
+        self.front(s, (own, &mut contribution, piece.swaps), given);
+        self.stack = contribution;
+        values
+    }
+
+    /// What is behind a subtree whose root is the front at hand.
+    fn beyond(&self, supernodes: Range<usize>) -> Beyond {
+        let root = supernodes.end - 1;
+        let (end, width) = (self.tree.begin[root + 1], self.tree.shape(root).0 as u32);
+        let mut beyond = Beyond::default();
+        for s in supernodes {
+            let rows = self.tree.rows(s);
+            let rows = &rows[rows.partition_point(|&row| row < end)..];
+            beyond.counts.push(rows.len());
+            beyond.rows.extend(rows.iter().map(|&row| self.place[row as usize] - width));
+        }
+        beyond
+    }
+
     /// Puts a front together and eliminates it.
     fn front<'b>(
         &mut self,
@@ -179,15 +270,14 @@ impl<'a, T: Factorable> Worker<'a, T> {
         for (k, &row) in tree.rows(s).iter().enumerate() {
             self.place[row as usize] = (w + k) as u32;
         }
-        let range = self.entries.starts[s]..self.entries.starts[s + 1];
-        for (&(i, j), &value) in both(&self.entries.places[range.clone()], &self.entries.values[range]) {
+        self.entries.each(tree, s, |i, j, value| {
             let (i, j) = (self.place[i as usize] as usize, self.place[j as usize] as usize);
             if j < w {
                 panel[j * m + i] += value;
             } else {
                 upper[(j - w) * w + i] += value;
             }
-        }
+        });
         let mut places = Vec::new();
         for (child, given) in children {
             let rows = tree.rows(child);
@@ -268,64 +358,80 @@ impl<T: Factorable> Frontal<T> {
         (tree, least): (&Arc<Tree>, f64),
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
-        let entries = Entries::new(m, values, tree);
+        let entries = &Source::new(m, values, tree);
         let largest = values.iter().map(|value| value.abs2().to_f64()).fold(0.0, f64::max).sqrt();
         let pivots = Pivots { preference: PREFERENCE, least: least * largest };
         let mut swaps = vec![0; m.columns];
-        let meter = work::begin(Stage::Factorising, tree.all_entries() as u64, None);
-        let (tasks, top) = pieces(tree, &mut swaps)?;
-        let mut all = vec![Vec::new(); tasks.len() + top.len()];
-        let mut at = vec![(0, 0); tree.len()];
-        for piece in tasks.iter().chain(&top) {
-            let mut begin = 0;
-            for s in piece.supernodes.clone() {
-                at[s] = (piece.number as u32, begin);
-                begin += tree.entries(s);
-            }
-        }
-        let done = tasks
-            .into_par_iter()
-            .map(|piece| {
-                let (number, root) = (piece.number, piece.supernodes.end - 1);
-                let mut worker = Worker::new(tree, &entries, pivots, &meter);
-                let values = worker.subtree(piece);
-                let contribution = Contribution { of: root, values: worker.stack };
-                (number, values, contribution, worker.made_up, worker.finite)
-            })
-            .collect();
-        let (mut made_up, mut finite) = (0, true);
+        let meter = &work::begin(Stage::Factorising, tree.all_entries() as u64, None);
+        let levels = pieces(tree, &mut swaps)?;
+        let count = levels.iter().map(Vec::len).sum();
+        let mut factor = Self {
+            tree: tree.clone(),
+            at: vec![(0, 0); tree.len()],
+            values: vec![Vec::new(); count],
+            pieces: vec![Stretch { supernodes: 0..0, is_subtree: false }; count],
+            beyond_at: Vec::with_capacity(tree.len() + 1),
+            beyond: Vec::new(),
+            swaps: vec![],
+            made_up: 0,
+            finite: true,
+        };
+        let mut beyond = vec![Beyond::default(); count];
         let mut contributions: Vec<Vec<Contribution<T>>> = Vec::new();
         contributions.resize_with(tree.len(), Vec::new);
-        let give = |contribution: Contribution<T>, to: &mut Vec<Vec<Contribution<T>>>| {
-            if tree.parents[contribution.of] != NONE {
-                to[tree.parents[contribution.of] as usize].push(contribution);
-            }
-        };
-        for (number, values, contribution, count, numbers) in done {
-            all[number] = values;
-            made_up += count;
-            finite &= numbers;
-            give(contribution, &mut contributions);
-        }
-        let mut worker = Worker::new(tree, &entries, pivots, &meter);
-        for mut piece in top {
-            if !going() {
+        for (level, pieces) in levels.into_iter().enumerate() {
+            if level > 0 && !going() {
                 return Err(Reason::Stopped);
             }
-            let s = piece.supernodes.start;
-            let mut children = std::mem::take(&mut contributions[s]);
-            children.sort_unstable_by_key(|child| child.of);
-            let r = tree.shape(s).1;
-            let mut contribution = vec![T::default(); r * r];
-            let given = children.iter().map(|child| (child.of, &child.values[..]));
-            let own = zeros(&mut piece.values, tree.entries(s));
-            worker.front(s, (own, &mut contribution, piece.swaps), given);
-            all[piece.number] = piece.values;
-            give(Contribution { of: s, values: contribution }, &mut contributions);
+            let pieces: Vec<_> = pieces
+                .into_iter()
+                .map(|piece| {
+                    let children = std::mem::take(&mut contributions[piece.supernodes.end - 1]);
+                    (piece, children)
+                })
+                .collect();
+            let done = pieces
+                .into_par_iter()
+                .map(|(piece, children)| {
+                    let mut worker = Worker::new(tree, entries, pivots, meter);
+                    let (number, supernodes) = (piece.number, piece.supernodes.clone());
+                    let (values, beyond) = if level == 0 {
+                        (worker.subtree(piece), worker.beyond(supernodes.clone()))
+                    } else {
+                        (worker.alone(piece, children), Beyond { counts: vec![0], rows: Vec::new() })
+                    };
+                    let stretch = Stretch { supernodes, is_subtree: level == 0 };
+                    let found = (worker.made_up, worker.finite);
+                    (number, (values, stretch, beyond), worker.stack, found)
+                })
+                .collect();
+            for (number, (values, stretch, behind), contribution, (made_up, finite)) in done {
+                let root = stretch.supernodes.end - 1;
+                if tree.parents[root] != NONE {
+                    let contribution = Contribution { of: root, values: contribution };
+                    contributions[tree.parents[root] as usize].push(contribution);
+                }
+                let mut begin = 0;
+                for s in stretch.supernodes.clone() {
+                    factor.at[s] = (number as u32, begin);
+                    begin += tree.entries(s);
+                }
+                (factor.values[number], factor.pieces[number], beyond[number]) = (values, stretch, behind);
+                factor.made_up += made_up;
+                factor.finite &= finite;
+            }
         }
-        made_up += worker.made_up;
-        finite &= worker.finite;
-        Ok(Self { tree: tree.clone(), at, values: all, swaps, made_up, finite })
+        factor.swaps = swaps;
+        let mut at = 0;
+        factor.beyond_at.push(0);
+        for Beyond { counts, rows } in beyond {
+            factor.beyond_at.extend(counts.iter().map(|count| {
+                at += count;
+                at
+            }));
+            factor.beyond.extend(rows);
+        }
+        Ok(factor)
     }
 
     /// Bytes of the factors.
@@ -339,15 +445,14 @@ impl<T: Factorable> Frontal<T> {
     }
 }
 
-/// Pieces that are tasks, and those behind them.
-type Pieces<'a, T> = (Vec<Piece<'a, T>>, Vec<Piece<'a, T>>);
-
-/// Subtrees with at most a part of the work, and the supernodes above them, one by one, children first.
-fn pieces<'a, T>(tree: &Tree, mut swaps: &'a mut [u32]) -> Result<Pieces<'a, T>, Reason> {
+/// Subtrees with at most a part of the work, and the supernodes above them, one by one: what needs no other, what needs
+/// those alone, and so on.
+fn pieces<'a, T>(tree: &Tree, mut swaps: &'a mut [u32]) -> Result<Vec<Vec<Piece<'a, T>>>, Reason> {
     let most = PART * tree.all_work();
     let small = |s: usize| tree.work[s] <= most;
-    let (mut tasks, mut top) = (Vec::new(), Vec::new());
-    let mut from = 0;
+    let mut levels: Vec<Vec<Piece<'a, T>>> = vec![Vec::new()];
+    let mut heights = vec![0; tree.len()];
+    let (mut from, mut number) = (0, 0);
     for s in 0..tree.len() {
         let alone = !small(s);
         let ends = small(s) && (tree.parents[s] == NONE || !small(tree.parents[s] as usize));
@@ -361,14 +466,16 @@ fn pieces<'a, T>(tree: &Tree, mut swaps: &'a mut [u32]) -> Result<Pieces<'a, T>,
         let mut values = Vec::new();
         let bytes = (entries * size_of::<T>()) as u64;
         values.try_reserve_exact(entries).map_err(|_| Reason::TooLarge { bytes, limit: 0 })?;
-        let number = tasks.len() + top.len();
-        let piece = Piece { number, supernodes: from..s + 1, values, swaps: own_swaps };
-        if alone {
-            top.push(piece)
-        } else {
-            tasks.push(piece)
+        let height = if alone { heights[s].max(1) } else { 0 };
+        if tree.parents[s] != NONE {
+            let above = &mut heights[tree.parents[s] as usize];
+            *above = (height + 1).max(*above);
         }
-        from = s + 1;
+        if levels.len() <= height {
+            levels.resize_with(height + 1, Vec::new);
+        }
+        levels[height].push(Piece { number, supernodes: from..s + 1, values, swaps: own_swaps });
+        (from, number) = (s + 1, number + 1);
     }
-    Ok((tasks, top))
+    Ok(levels)
 }

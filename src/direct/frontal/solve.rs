@@ -1,57 +1,233 @@
 //! M^-1 x and M^-T x.
 
+//!
+//! Subtrees go to all threads: each has its own part of x, and a few numbers for the rows behind it, those of its root.
+//! Near the root supernodes follow one another, and rows or columns of a large one go to all threads.
+
 use super::dense::{subtract, subtract_columns};
-use super::numeric::Frontal;
+use super::numeric::{Frontal, Stretch};
 use super::symmetric::TWO;
 use crate::direct::Factorable;
-use crate::parallel::both;
-use crate::parallel::vectorised;
+use crate::parallel::prelude::*;
+use crate::parallel::{Cut, both, vectorised};
+
+/// Entries of the factors that are worth another thread: in all of them, and in one supernode.
+const WORTH_THREADS: usize = 1 << 17;
+/// Rows that a thread takes at once.
+const ROWS: usize = 512;
+/// Columns that a thread takes at once.
+const COLUMNS: usize = 32;
+
+/// The part of a vector that supernodes next to each other have to do with.
+struct Part<'a, T> {
+    /// Entries from this one on.
+    from: usize,
+    own: &'a mut [T],
+    /// Those of rows behind them that matter.
+    beyond: &'a mut [T],
+}
+
+/// A supernode's columns of L and U11, and its rows of U.
+struct Front<'a, T> {
+    width: usize,
+    height: usize,
+    panel: &'a [T],
+    upper: &'a [T],
+    /// Rows below its own: those that are in the part at hand, and where the others are among those behind it.
+    inside: &'a [u32],
+    outside: &'a [u32],
+    /// Where its own part of the vector begins.
+    begin: usize,
+    swaps: &'a [u32],
+    /// Whether rows or columns of it go to all threads.
+    is_large: bool,
+}
+
+impl<T: Factorable> Part<'_, T> {
+    /// Adds numbers to those of the rows below a front.
+    #[inline(always)]
+    fn add(&mut self, front: &Front<'_, T>, below: &[T]) {
+        let (inside, outside) = below.split_at(front.inside.len());
+        for (&row, &value) in both(front.inside, inside) {
+            self.own[row as usize - self.from] += value;
+        }
+        for (&row, &value) in both(front.outside, outside) {
+            self.beyond[row as usize] += value;
+        }
+    }
+
+    /// Those of the rows below a front.
+    #[inline(always)]
+    fn gather(&self, front: &Front<'_, T>, below: &mut Vec<T>) {
+        below.clear();
+        below.extend(front.inside.iter().map(|&row| self.own[row as usize - self.from]));
+        below.extend(front.outside.iter().map(|&row| self.beyond[row as usize]));
+    }
+
+    fn own(&mut self, front: &Front<'_, T>) -> &mut [T] {
+        &mut self.own[front.begin - self.from..][..front.width]
+    }
+}
+
+/// What is done with a front and a part of a vector; the memory to work in is the last.
+type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Vec<T>);
 
 impl<T: Factorable> Frontal<T> {
     /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.
     pub(in super::super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
-        for (work, &old) in work.iter_mut().zip(&self.tree.order) {
-            *work = x[old as usize];
-        }
-        // What a front has to do with the rows below it stands here in one piece.
-        let below = &mut Vec::new();
-        let count = self.tree.len();
+        let order = &self.tree.order;
+        work.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(new, value)| {
+            *value = x[order[new] as usize];
+        });
         if self.tree.symmetric {
-            vectorised(|| (0..count).for_each(|s| self.lower_symmetric(s, work, below)));
-            vectorised(|| (0..count).rev().for_each(|s| self.upper_symmetric(s, work, below)));
+            self.up(work, lower_symmetric);
+            self.down(work, upper_symmetric);
         } else if transposed {
-            vectorised(|| (0..count).for_each(|s| self.upper_transposed(s, work)));
-            vectorised(|| (0..count).rev().for_each(|s| self.lower_transposed(s, work, below)));
+            self.up(work, upper_transposed);
+            self.down(work, lower_transposed);
         } else {
-            vectorised(|| (0..count).for_each(|s| self.lower(s, work, below)));
-            vectorised(|| (0..count).rev().for_each(|s| self.upper(s, work, below)));
+            self.up(work, lower);
+            self.down(work, upper);
         }
-        for (work, &old) in work.iter().zip(&self.tree.order) {
+        for (work, &old) in work.iter().zip(order) {
             x[old as usize] = *work;
         }
     }
 
-    /// L, then D. What stands on the diagonal is D.
-    #[inline(always)]
-    fn lower_symmetric(&self, s: usize, x: &mut [T], below: &mut Vec<T>) {
-        let (w, m, panel, _, begin) = self.part(s);
+    /// From the leaves to the root.
+    fn up(&self, x: &mut [T], step: Step<T>) {
+        let none = self.pieces.iter().map(|piece| vec![T::default(); self.behind(piece).len()]);
+        let mut beyond: Vec<Vec<T>> = none.collect();
+        self.in_subtrees(x, &mut beyond, |part, piece| {
+            self.steps(piece, piece.supernodes.clone(), part, step);
+        });
+        for (piece, beyond) in self.pieces.iter().zip(beyond) {
+            for (&row, value) in self.behind(piece).iter().zip(beyond) {
+                x[row as usize] += value;
+            }
+            if !piece.is_subtree {
+                let part = &mut Part { from: 0, own: &mut *x, beyond: &mut [] };
+                self.steps(piece, piece.supernodes.clone(), part, step);
+            }
+        }
+    }
+
+    /// From the root to the leaves.
+    fn down(&self, x: &mut [T], step: Step<T>) {
+        for piece in self.pieces.iter().rev().filter(|piece| !piece.is_subtree) {
+            let part = &mut Part { from: 0, own: &mut *x, beyond: &mut [] };
+            self.steps(piece, piece.supernodes.clone().rev(), part, step);
+        }
+        let of = |piece: &Stretch| self.behind(piece).iter().map(|&row| x[row as usize]).collect();
+        let mut beyond: Vec<Vec<T>> = self.pieces.iter().map(of).collect();
+        self.in_subtrees(x, &mut beyond, |part, piece| {
+            self.steps(piece, piece.supernodes.clone().rev(), part, step);
+        });
+    }
+
+    /// Rows behind a subtree that it has to do with.
+    fn behind(&self, piece: &Stretch) -> &[u32] {
+        if piece.is_subtree { self.tree.rows(piece.supernodes.end - 1) } else { &[] }
+    }
+
+    /// Does something with the own part of x of each subtree, and with numbers behind it.
+    fn in_subtrees(
+        &self,
+        x: &mut [T],
+        beyond: &mut [Vec<T>],
+        each: impl Fn(&mut Part<'_, T>, &Stretch) + Sync,
+    ) {
+        let firsts = self.pieces.iter().map(|piece| self.tree.begin[piece.supernodes.start]);
+        let starts: Vec<u32> = firsts.collect();
+        let at_once = if self.tree.all_entries() < WORTH_THREADS { self.pieces.len().max(1) } else { 1 };
+        let parts = Cut::new(x, &starts).expect("pieces are in order");
+        let all = parts.zip(beyond.par_iter_mut()).enumerate().with_min_len(at_once);
+        all.for_each(|(number, (own, beyond))| {
+            let piece = &self.pieces[number];
+            if piece.is_subtree {
+                each(&mut Part { from: starts[number] as usize, own, beyond }, piece);
+            }
+        });
+    }
+
+    /// Goes through supernodes of a piece.
+    fn steps(
+        &self,
+        piece: &Stretch,
+        supernodes: impl Iterator<Item = usize>,
+        part: &mut Part<'_, T>,
+        step: Step<T>,
+    ) {
+        let below = &mut Vec::new();
+        for s in supernodes {
+            step(&self.front(s, piece), part, below);
+        }
+    }
+
+    fn front(&self, s: usize, piece: &Stretch) -> Front<'_, T> {
+        let (w, r) = self.tree.shape(s);
+        let (number, first) = self.at[s];
+        let entries = self.tree.entries(s);
+        let (panel, upper) = self.values[number as usize][first..][..entries].split_at(w * (w + r));
+        let (rows, begin) = (self.tree.rows(s), self.tree.begin[s] as usize);
+        let (inside, outside) = if piece.is_subtree {
+            let outside = &self.beyond[self.beyond_at[s]..self.beyond_at[s + 1]];
+            (&rows[..r - outside.len()], outside)
+        } else {
+            (rows, &[][..])
+        };
         let swaps = &self.swaps[begin..begin + w];
-        let (own, rest) = x[begin..].split_at_mut(w);
+        let is_large = !piece.is_subtree && entries > WORTH_THREADS;
+        Front { width: w, height: w + r, panel, upper, inside, outside, begin, swaps, is_large }
+    }
+}
+
+/// The sum of a front's columns below its own rows, times factors, with the sign turned.
+#[inline(always)]
+fn columns_below<T: Factorable>(front: &Front<'_, T>, factors: &[T], below: &mut Vec<T>) {
+    let (w, m) = (front.width, front.height);
+    below.clear();
+    below.resize(m - w, T::default());
+    if !front.is_large {
+        return subtract_columns(below, (front.panel, m, w), factors);
+    }
+    below.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, below)| {
+        vectorised(|| subtract_columns(below, (front.panel, m, w + chunk * ROWS), factors));
+    });
+}
+
+/// The products of a front's columns below its own rows with a vector.
+#[inline(always)]
+fn products_below<T: Factorable>(front: &Front<'_, T>, below: &[T]) -> Vec<T> {
+    let (w, m) = (front.width, front.height);
+    let of = |k: usize| product(&front.panel[k * m + w..(k + 1) * m], below);
+    if !front.is_large {
+        return (0..w).map(of).collect();
+    }
+    let mut products = vec![T::default(); w];
+    products.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, products)| {
+        vectorised(|| products.iter_mut().zip(chunk * COLUMNS..).for_each(|(value, k)| *value = of(k)));
+    });
+    products
+}
+
+/// L, then D. What stands on the diagonal is D.
+fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+    let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
+    vectorised(|| {
+        let own = x.own(front);
         for (k, &with) in swaps.iter().enumerate() {
             own.swap(k, (with & !TWO) as usize);
         }
-        below.clear();
-        below.resize(m - w, T::default());
         for k in 0..w {
             let factor = own[k];
             let column = &panel[k * m..(k + 1) * m];
             let next = k + 1 + usize::from(swaps[k] & TWO != 0);
             subtract(&mut own[next..], &column[next..w], factor);
         }
-        subtract_columns(below, (panel, m, w), own);
-        for (&row, &value) in both(self.tree.rows(s), below) {
-            rest[row as usize - begin - w] += value;
-        }
+        columns_below(front, own, below);
+        x.add(front, below);
+        let own = x.own(front);
         let mut k = 0;
         while k < w {
             let pivot = panel[k * m + k];
@@ -68,97 +244,84 @@ impl<T: Factorable> Frontal<T> {
             own[k + 1] = (second * one - first) * inverse;
             k += 2;
         }
-    }
+    });
+}
 
-    /// L^T.
-    #[inline(always)]
-    fn upper_symmetric(&self, s: usize, x: &mut [T], below: &mut Vec<T>) {
-        let (w, m, panel, _, begin) = self.part(s);
-        let swaps = &self.swaps[begin..begin + w];
-        let (own, rest) = x[begin..].split_at_mut(w);
-        below.clear();
-        below.extend(self.tree.rows(s).iter().map(|&row| rest[row as usize - begin - w]));
+/// L^T.
+fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+    let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
+    vectorised(|| {
+        x.gather(front, below);
+        let products = products_below(front, below);
+        let own = x.own(front);
         for k in (0..w).rev() {
-            let column = &panel[k * m..(k + 1) * m];
             let next = k + 1 + usize::from(swaps[k] & TWO != 0);
-            own[k] -= product(&column[next..w], &own[next..]) + product(&column[w..], below);
+            own[k] -= product(&panel[k * m + next..k * m + w], &own[next..]) + products[k];
         }
         for (k, &with) in swaps.iter().enumerate().rev() {
             own.swap(k, (with & !TWO) as usize);
         }
-    }
+    });
+}
 
-    /// Width, height, columns of L and U11, rows of U, where the own part of x begins.
-    #[inline(always)]
-    fn part(&self, s: usize) -> (usize, usize, &[T], &[T], usize) {
-        let (w, r) = self.tree.shape(s);
-        let (piece, begin) = self.at[s];
-        let (panel, upper) =
-            self.values[piece as usize][begin..][..self.tree.entries(s)].split_at(w * (w + r));
-        (w, w + r, panel, upper, self.tree.begin[s] as usize)
-    }
-
-    #[inline(always)]
-    fn lower(&self, s: usize, x: &mut [T], below: &mut Vec<T>) {
-        let (w, m, panel, _, begin) = self.part(s);
-        let (own, rest) = x[begin..].split_at_mut(w);
-        for (k, &with) in self.swaps[begin..begin + w].iter().enumerate() {
+fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+    let (w, m, panel) = (front.width, front.height, front.panel);
+    vectorised(|| {
+        let own = x.own(front);
+        for (k, &with) in front.swaps.iter().enumerate() {
             own.swap(k, with as usize);
         }
-        below.clear();
-        below.resize(m - w, T::default());
         for k in 0..w {
             let factor = own[k];
             subtract(&mut own[k + 1..], &panel[k * m + k + 1..k * m + w], factor);
         }
-        subtract_columns(below, (panel, m, w), own);
-        for (&row, &value) in both(self.tree.rows(s), below) {
-            rest[row as usize - begin - w] += value;
-        }
-    }
+        columns_below(front, own, below);
+        x.add(front, below);
+    });
+}
 
-    #[inline(always)]
-    fn upper(&self, s: usize, x: &mut [T], gathered: &mut Vec<T>) {
-        let (w, m, panel, upper, begin) = self.part(s);
-        let (own, below) = x[begin..].split_at_mut(w);
-        gathered.clear();
-        gathered.extend(self.tree.rows(s).iter().map(|&row| below[row as usize - begin - w]));
-        subtract_columns(own, (upper, w, 0), gathered);
+fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+    let (w, m, panel) = (front.width, front.height, front.panel);
+    vectorised(|| {
+        x.gather(front, below);
+        let own = x.own(front);
+        subtract_columns(own, (front.upper, w, 0), below);
         for k in (0..w).rev() {
             let column = &panel[k * m..k * m + k + 1];
             let factor = own[k] / column[k];
             own[k] = factor;
             subtract(&mut own[..k], &column[..k], factor);
         }
-    }
+    });
+}
 
-    #[inline(always)]
-    fn upper_transposed(&self, s: usize, x: &mut [T]) {
-        let (w, m, panel, upper, begin) = self.part(s);
-        let (own, below) = x[begin..].split_at_mut(w);
+fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+    let (w, m, panel) = (front.width, front.height, front.panel);
+    vectorised(|| {
+        let own = x.own(front);
         for k in 0..w {
             let column = &panel[k * m..k * m + k + 1];
             own[k] = (own[k] - product(&column[..k], &own[..k])) / column[k];
         }
-        for (&row, column) in self.tree.rows(s).iter().zip(upper.chunks_exact(w)) {
-            below[row as usize - begin - w] -= product(column, own);
-        }
-    }
-
-    #[inline(always)]
-    fn lower_transposed(&self, s: usize, x: &mut [T], below: &mut Vec<T>) {
-        let (w, m, panel, _, begin) = self.part(s);
-        let (own, rest) = x[begin..].split_at_mut(w);
         below.clear();
-        below.extend(self.tree.rows(s).iter().map(|&row| rest[row as usize - begin - w]));
+        below.extend(front.upper.chunks_exact(w).map(|column| -product(column, own)));
+        x.add(front, below);
+    });
+}
+
+fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+    let (w, m, panel) = (front.width, front.height, front.panel);
+    vectorised(|| {
+        x.gather(front, below);
+        let products = products_below(front, below);
+        let own = x.own(front);
         for k in (0..w).rev() {
-            let column = &panel[k * m..(k + 1) * m];
-            own[k] -= product(&column[k + 1..w], &own[k + 1..]) + product(&column[w..], below);
+            own[k] -= product(&panel[k * m + k + 1..k * m + w], &own[k + 1..]) + products[k];
         }
-        for (k, &with) in self.swaps[begin..begin + w].iter().enumerate().rev() {
+        for (k, &with) in front.swaps.iter().enumerate().rev() {
             own.swap(k, with as usize);
         }
-    }
+    });
 }
 
 /// Four sums side by side, none of which waits for another.

@@ -5,7 +5,7 @@ use super::super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
-use crate::prepare::{column_counts, elimination_tree, postorder};
+use crate::prepare::{Renumbered, column_counts, elimination_tree, postorder};
 use crate::work::look_at;
 
 /// No parent.
@@ -49,12 +49,13 @@ impl Tree {
     }
 
     fn of_graph(graph: &Adjacency<'_>, order: &Permutation, symmetric: bool) -> Result<Self, Reason> {
-        let parents = elimination_tree(graph, order);
-        let counts = column_counts(graph, order, &parents);
+        let renumbered = Renumbered::new(graph, order);
+        let parents = elimination_tree(&renumbered);
+        let counts = column_counts(&renumbered, &parents);
         let columns = Columns::new(order, &parents, &counts);
         let (order, begin, parents) = columns.supernodes();
         let permutation = Permutation::from_new_to_old(order).map_err(as_reason)?;
-        let (rows_at, rows) = structure(graph, &permutation, &begin, &parents);
+        let (rows_at, rows) = structure(&Renumbered::new(graph, &permutation), &begin, &parents);
         let mut tree = Self {
             symmetric,
             order: permutation.into_parts().0,
@@ -240,24 +241,18 @@ impl Columns {
 }
 
 /// Rows below each supernode: what its columns of M + M^T have there, and what its children have.
-fn structure(
-    graph: &Adjacency<'_>,
-    order: &Permutation,
-    begin: &[u32],
-    parents: &[u32],
-) -> (Vec<usize>, Vec<u32>) {
+fn structure(graph: &Renumbered, begin: &[u32], parents: &[u32]) -> (Vec<usize>, Vec<u32>) {
     let count = parents.len();
     let (mut rows_at, mut rows) = (Vec::with_capacity(count + 1), Vec::<u32>::new());
     rows_at.push(0);
     let (mut child, mut next) = (vec![NONE; count], vec![NONE; count]);
-    let mut met = vec![NONE; order.len()];
+    let mut met = vec![NONE; graph.len()];
     for s in 0..count {
         look_at(s);
         let (from, end) = (begin[s], begin[s + 1]);
         let start = rows.len();
         for column in from..end {
-            for other in graph.neighbours(order.new_to_old()[column as usize] as usize) {
-                let row = order.old_to_new()[other];
+            for &row in graph.row(column as usize) {
                 if row >= end && met[row as usize] != s as u32 {
                     met[row as usize] = s as u32;
                     rows.push(row);

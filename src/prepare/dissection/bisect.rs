@@ -2,7 +2,7 @@
 
 use super::coarsen::{Visit, coarsen};
 use super::graph::Graph;
-use super::separator::Separator;
+use super::separator::{BETWEEN, Separator};
 use crate::parallel::prelude::*;
 use crate::random::Random;
 use crate::work::Meter;
@@ -21,6 +21,15 @@ const LEAST_MIDDLE: usize = 500;
 const ATTEMPTS: usize = 5;
 /// A side may weigh so much of all, in percent.
 const HEAVIEST_SIDE: u64 = 60;
+/// Sides of less than a twentieth of all vertices are worth nothing.
+const LEAST_SIDE: usize = 20;
+
+/// Whether both sides have so many vertices that cutting them apart pays.
+pub(super) fn is_worth_a_cut(sides: &[u8]) -> bool {
+    let mut counts = [0; 3];
+    sides.iter().for_each(|&side| counts[side as usize] += 1);
+    counts[0].min(counts[1]) >= sides.len() / LEAST_SIDE && counts[BETWEEN as usize] <= sides.len() / 2
+}
 
 /// The side of each vertex: 0, 1 or between. Random choices are drawn from the streams of `seed`.
 pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
@@ -41,7 +50,7 @@ pub(super) fn bisect(graph: &Graph, seed: u64, meter: &Meter) -> Vec<u8> {
 
 /// Coarser and coarser graphs, down to about so many vertices, each with what becomes of the vertices of the one
 /// before.
-fn coarsened(
+pub(super) fn coarsened(
     graph: &Graph,
     down_to: usize,
     mut random: Option<&mut Random>,

@@ -19,6 +19,7 @@
 //! | `coarsen` | pairs of neighbours become one vertex |
 //! | `separator` | growing a side, moving vertices over |
 //! | `leaf`, `minimum_degree` | what is too small to be cut |
+//! | `regions` | a few cuts, and minimum degree between them: the order where there is little to do |
 //! | `graph` | the graphs of all these |
 //!
 //! Why own code: of the pure Rust crates of this kind (feral-metis, feral-scotch) none uses more than one thread, and
@@ -31,6 +32,7 @@ mod coarsen;
 mod graph;
 mod leaf;
 mod minimum_degree;
+mod regions;
 mod separator;
 mod simplify;
 #[cfg(test)]
@@ -44,6 +46,26 @@ use crate::scalar::Scalar;
 use crate::work::{self, Stage};
 use minimum_degree::Quotient;
 pub(crate) use minimum_degree::{Beyond, Most};
+
+/// Fewer regions do not keep all threads busy.
+const LEAST_REGIONS: usize = 16;
+/// The first cuts have at least this part of the multiplications of a factor.
+const OF_FIRST_CUTS: f64 = 0.25;
+/// A graph in space has separators of n^(2/3) vertices, times a factor up to this one.
+const IN_SPACE: f64 = 3.0;
+
+/// What cutting a graph in regions comes to.
+pub(crate) enum InRegions {
+    /// An order.
+    Found(Permutation),
+    /// Nested dissection is the order: separators are those of a graph in space, and factors take more multiplications
+    /// than were allowed for regions.
+    Dissect,
+    /// A factorisation takes so many multiplications at least.
+    Takes(f64),
+    /// There are none with small separators.
+    HasNone,
+}
 
 /// An order of elimination for the Cholesky, LDL^H or (pivots on the diagonal) LU factorisation of a square matrix, by
 /// nested dissection of the graph of A + A^T. `new_to_old()[k]` is the row that is eliminated as number k, so that
@@ -79,6 +101,33 @@ pub fn nested_dissection<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 pub fn dissection_order(graph: &Adjacency<'_>) -> Result<Permutation> {
     let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
     Permutation::from_new_to_old(names.expand(&tree::order(&simple)))
+}
+
+/// An order of a large graph whose separators are small, found on all threads: a few dozen regions, each ordered by
+/// minimum degree. It is sought where a Cholesky factorisation may take few multiplications: where the first cuts show
+/// that there are more than `few`, the answer is what is better, and where there are more than `most`, that.
+///
+/// # Errors
+/// Without memory.
+pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Result<InRegions> {
+    let simplify::Simple { graph: simple, names } = simplify::simplify(graph)?;
+    let meter = &work::begin(Stage::Ordering, simple.len() as u64, None);
+    let cuts = regions::Cuts::new(&simple, meter);
+    if cuts.count() < LEAST_REGIONS {
+        return Ok(InRegions::HasNone);
+    }
+    let separators: Vec<f64> = cuts.separators().collect();
+    let multiplications: f64 = separators.iter().map(|size| size.powi(3) / 6.0).sum();
+    if multiplications > OF_FIRST_CUTS * few {
+        let is_in_space = separators[0] <= IN_SPACE * (simple.total() as f64).powf(2.0 / 3.0);
+        return Ok(match is_in_space {
+            true if multiplications > most => InRegions::Takes(multiplications),
+            true => InRegions::Dissect,
+            false => InRegions::HasNone,
+        });
+    }
+    let order = cuts.regions(meter).order(&simple, meter);
+    Ok(InRegions::Found(Permutation::from_new_to_old(names.expand(&order))?))
 }
 
 /// An order of elimination by approximate minimum degree, of the graph of A + A^T: as

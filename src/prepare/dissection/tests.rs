@@ -141,10 +141,81 @@ fn random_ragged_patterns_give_permutations() {
 fn the_same_for_any_number_of_threads() {
     let a = generate::poisson3d(24, 25, 26).unwrap();
     let a = permute_symmetric(&a, &Permutation::random(a.rows(), 1).unwrap()).unwrap();
-    let orders = [1, 2, 7].map(|threads| {
+    let plane = generate::poisson2d(170, 170).unwrap();
+    let orders = [1, 2, 3, 8, 16].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| nested_dissection(&a)).unwrap().into_parts().0
+        pool.install(|| {
+            let InRegions::Found(regions) = in_regions(&plane) else { panic!("regions of a square") };
+            [nested_dissection(&a).unwrap(), regions].map(|order| order.into_parts().0)
+        })
     });
-    assert_eq!(orders[0], orders[1]);
-    assert_eq!(orders[0], orders[2]);
+    assert!(orders.iter().all(|other| *other == orders[0]));
+}
+
+/// What cutting in regions comes to, with no limits.
+fn in_regions(a: &Csr<f64>) -> InRegions {
+    order_in_regions(&Adjacency::new(a).unwrap(), f64::INFINITY, f64::INFINITY).unwrap()
+}
+
+#[test]
+fn regions_of_meshes_have_orders_as_good_as_minimum_degree() {
+    let shuffled = |a: Csr<f64>| permute_symmetric(&a, &Permutation::random(a.rows(), 3).unwrap()).unwrap();
+    for (name, most, a) in [
+        ("5 points", 1.15, generate::poisson2d(180, 190).unwrap()),
+        ("5 points in any order", 1.15, shuffled(generate::poisson2d(180, 190).unwrap())),
+        ("9 points", 1.15, shuffled(generate::poisson2d_9(160, 150).unwrap())),
+        ("wathen", 1.15, generate::wathen(90, 95, 1).unwrap()),
+        ("7 points", 1.15, generate::poisson3d(32, 30, 28).unwrap()),
+        // Minimum degree goes from end to end with one front, and in a region there is one for each end. It is little
+        // either way.
+        ("a strip", 2.2, shuffled(generate::poisson2d(3000, 8).unwrap())),
+    ] {
+        let InRegions::Found(order) = in_regions(&a) else { panic!("{name}") };
+        let [found, degree] =
+            [order, minimum_degree(&a).unwrap()].map(|order| order_size(&a, &order).unwrap().multiplications);
+        assert!(found < most * degree, "{name}: {found:e} {degree:e}");
+    }
+}
+
+#[test]
+fn regions_of_graphs_with_holes_and_of_several_components_are_orders() {
+    // `Permutation` checks that each vertex comes once, and minimum degree that no two regions are coupled.
+    let mut found = 0;
+    for seed in 0..6 {
+        let mut random = Random::new(seed);
+        let (n, line) = (30_000, 100 + random.below(100) as usize);
+        let mut edges = Vec::new();
+        for k in 0..n {
+            for other in [k + 1, k + line, k + line + 1] {
+                if other < n && random.below(100) < 25 + 15 * seed {
+                    edges.push((k, other));
+                }
+            }
+        }
+        for _ in 0..seed * 20 {
+            edges.push((random.below(n as u64) as usize, random.below(n as u64) as usize));
+        }
+        if let InRegions::Found(order) = in_regions(&matrix(n, &edges)) {
+            assert_eq!(order.len(), n);
+            found += 1;
+        }
+    }
+    assert!(found >= 4, "{found}");
+}
+
+#[test]
+fn graphs_in_space_are_dissected_to_the_end_and_what_takes_too_long_is_told() {
+    let a = generate::poisson3d(40, 40, 40).unwrap();
+    let graph = Adjacency::new(&a).unwrap();
+    let of = |few, most| order_in_regions(&graph, few, most).unwrap();
+    assert!(matches!(of(1e7, f64::INFINITY), InRegions::Dissect));
+    let all = order_size(&a, &dissection_order(&graph).unwrap()).unwrap().multiplications;
+    assert!(matches!(of(1e7, 1e7), InRegions::Takes(least) if least > 1e7 && least < all));
+    // A graph without small separators.
+    let mut random = Random::new(1);
+    let mut any = || random.below(20_000) as usize;
+    let edges: Vec<_> = (0..80_000).map(|_| (any(), any())).collect();
+    let graph = matrix(20_000, &edges);
+    let none = order_in_regions(&Adjacency::new(&graph).unwrap(), 1e9, f64::INFINITY).unwrap();
+    assert!(matches!(none, InRegions::HasNone));
 }

@@ -1,6 +1,6 @@
 //! The recursion: separator last, both sides before it, each in the same way.
 
-use super::bisect::bisect;
+use super::bisect::{bisect, is_worth_a_cut};
 use super::graph::Graph;
 use super::leaf::order_leaves;
 use super::separator::BETWEEN;
@@ -13,8 +13,6 @@ use std::ops::Range;
 const LEAF: usize = 500;
 /// Graphs of so many vertices are worth a second thread.
 const WORTH_A_THREAD: usize = 2000;
-/// Sides of less than a twentieth of all vertices are worth nothing.
-const LEAST_SIDE: usize = 20;
 
 /// The vertices of a graph in the order of elimination.
 pub(super) fn order(graph: &Graph) -> Vec<u32> {
@@ -102,7 +100,7 @@ pub(super) fn dissect(
     meter.advance(n as u64);
     let mut counts = [0; 3];
     sides.iter().for_each(|&side| counts[side as usize] += 1);
-    if counts[0].min(counts[1]) < n / LEAST_SIDE || counts[BETWEEN as usize] > n / 2 {
+    if !is_worth_a_cut(&sides) {
         return leaf(names);
     }
     let (before, between) = order.split_at_mut(counts[0] + counts[1]);
