@@ -87,7 +87,9 @@ pub enum CudaError {
         cause: String,
     },
     /// The file of compiled kernels that packages carry is damaged, or none. What is missing is compiled.
-    #[error("the compiled kernels in {path} are not used: {cause}; install residua again, or set RESIDUA_KERNELS=off")]
+    #[error(
+        "the compiled kernels in {path} are not used: {cause}; install residua again, or set RESIDUA_KERNELS=off"
+    )]
     KernelArchive {
         /// The file.
         path: String,

@@ -220,3 +220,41 @@ pub fn packed_kernels(chip: (u32, u32)) -> Result<Option<&'static Kernels>> {
     // Who asks while another thread unpacks them waits for it.
     Ok(lock(&KNOWN).entry(chip).or_insert_with(unpacked).clone()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::cuda::compile::pack;
+
+    /// Code of another source, of other flags or of another compiler is not found: the key is that of the cache.
+    #[test]
+    fn a_changed_source_is_a_miss() {
+        let unit = Unit::new("memory.cu");
+        let stored = |bytes: &[u8]| {
+            let block = ((bytes.len() as u32) << 3 | 1).to_le_bytes();
+            let length = (bytes.len() as u32).to_le_bytes();
+            Ok([&[0x28, 0xb5, 0x2f, 0xfd, 0xa0], &length[..], &block[..3], bytes].concat())
+        };
+        let packed = pack("12.9", &["sm_90"], &[unit], |_, _| Ok(vec![1, 2, 3]), stored).unwrap();
+        let path = std::env::temp_dir().join(format!("residua-archive-{}-source", std::process::id()));
+        std::fs::write(&path, packed).unwrap();
+        let mut kernels = Archive::open(&path).unwrap().kernels((9, 0)).unwrap().unwrap();
+        std::fs::remove_file(path).unwrap();
+        let source = sources::source("memory.cu");
+        assert_eq!(kernels.code_of(&unit, source), Some(&[1, 2, 3][..]));
+        assert_eq!(kernels.code_of(&unit, &format!("{source} ")), None);
+        assert_eq!(kernels.code_of(&unit.with("SCALAR", "f64"), source), None);
+        kernels.compiler = "12.8".into();
+        assert_eq!(kernels.code_of(&unit, source), None);
+    }
+
+    #[test]
+    fn heads_of_other_versions_are_refused() {
+        assert!(parsed(b"compiler 12.9\nsm_90 10 00000000 20 0\n", 16).is_some());
+        for head in ["", "12.9", "compiler 12.9\nsm_90 10", "compiler 12.9\nsm_x 10 00000000 20 0"] {
+            assert!(parsed(head.as_bytes(), 16).is_none(), "{head}");
+        }
+        let lying = [&[0; 16], &5_u32.to_le_bytes()[..], &[1, 2, 3]].concat();
+        assert!(places(&lying, 1).is_none() && places(&lying, usize::MAX).is_none());
+    }
+}

@@ -29,7 +29,8 @@ fn lines() -> impl Iterator<Item = &'static str> {
 }
 
 fn part(name: &str) -> impl Iterator<Item = &'static str> {
-    let begins = move |line: &&str| line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) != Some(name);
+    let begins =
+        move |line: &&str| line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) != Some(name);
     lines().skip_while(begins).skip(1).take_while(|line| !line.starts_with('['))
 }
 

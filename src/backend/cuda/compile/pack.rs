@@ -9,8 +9,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 
 /// The bytes of an archive: `code` gives that of a unit for a target, `sm_90` or `compute_90`, as the compiler of
@@ -94,8 +94,10 @@ pub fn write_archive(path: &Path, targets: &[&str], units: &[Unit]) -> Result<u6
         }
     };
     let archive = pack(&compiler.version_text(), targets, units, code, compress)?;
-    let unwritten =
-        |error: io::Error| CudaError::KernelArchive { path: path.display().to_string(), cause: error.to_string() };
+    let unwritten = |error: io::Error| CudaError::KernelArchive {
+        path: path.display().to_string(),
+        cause: error.to_string(),
+    };
     fs::write(path, &archive).map_err(unwritten)?;
     Ok(archive.len() as u64)
 }
