@@ -50,7 +50,7 @@ fn parsed(line: &'static str) -> Option<Unit> {
 mod tests {
     use super::*;
     use crate::backend::cuda::compile::catalogue;
-    use std::collections::{BTreeSet, HashSet};
+    use std::collections::{BTreeMap, BTreeSet, HashSet};
 
     #[test]
     fn every_line_is_a_unit_and_stands_once() {
@@ -61,6 +61,17 @@ mod tests {
         assert!(parsed("gone.cu SCALAR=f64").is_none() && parsed("krylov.cu SCALAR").is_none());
         let program = parsed("scalars.cu SCALAR=f64 PROGRAM=STEP(3,7,5,6)").unwrap();
         assert_eq!(program.size_class(), programs::number(&[3, 7, 5, 6]));
+    }
+
+    /// A file that is asked for with its types in two orders is compiled twice.
+    #[test]
+    fn types_of_a_file_stand_in_one_order() {
+        let mut orders = BTreeMap::new();
+        for unit in listed_units() {
+            let names: Vec<&str> = unit.types().map(|(name, _)| name).collect();
+            let known = orders.entry((unit.source(), names.iter().copied().collect::<BTreeSet<_>>()));
+            assert_eq!(*known.or_insert(names.clone()), names, "{}", unit.describe());
+        }
     }
 
     #[test]
