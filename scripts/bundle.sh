@@ -42,6 +42,8 @@ done
 [ -e "$work/bin/residua" ] ||
     cargo build --profile "$profile" --bin residua --message-format=json-render-diagnostics |
     python3 -c "$pick" | while read -r folder name path; do strip -o "$work/bin/$folder/$name" "$path"; done
+# The compiled kernels of a package, if they were made: scripts/pack-kernels.sh.
+if [ -e residua.kernels ]; then cp residua.kernels "$work/bin/"; fi
 tar -C "$work" -cf - bin | xz -T2 -6 > "$bundle/bin.tar.xz"
 cp -r matrices "$bundle/matrices"
 cp scripts/{sanitize,scale}.sh "$bundle/"

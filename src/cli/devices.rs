@@ -3,17 +3,49 @@
 use super::{Ending, Failure, console};
 use crate::{Host, report};
 use std::fs;
+#[cfg(feature = "cuda")]
+use {
+    std::path::{Path, PathBuf},
+    std::time::Instant,
+};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Show the prices that the choice of a method is made by
     #[arg(long)]
     prices: bool,
+
+    /// Compile every kernel that solves are known to need, for each GPU of this machine, and keep them
+    #[cfg(feature = "cuda")]
+    #[arg(long, conflicts_with = "prices")]
+    prepare: bool,
+
+    /// Compile them for `--chips` into an archive, which packages carry; needs NVRTC and the program zstd, and no GPU
+    #[cfg(feature = "cuda")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prices", "prepare"])]
+    pack: Option<PathBuf>,
+
+    /// Chips of the archive, compute_90 for PTX
+    #[cfg(feature = "cuda")]
+    #[arg(long, value_name = "NAMES", requires = "pack", value_delimiter = ',', default_values = CHIPS)]
+    chips: Vec<String>,
 }
+
+/// What packages carry machine code for (sm_80 serves 86 and 89 too), and PTX for what comes later.
+#[cfg(feature = "cuda")]
+const CHIPS: [&str; 6] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120", "compute_90"];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     if arguments.prices {
         return prices();
+    }
+    #[cfg(feature = "cuda")]
+    if arguments.prepare {
+        return prepare();
+    }
+    #[cfg(feature = "cuda")]
+    if let Some(path) = &arguments.pack {
+        return pack(path, &arguments.chips);
     }
     let bandwidth = report::copy_bandwidth(&Host, 5)?;
     let mut table = report::Table::new([("", report::Align::Left), ("", report::Align::Left)]);
@@ -43,6 +75,40 @@ fn prices() -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
+/// Compiles the listed units for the devices that there are, unless the archive has them.
+#[cfg(feature = "cuda")]
+fn prepare() -> Result<Ending, Failure> {
+    use crate::backend::cuda::{self, compile};
+    let mut chips: Vec<(u32, u32)> = cuda::devices()?.iter().map(|device| device.capability).collect();
+    chips.sort_unstable();
+    chips.dedup();
+    for chip in chips {
+        let start = Instant::now();
+        let (listed, packed) = compile::prepare(chip)?;
+        console::say(&format!(
+            "sm_{}{}: {listed} kernel files are ready, {packed} of them of the package; {:.1} s\n",
+            chip.0,
+            chip.1,
+            start.elapsed().as_secs_f64()
+        ))?;
+    }
+    Ok(Ending::Done)
+}
+
+/// Writes the archive of the listed units.
+#[cfg(feature = "cuda")]
+fn pack(path: &Path, chips: &[String]) -> Result<Ending, Failure> {
+    use crate::backend::cuda::compile;
+    let chips: Vec<&str> = chips.iter().map(String::as_str).collect();
+    let bytes = report::bytes(compile::write_archive(path, &chips, &compile::listed_units())?);
+    let archive = compile::Archive::open(path).map_err(crate::Error::from)?;
+    console::say(&format!("{}: {bytes}, by NVRTC {}\n", path.display(), archive.compiler()))?;
+    for (chip, units) in archive.chips() {
+        console::say(&format!("  {chip}: {units} kernel files\n"))?;
+    }
+    Ok(Ending::Done)
+}
+
 /// Driver, compiler, library of factorisations and devices of CUDA, or why there are none.
 #[cfg(feature = "cuda")]
 fn cuda(table: &mut report::Table) {
@@ -65,6 +131,17 @@ fn cuda(table: &mut report::Table) {
             Err(error) => format!("not measured: {error}"),
         };
         table.row(["  copies".to_string(), copies]);
+        let kernels = match cuda::compile::packed_kernels(device.capability) {
+            Ok(Some(kernels)) => format!(
+                "{} compiled for {}, {}; others at their first use",
+                kernels.count(),
+                kernels.chip(),
+                kernels.path().display()
+            ),
+            Ok(None) => "compiled at their first use, and kept".to_string(),
+            Err(error) => format!("compiled at their first use, and kept: {error}"),
+        };
+        table.row(["  kernels".to_string(), kernels]);
     }
     table.row([
         "driver",

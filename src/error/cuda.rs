@@ -86,6 +86,16 @@ pub enum CudaError {
         /// What was refused.
         cause: String,
     },
+    /// The file of compiled kernels that packages carry is damaged, or none. What is missing is compiled.
+    #[error(
+        "the compiled kernels in {path} are not used: {cause}; install residua again, or set RESIDUA_KERNELS=off"
+    )]
+    KernelArchive {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// A kernel's source was refused: an error of residua's own.
     #[error("kernel {source_name} does not compile, please report it:\n{log}")]
     Compilation {

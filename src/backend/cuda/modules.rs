@@ -1,6 +1,6 @@
 //! Kernels that are loaded: compiled or found at their first use, and kept for the life of the process.
 
-use super::compile::{Ahead, Compiler, CompilingAhead, Unit};
+use super::compile::{Ahead, Compiler, CompilingAhead, Unit, packed_kernels};
 use super::driver::{attribute, call, configuration, words};
 use super::shape::{Shape, Together};
 use super::stream::Stream;
@@ -14,7 +14,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The largest cluster that every chip with clusters allows.
 const PORTABLE_CLUSTER: u32 = 8;
@@ -41,7 +41,7 @@ unsafe impl Sync for Kernel {}
 /// How far a unit has come in this process.
 pub(super) enum Readiness {
     Loaded,
-    /// It is in the cache.
+    /// It is in the archive, or in the cache.
     Compiled,
     Source,
 }
@@ -135,10 +135,13 @@ impl Cuda {
 
     /// How soon a unit can be used.
     pub(super) fn readiness(self, unit: &Unit) -> Readiness {
-        let cached = |compiler: &Compiler| compiler.has_cached(unit, self.0.chip.capability);
+        let chip = self.0.chip.capability;
+        let packed =
+            || packed_kernels(chip).ok().flatten().is_some_and(|kernels| kernels.code(unit).is_some());
+        let cached = |compiler: &Compiler| compiler.has_cached(unit, chip);
         if self.0.kernels.modules().contains_key(unit) {
             Readiness::Loaded
-        } else if Compiler::get().is_ok_and(cached) {
+        } else if packed() || Compiler::get().is_ok_and(cached) {
             Readiness::Compiled
         } else {
             Readiness::Source
@@ -286,32 +289,59 @@ fn record_unit(story: &str) {
 }
 
 fn load(device: &Stream, unit: &Unit) -> Result<Module> {
-    let compiler = Compiler::get()?;
-    let image = compiler.image(unit, device.chip.capability)?;
+    let chip = device.chip.capability;
     let start = Instant::now();
-    let mut module = std::ptr::null_mut();
-    device.enter()?;
-    // SAFETY: machine code carries its own length, PTX ends with a zero byte.
-    let code = unsafe { sys::cuModuleLoadData(&raw mut module, image.code.as_ptr().cast()) };
-    match code {
-        CUresult::CUDA_ERROR_INVALID_IMAGE
-        | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
-        | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-        | CUresult::CUDA_ERROR_INVALID_PTX => Err(CudaError::CompilerMismatch {
-            compiler: compiler.version_text(),
-            chip: format!("sm_{}{}", device.chip.capability.0, device.chip.capability.1),
-            cause: format!("the driver of CUDA {}: {}", driver::version_text(device.driver), words(code)),
+    // An archive that cannot be used is told by `residua devices`: here what it should have is compiled, as is what it
+    // has not, or what the driver refuses of it.
+    let packed = packed_kernels(chip).ok().flatten().and_then(|kernels| kernels.code(unit));
+    if let Some(code) = packed {
+        // The driver reads numbers in it where they lie.
+        let (from, code) = (start.elapsed(), code.to_vec());
+        if let Ok(module) = Module::load(device, unit, &code, from, "from the archive")? {
+            return Ok(module);
         }
-        .into()),
-        code => driver::check(&device.name, "cuModuleLoadData", code).map(|()| Module {
-            handle: module,
-            story: Some(format!(
-                "{}\t{:.1} ms, {}, {:.1} ms to load\n",
-                unit.describe(),
-                image.time.as_secs_f64() * 1e3,
-                if image.cached { "from the cache" } else { "compiled" },
-                start.elapsed().as_secs_f64() * 1e3
-            )),
-        }),
+    }
+    let compiler = Compiler::get()?;
+    let image = compiler.image(unit, chip)?;
+    let origin = if image.cached { "from the cache" } else { "compiled" };
+    Module::load(device, unit, &image.code, image.time, origin)?.map_err(|refused| {
+        CudaError::CompilerMismatch {
+            compiler: compiler.version_text(),
+            chip: format!("sm_{}{}", chip.0, chip.1),
+            cause: format!("the driver of CUDA {}: {}", driver::version_text(device.driver), words(refused)),
+        }
+        .into()
+    })
+}
+
+impl Module {
+    /// Loads the code of a unit, which took so long to come; inside, the driver's answer if it does not take code of
+    /// this kind.
+    fn load(
+        device: &Stream,
+        unit: &Unit,
+        code: &[u8],
+        time: Duration,
+        origin: &str,
+    ) -> Result<Result<Module, CUresult>> {
+        let start = Instant::now();
+        let mut handle = std::ptr::null_mut();
+        device.enter()?;
+        // SAFETY: machine code carries its own length, PTX ends with a zero byte.
+        let answer = unsafe { sys::cuModuleLoadData(&raw mut handle, code.as_ptr().cast()) };
+        match answer {
+            CUresult::CUDA_ERROR_INVALID_IMAGE
+            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+            | CUresult::CUDA_ERROR_INVALID_PTX => return Ok(Err(answer)),
+            answer => driver::check(&device.name, "cuModuleLoadData", answer)?,
+        }
+        let story = format!(
+            "{}\t{:.1} ms, {origin}, {:.1} ms to load\n",
+            unit.describe(),
+            time.as_secs_f64() * 1e3,
+            start.elapsed().as_secs_f64() * 1e3
+        );
+        Ok(Ok(Module { handle, story: Some(story) }))
     }
 }

@@ -209,12 +209,12 @@ pub(super) fn resident<V: Widen<T>, T: Scalar>(
     let holds = |shape: &Shape| match &work {
         Persistent::Cg(work) => with_diagonal!(work.inverse, n, d => {
             with_offsets!(a.offsets, offsets => {
-                let unit = unit::<T, V, _>("cg_resident.cu", offsets).with("DIAGONAL", name_of(d));
+                let unit = unit::<T, V, _>("cg_resident.cu", Some(name_of(d)), offsets);
                 cuda.holds(unit, "cg_resident", shape)
             })
         }),
         Persistent::Minres(_) => with_offsets!(a.offsets, offsets => {
-            cuda.holds(unit::<T, V, _>("minres_resident.cu", offsets), "minres_resident", shape)
+            cuda.holds(unit::<T, V, _>("minres_resident.cu", None, offsets), "minres_resident", shape)
         }),
     };
     if matches!(&work, Persistent::Cg(work) if matches!(work.inverse, Inverse::General(_))) {
@@ -271,9 +271,16 @@ fn name_of<D: Element>(_: Option<&Slice<D>>) -> &'static str {
     D::NAME
 }
 
-/// The unit of a kernel that keeps a matrix on the chip, for any method.
-fn unit<T: Scalar, V: Element, I: Offset>(file: &'static str, _: &Slice<I>) -> Unit {
-    Unit::new(file).with("SCALAR", T::NAME).with("STORED", V::NAME).with("OFFSET", I::NAME)
+/// The unit of a kernel that keeps a matrix on the chip, for any method, with the element of a diagonal where it has
+/// one. Its types stand in the order of the kernel's declaration: in another one they would be another unit.
+fn unit<T: Scalar, V: Element, I: Offset>(
+    file: &'static str,
+    diagonal: Option<&'static str>,
+    _: &Slice<I>,
+) -> Unit {
+    let unit = Unit::new(file).with("SCALAR", T::NAME);
+    let unit = diagonal.map_or(unit, |element| unit.with("DIAGONAL", element));
+    unit.with("STORED", V::NAME).with("OFFSET", I::NAME)
 }
 
 impl Plan {

@@ -8,6 +8,7 @@
 
 use super::capture;
 use super::chip::{self, Chip};
+use super::compile::packed_kernels;
 use super::driver::{self, call};
 use super::pool::{Pool, Usage};
 use crate::error::Result;
@@ -15,6 +16,7 @@ use cudarc::driver::sys::{self, CUcontext, CUdevice_attribute as Attribute, CUev
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
+use std::thread;
 
 /// A stream, for the life of the process.
 pub(super) struct Stream {
@@ -64,6 +66,9 @@ impl Stream {
         let (handle, name) = chip::identify(ordinal)?;
         let name = format!("{name} (cuda:{ordinal})");
         let chip = Chip::of(&name, handle)?;
+        // Unpacked while the context is made, which takes longer. Without another thread the first kernel waits for it.
+        let unpack = move || drop(packed_kernels(chip.capability));
+        let _ = thread::Builder::new().name("residua kernels".into()).spawn(unpack);
         let pools =
             chip::attribute(&name, handle, Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
         let (mut context, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());

@@ -1,40 +1,11 @@
 //! Compiling and loading what will be asked for soon on threads of its own: a first solve asks for twenty units one
 //! after the other, a fifth of a second each where nothing is in the cache yet.
 
-use super::{SOURCES, Unit};
+use super::Unit;
 use crate::lock::lock;
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
-
-/// What `residua solve` loads for real matrices in double precision, a line each, as `RESIDUA_UNITS` has written them.
-const SOLVE: &str = include_str!("solve.txt");
-
-/// The units that a solve of a real system in double precision is likely to need on the GPUs that residua was tuned
-/// for. One too few or too many costs time only.
-pub fn units_of_a_solve() -> Vec<Unit> {
-    SOLVE.lines().filter_map(parsed).collect()
-}
-
-/// What ordering and permuting a real matrix in double precision loads beside that.
-const ORDERING: &str = include_str!("ordering.txt");
-
-/// The units that reverse Cuthill-McKee and P A P^T are likely to need, as [`units_of_a_solve`] has those of a solve.
-pub fn units_of_an_ordering() -> Vec<Unit> {
-    ORDERING.lines().filter_map(parsed).collect()
-}
-
-/// The inverse of [`Unit::describe`]; none where the kernel file is not known.
-fn parsed(line: &'static str) -> Option<Unit> {
-    let (types, class) = line.split_once(" class ").unwrap_or((line, "0"));
-    let mut words = types.split(' ');
-    let source = words.next().filter(|source| SOURCES.iter().any(|(name, _)| name == source))?;
-    let unit = words.try_fold(Unit::new(source), |unit, word| {
-        let (name, element) = word.split_once('=')?;
-        Some(unit.with(name, element))
-    })?;
-    Some(unit.class(class.parse().ok()?))
-}
 
 /// The units to be made ready, the next one last, and those at work.
 #[derive(Default)]
@@ -141,31 +112,7 @@ impl Drop for CompilingAhead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::cuda::compile::catalogue;
-    use std::collections::BTreeSet;
     use std::sync::LazyLock;
-
-    #[test]
-    fn every_line_of_the_lists_is_a_unit() {
-        for (text, units) in [(SOLVE, units_of_a_solve()), (ORDERING, units_of_an_ordering())] {
-            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-            assert!(!lines.is_empty());
-            assert_eq!(units.iter().map(Unit::describe).collect::<Vec<_>>(), lines);
-        }
-        assert!(parsed("gone.cu SCALAR=f64").is_none() && parsed("krylov.cu SCALAR").is_none());
-    }
-
-    /// Lines that named macros of an earlier version of their files were compiled by nobody, and what took their place
-    /// came late.
-    #[test]
-    fn every_line_of_the_lists_is_asked_for_as_kernels_are() {
-        let names =
-            |unit: &Unit| (unit.source(), unit.types().map(|(name, _)| name).collect::<BTreeSet<_>>());
-        let known: HashSet<_> = catalogue().iter().map(names).collect();
-        for unit in units_of_a_solve().iter().chain(&units_of_an_ordering()) {
-            assert!(known.contains(&names(unit)), "{}", unit.describe());
-        }
-    }
 
     /// Units that are asked for while others make them ready: each is made once, and is there when it is asked for or
     /// left to who asks.

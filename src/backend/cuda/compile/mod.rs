@@ -1,30 +1,37 @@
 //! From the text of a kernel to code for one chip, and a cache of the results. Nothing here needs a device: NVRTC
-//! alone compiles every kernel for every chip, which is what continuous integration does.
+//! alone compiles every kernel for every chip, which is what continuous integration does, and the makers of packages.
 //!
 //! ```text
-//! Unit ("vector.cu", SCALAR = f64) + constants (tuning) + chip (sm_90)  ->  cache file, or NVRTC and then a cache file
+//! Unit ("vector.cu", SCALAR = f64) + constants (tuning) + chip (sm_90)
+//!     ->  archive of the package, or cache file, or NVRTC and then a cache file
 //! ```
 
 mod ahead;
+mod archive;
 mod cache;
 mod catalogue;
+mod key;
+mod list;
 mod nvrtc;
+mod pack;
+mod place;
 mod programs;
 mod sources;
 mod unit;
 
 pub(super) use ahead::Ahead;
-pub use ahead::{CompilingAhead, units_of_a_solve, units_of_an_ordering};
+pub use ahead::CompilingAhead;
+pub use archive::{Archive, Kernels, packed_kernels};
 pub use catalogue::catalogue;
+pub use list::{listed_units, units_of_a_solve, units_of_an_ordering};
 pub use nvrtc::Compiler;
+pub use pack::{pack, prepare, write_archive};
 pub(super) use programs::number as program_number;
 pub use sources::{HEADERS, SOURCES};
 pub use unit::Unit;
 
-use crate::error::Result;
-use crate::lock::lock;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use crate::error::{CudaError, Result};
+use key::Key;
 use std::time::{Duration, Instant};
 
 /// A kernel file compiled for one chip.
@@ -58,11 +65,28 @@ impl Compiler {
         self.image_with(unit, chip, self.option_for_drafts())
     }
 
+    /// The same for a target by name, which need not be a chip of this machine: `sm_90`, or `compute_90` for PTX.
+    ///
+    /// # Errors
+    /// As [`image`](Self::image).
+    pub fn image_for(&self, unit: &Unit, target: &str) -> Result<Image> {
+        let known = Target::of_name(target).filter(|target| self.chips().contains(&target.chip()));
+        let known = known.ok_or_else(|| CudaError::CompilerMismatch {
+            compiler: self.version_text(),
+            chip: target.into(),
+            cause: "it does not know this target".into(),
+        })?;
+        self.image_of(unit, &known, None)
+    }
+
     fn image_with(&self, unit: &Unit, chip: (u32, u32), more: Option<&str>) -> Result<Image> {
+        self.image_of(unit, &self.target(chip)?, more)
+    }
+
+    fn image_of(&self, unit: &Unit, target: &Target, more: Option<&str>) -> Result<Image> {
         let start = Instant::now();
         let source = sources::source(unit.source());
-        let target = self.target(chip)?;
-        let mut options = unit.options(&target);
+        let mut options = unit.options(target);
         options.extend(more.map(str::to_string));
         let entry = self.entry(source, &options);
         if let Some(code) = entry.load() {
@@ -75,25 +99,35 @@ impl Compiler {
 
     /// Whether the cache seems to have the unit's code for a chip.
     pub(super) fn has_cached(&self, unit: &Unit, chip: (u32, u32)) -> bool {
-        // The name of a file is a hash of all headers too: a third of a millisecond, which is spent once.
-        static ENTRIES: Mutex<BTreeMap<String, cache::Entry>> = Mutex::new(BTreeMap::new());
         let Ok(target) = self.target(chip) else { return false };
-        let options = unit.options(&target);
-        let key = format!("{} {}", unit.source(), options.join(" "));
-        let mut entries = lock(&ENTRIES);
-        let entry = entries.entry(key);
-        entry.or_insert_with(|| self.entry(sources::source(unit.source()), &options)).is_there()
+        self.entry(sources::source(unit.source()), &unit.options(&target)).is_there()
     }
 
     fn entry(&self, source: &str, options: &[String]) -> cache::Entry {
-        cache::Entry::new(source, options, &self.version_text())
+        cache::Entry::of(Key::new(&self.version_text(), source, options))
     }
 }
 
 /// For whom the compiler makes code: `sm_90` as machine code, or `compute_90` as PTX that the driver finishes.
+#[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) machine_code: bool,
+}
+
+impl Target {
+    fn of_name(name: &str) -> Option<Target> {
+        let (kind, digits) = name.split_once('_')?;
+        let known = matches!(kind, "sm" | "compute") && (2..4).contains(&digits.len());
+        let number = digits.bytes().all(|digit| digit.is_ascii_digit());
+        (known && number).then(|| Target { name: name.into(), machine_code: kind == "sm" })
+    }
+
+    /// The chip of that name, `(9, 0)` for 90.
+    fn chip(&self) -> (u32, u32) {
+        let digits = self.name.split('_').next_back().and_then(|digits| digits.parse::<u32>().ok());
+        digits.map_or((0, 0), |number| (number / 10, number % 10))
+    }
 }
 
 #[cfg(test)]

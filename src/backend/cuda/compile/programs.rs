@@ -3,26 +3,36 @@
 
 use super::Unit;
 use crate::backend::scalars::WORDS;
+use crate::cache::Hash;
 use crate::lock::lock;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-/// The texts of all programs that were asked for, each once. A process has those of its methods, a few dozen.
-static TEXTS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+/// The texts of all programs that were asked for, by number. A process has those of its methods, a few dozen.
+static TEXTS: Mutex<BTreeMap<u32, &'static str>> = Mutex::new(BTreeMap::new());
 
-/// The number of a program: the class of units that have it compiled in, from 1 on.
+/// The number of a program: the class of units that have it compiled in, from 1 on. It follows from the text, so that
+/// it does not matter which programs were asked for before.
 pub(in crate::backend::cuda) fn number(code: &[u32]) -> u32 {
     let mut text = String::new();
     for [code, to, a, b] in code.as_chunks::<WORDS>().0 {
         // A text in memory takes every word.
         let _ = write!(text, "STEP({code},{to},{a},{b})");
     }
+    number_of(text)
+}
+
+/// The same of the text.
+pub(super) fn number_of(text: String) -> u32 {
+    let mut number = (Hash::of(text.as_bytes()) as u32).max(1);
     let mut texts = lock(&TEXTS);
-    let place = texts.iter().position(|known| **known == *text).unwrap_or_else(|| {
-        texts.push(text.leak());
-        texts.len() - 1
-    });
-    place as u32 + 1
+    // Of two programs with one hash the later one takes the next number: what is compiled is named by the text.
+    while texts.get(&number).is_some_and(|known| **known != *text) {
+        number = number.wrapping_add(1).max(1);
+    }
+    texts.entry(number).or_insert_with(|| text.leak());
+    number
 }
 
 /// The text of the program that a unit has compiled in, if it has one.
@@ -30,8 +40,7 @@ pub(super) fn of(unit: &Unit) -> Option<&'static str> {
     if !matches!(unit.source(), "linear_update.cu" | "scalars.cu") {
         return None;
     }
-    let place = unit.size_class().checked_sub(1)?;
-    lock(&TEXTS).get(place as usize).copied()
+    lock(&TEXTS).get(&unit.size_class()).copied()
 }
 
 #[cfg(test)]
@@ -42,9 +51,20 @@ mod tests {
     fn a_program_has_one_number_and_its_text() {
         let (first, second) = (number(&[3, 7, 5, 6]), number(&[3, 7, 5, 6, 0, 8, 7, 7]));
         assert_eq!((number(&[3, 7, 5, 6]), first == second), (first, false));
+        assert_eq!(number_of("STEP(3,7,5,6)".into()), first);
         let text = |number| of(&Unit::new("scalars.cu").class(number));
         assert_eq!(text(second), Some("STEP(3,7,5,6)STEP(0,8,7,7)"));
         assert_eq!(text(0), None);
         assert_eq!(of(&Unit::new("memory.cu").class(first)), None);
+    }
+
+    #[test]
+    fn two_programs_with_one_hash_have_two_numbers() {
+        let number = number_of("STEP(1,2,3,4)".into());
+        // What another program with the same hash would find.
+        let taken = lock(&TEXTS).insert(number, "STEP(9,9,9,9)");
+        let next = number_of("STEP(1,2,3,4)".into());
+        lock(&TEXTS).insert(number, taken.unwrap());
+        assert_eq!((next, of(&Unit::new("scalars.cu").class(next))), (number + 1, Some("STEP(1,2,3,4)")));
     }
 }

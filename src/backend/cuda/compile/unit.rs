@@ -96,8 +96,11 @@ impl Unit {
         for (name, element) in self.types() {
             text += &format!(" {name}={element}");
         }
-        if self.class > 0 {
-            text += &format!(" class {}", self.class);
+        // A program is told in full: its number says nothing to another process.
+        match programs::of(self) {
+            Some(program) => text += &format!(" PROGRAM={program}"),
+            None if self.class > 0 => text += &format!(" class {}", self.class),
+            None => (),
         }
         text
     }

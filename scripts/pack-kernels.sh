@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Makes residua.kernels, the archive of compiled kernels that packages carry (docs/gpu.md), on a machine without a GPU:
+# compiles src/backend/cuda/compile/units.txt with NVRTC 12.9, whose code drivers of CUDA 12 and 13 take. It is the same
+# for every processor. Refuses more than 12 MB.
+#
+#     scripts/pack-kernels.sh [FILE [CHIP,CHIP,...]]      default: residua.kernels, and the chips of `residua devices`
+#
+# RESIDUA names a command that is built already, RESIDUA_NVRTC another compiler. Needs Python's pip and zstd.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+file=$(realpath -m "${1:-residua.kernels}")
+most=12000000
+release=12.9.86
+nvrtc="target/nvrtc-$release"
+if [ -z "${RESIDUA_NVRTC:-}" ]; then
+    [ -e "$nvrtc/nvidia/cuda_nvrtc/lib" ] || python3 -m pip install --quiet --disable-pip-version-check \
+        --target "$nvrtc" "nvidia-cuda-nvrtc-cu12==$release"
+    export RESIDUA_NVRTC="$PWD/$nvrtc/nvidia/cuda_nvrtc/lib"
+fi
+if [ -z "${RESIDUA:-}" ]; then
+    cargo build --locked --release --bin residua
+    RESIDUA="${CARGO_TARGET_DIR:-target}/release/residua"
+fi
+"$RESIDUA" devices --pack "$file" ${2:+--chips "$2"}
+size=$(wc -c <"$file")
+[ "$size" -le $most ] || { echo "$file: $size bytes, more than $most" >&2; exit 1; }

@@ -1,0 +1,96 @@
+//! Which units solves ask for: a list of what was recorded, `units.txt`. What a first solve needs is compiled ahead
+//! from it, and packages carry all of it compiled ([`archive`](super::archive)).
+
+use super::{SOURCES, Unit, programs};
+
+/// The units, a line each, as `RESIDUA_UNITS` writes them. `[name]` begins a part.
+const UNITS: &str = include_str!("units.txt");
+
+/// The units that a solve of a real system in double precision is likely to need on the GPUs that residua was tuned
+/// for. One too few or too many costs time only.
+pub fn units_of_a_solve() -> Vec<Unit> {
+    part("solve").filter_map(parsed).collect()
+}
+
+/// The units that reverse Cuthill-McKee and P A P^T are likely to need, as [`units_of_a_solve`] has those of a solve.
+pub fn units_of_an_ordering() -> Vec<Unit> {
+    part("ordering").filter_map(parsed).collect()
+}
+
+/// All units of the list: those that were asked for over a collection of systems, types, methods, preconditioners and
+/// formats, and their like for matrices of other sizes. Packages carry them compiled.
+pub fn listed_units() -> Vec<Unit> {
+    lines().filter(|line| !line.starts_with('[')).filter_map(parsed).collect()
+}
+
+/// Lines that are no remarks.
+fn lines() -> impl Iterator<Item = &'static str> {
+    UNITS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn part(name: &str) -> impl Iterator<Item = &'static str> {
+    let begins =
+        move |line: &&str| line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) != Some(name);
+    lines().skip_while(begins).skip(1).take_while(|line| !line.starts_with('['))
+}
+
+/// The inverse of [`Unit::describe`]; none where the kernel file is not known.
+fn parsed(line: &'static str) -> Option<Unit> {
+    let (types, class) = line.split_once(" class ").unwrap_or((line, "0"));
+    let mut words = types.split(' ');
+    let source = words.next().filter(|source| SOURCES.iter().any(|(name, _)| name == source))?;
+    let unit = Unit::new(source).class(class.parse().ok()?);
+    words.try_fold(unit, |unit, word| match word.split_once('=')? {
+        ("PROGRAM", text) => Some(unit.class(programs::number_of(text.into()))),
+        (name, element) => Some(unit.with(name, element)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::cuda::compile::catalogue;
+    use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+    #[test]
+    fn every_line_is_a_unit_and_stands_once() {
+        let described: Vec<String> = listed_units().iter().map(Unit::describe).collect();
+        let expected: Vec<&str> = lines().filter(|line| !line.starts_with('[')).collect();
+        assert_eq!(described, expected);
+        assert_eq!(described.iter().collect::<BTreeSet<_>>().len(), described.len());
+        assert!(parsed("gone.cu SCALAR=f64").is_none() && parsed("krylov.cu SCALAR").is_none());
+        let program = parsed("scalars.cu SCALAR=f64 PROGRAM=STEP(3,7,5,6)").unwrap();
+        assert_eq!(program.size_class(), programs::number(&[3, 7, 5, 6]));
+    }
+
+    /// A file that is asked for with its types in two orders is compiled twice.
+    #[test]
+    fn types_of_a_file_stand_in_one_order() {
+        let mut orders = BTreeMap::new();
+        for unit in listed_units() {
+            let names: Vec<&str> = unit.types().map(|(name, _)| name).collect();
+            let known = orders.entry((unit.source(), names.iter().copied().collect::<BTreeSet<_>>()));
+            assert_eq!(*known.or_insert(names.clone()), names, "{}", unit.describe());
+        }
+    }
+
+    #[test]
+    fn parts_are_some_of_all() {
+        let all: HashSet<Unit> = listed_units().into_iter().collect();
+        let (solve, ordering) = (units_of_a_solve(), units_of_an_ordering());
+        assert!(!solve.is_empty() && !ordering.is_empty() && solve.len() + ordering.len() < all.len());
+        assert!(solve.iter().chain(&ordering).all(|unit| all.contains(unit)));
+    }
+
+    /// Lines that named macros of an earlier version of their files were compiled by nobody, and what took their place
+    /// came late.
+    #[test]
+    fn every_line_is_asked_for_as_kernels_are() {
+        let names =
+            |unit: &Unit| (unit.source(), unit.types().map(|(name, _)| name).collect::<BTreeSet<_>>());
+        let known: HashSet<_> = catalogue().iter().map(names).collect();
+        for unit in listed_units() {
+            assert!(known.contains(&names(&unit)), "{}", unit.describe());
+        }
+    }
+}
