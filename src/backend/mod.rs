@@ -23,6 +23,7 @@
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
+mod batch;
 mod coarsen;
 mod communicator;
 mod compressed;
@@ -51,6 +52,8 @@ mod sparse;
 mod triangular;
 mod vector;
 
+pub(crate) use batch::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};
+pub use batch::{BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN};
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]
 pub(crate) use communicator::or_by_way_of_hosts;
