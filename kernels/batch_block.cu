@@ -13,40 +13,20 @@
 // Bytes: A twice, b and x once; where the matrix is not in shared memory, it is read and written once a panel too.
 //
 // Constants: SCALAR, ROWS, THREADS (at least ROWS), PANEL, TILE_COLUMNS, BLOCKS, and those of batch.cuh.
-#include "batch.cuh"
+#include "batch_sums.cuh"
 
 typedef SCALAR S;
 typedef double_of<S>::type D;
 
-#define WARPS (THREADS / 32)
 // A tile of the third step: 4 rows of each of THREADS / 16 groups, TILE_COLUMNS columns of each of 16 threads.
 #define TILE_ROWS 4
 
 struct Room {
     D candidates[2][WARPS][PANEL];
     u32 keys[2][WARPS];
-    f64 sums[WARPS][8];
+    f64 sums[WARPS][6];
     u32 counts[WARPS];
-    u32 answer;
 };
-
-DEVICE u32 warp_id() { return threadIdx.x / 32; }
-
-// All threads' sums, the same bits in each thread; K numbers.
-template <int K> DEVICE void block_sums(Room& room, f64 (&v)[K]) {
-#pragma unroll
-    for (int k = 0; k < K; k++) v[k] = warp_sum(v[k]);
-    __syncthreads();
-    if (lane_id() == 0)
-#pragma unroll
-        for (int k = 0; k < K; k++) room.sums[warp_id()][k] = v[k];
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-        v[k] = 0;
-        for (int w = 0; w < WARPS; w++) v[k] += room.sums[w][k];
-    }
-}
 
 // The system and its factors in the memory of a block of threads.
 struct Block {
@@ -283,7 +263,7 @@ struct Block {
     // s F (b - A x) into r, a warp a row; and what is said of it.
     DEVICE Judged judge(const Systems& systems, u64 system, const Units& units, const Goal& goal, bool accurate) const {
         f64 square[1] = {threadIdx.x < n ? abs2(y[threadIdx.x]) : 0.0};
-        block_sums(room, square);
+        block_sums(room.sums, square);
         for (u32 row = warp_id(); row < n; row += WARPS) {
             const f64 scale = power(exponents[row]);
             if (accurate) {
@@ -306,21 +286,10 @@ struct Block {
         const u32 row = threadIdx.x;
         if (row < n) row_squares(sums, r[row], right[row], norms[row], exponents[row], systems.terms(system, n, row), sqrt(square[0]), units, accurate);
         sums.sound = __syncthreads_and(sums.sound);
-        block_sums(room, sums.of);
+        block_sums(room.sums, sums.of);
         return judged(sums, units, goal);
     }
 };
-
-DEVICE f64 block_max(Room& room, f64 v) {
-#pragma unroll
-    for (u32 with = 16; with; with /= 2) v = fmax(v, shuffle_xor(v, with));
-    __syncthreads();
-    if (lane_id() == 0) room.sums[warp_id()][0] = v;
-    __syncthreads();
-    v = room.sums[0][0];
-    for (int w = 1; w < WARPS; w++) v = fmax(v, room.sums[w][0]);
-    return v;
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     solve_block(u64 count, u64 entries_each, u32 size, const u64* starts, const u64* offsets, const u32* columns,
@@ -355,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             const D given = row < n ? to_double(b[at]) : D();
             const i32 exponent = row < n ? exponents[row] : 0;
             const D scaled = power(exponent) * given;
-            const f64 most = block_max(room, size_of(given)), most_scaled = block_max(room, size_of(scaled));
+            const f64 most = block_max(room.sums, size_of(given)), most_scaled = block_max(room.sums, size_of(scaled));
             const i32 raised = exponent_of(most_scaled), size_of_b = exponent_of(most);
             const bool zero = most == 0;
             const bool fine = is_finite(given) && is_finite(scaled) && (zero || (in_range(raised) && in_range(size_of_b)));

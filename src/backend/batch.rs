@@ -82,6 +82,35 @@ pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     pub residuals: &'a mut B::Slice<f64>,
 }
 
+/// L and U of one sparse pattern without pivoting: rows of both together, in the order of elimination, with columns that
+/// ascend.
+#[derive(Debug)]
+pub struct BatchElimination<'a, B: Backend> {
+    /// The old number of each unknown.
+    pub order: &'a B::Slice<u32>,
+    /// Where rows begin and end.
+    pub offsets: &'a B::Slice<u32>,
+    /// Columns, by their new numbers.
+    pub columns: &'a B::Slice<u32>,
+    /// Where the diagonal entry of each row is.
+    pub diagonals: &'a B::Slice<u32>,
+    /// Where each stored entry of a system goes.
+    pub places: &'a B::Slice<u32>,
+    /// Rows of elimination.
+    pub forward: BatchLevels<'a, B>,
+    /// Rows of the way back, from U's last row.
+    pub backward: BatchLevels<'a, B>,
+}
+
+/// Rows by levels: those of a level need those of earlier ones alone.
+#[derive(Debug)]
+pub struct BatchLevels<'a, B: Backend> {
+    /// The rows.
+    pub rows: &'a B::Slice<u32>,
+    /// Where each level begins, and the number of rows.
+    pub starts: &'a B::Slice<u32>,
+}
+
 /// Direct solution of many small systems.
 pub trait BatchSteps: Backend {
     /// What is kept from one call to the next.
@@ -89,6 +118,12 @@ pub trait BatchSteps: Backend {
 
     /// The largest system that [`BatchSteps::solve_dense_batch`] takes.
     const MOST_DENSE: usize;
+
+    /// The largest system that [`BatchSteps::solve_sparse_batch`] takes; 0 where there is no such way.
+    const MOST_SPARSE: usize;
+
+    /// What a multiplication of sparse elimination costs, in those of a dense one.
+    const SPARSE_PRICE: f64;
 
     /// Solves each system by Gaussian elimination with partial pivoting, or without where it is Hermitian and shows
     /// itself positive definite, and tests the x that is handed out. A system of which nothing is certain, among them
@@ -99,6 +134,20 @@ pub trait BatchSteps: Backend {
     fn solve_dense_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        room: &mut Self::BatchRoom<T>,
+    ) -> Result<()>;
+
+    /// The same of systems of one pattern, by elimination without pivoting: nothing is certain of a system that needs
+    /// it.
+    ///
+    /// # Errors
+    /// As [`BatchSteps::solve_dense_batch`].
+    fn solve_sparse_batch<T: Scalar>(
+        &self,
+        systems: &BatchParts<'_, T, Self>,
+        pattern: &BatchElimination<'_, Self>,
         vectors: BatchVectors<'_, T, Self>,
         goal: &BatchGoal,
         room: &mut Self::BatchRoom<T>,

@@ -23,16 +23,22 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `pattern` | which entries of the systems are stored |
+//! | `symbolic` | elimination of a sparse pattern, worked out once |
 //! | `apart` | systems that are solved one by one |
 
 mod apart;
 mod pattern;
+mod symbolic;
 
 use crate::backend::{BatchGoal, BatchParts, BatchSteps, BatchVectors, Host, UNCERTAIN};
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, SolveOptions};
 use crate::solver::Solvable;
 use pattern::Pattern;
+use symbolic::{Eliminated, Symbolic};
+
+/// Multiplications of an elimination that take as long as clearing and using an entry of the factors.
+const A_FACTOR: f64 = 4.0;
 
 /// What is known of each system's x.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -63,6 +69,8 @@ impl Verdicts {
 pub struct Batch<T: Solvable, B: BatchSteps = Host> {
     backend: B,
     pattern: Pattern<B>,
+    /// Where sparse elimination is worth it.
+    elimination: Option<Eliminated<B>>,
     options: SolveOptions,
     row_wise: bool,
     room: B::BatchRoom<T>,
@@ -104,7 +112,20 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
 
     fn new(backend: B, pattern: Pattern<B>) -> Result<Self> {
         let systems = pattern.systems();
+        let elimination = match pattern.of_one() {
+            Some((offsets, columns)) if pattern.size() <= B::MOST_SPARSE => {
+                let symbolic = Symbolic::new(pattern.size(), offsets, columns)?;
+                let worth = symbolic.filter(|symbolic| {
+                    let sparse = symbolic.multiplications + A_FACTOR * symbolic.entries() as f64;
+                    pattern.size() > B::MOST_DENSE
+                        || B::SPARSE_PRICE * sparse < (pattern.size() as f64).powi(3) / 3.0
+                });
+                worth.map(|symbolic| symbolic.into_memory(&backend)).transpose()?
+            }
+            _ => None,
+        };
         Ok(Self {
+            elimination,
             steps: backend.zeros(systems)?,
             residuals: backend.zeros(systems)?,
             steps_here: vec![0; systems],
@@ -195,11 +216,17 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
             absolute: self.options.threshold::<T>(0.0),
             row_wise: self.row_wise,
         };
-        if self.pattern.size() <= B::MOST_DENSE {
+        if self.elimination.is_some() || self.pattern.size() <= B::MOST_DENSE {
             let systems: BatchParts<'_, T, B> = self.pattern.parts(values);
             let (steps, residuals) = (&mut *self.steps, &mut *self.residuals);
             let vectors = BatchVectors { count, b, x: &mut *x, steps, residuals };
-            self.backend.solve_dense_batch(&systems, vectors, &goal, &mut self.room)?;
+            let (backend, room) = (&self.backend, &mut self.room);
+            match &self.elimination {
+                Some(pattern) => {
+                    backend.solve_sparse_batch(&systems, &pattern.parts(), vectors, &goal, room)?;
+                }
+                None => backend.solve_dense_batch(&systems, vectors, &goal, room)?,
+            }
             self.backend.read(&self.steps, &mut self.steps_here)?;
             self.backend.read(&self.residuals, &mut self.verdicts.residuals)?;
         } else {

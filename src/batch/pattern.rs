@@ -129,6 +129,14 @@ impl<B: Backend> Pattern<B> {
         }
     }
 
+    /// The rows that all systems have, where they have one pattern.
+    pub(super) fn of_one(&self) -> Option<(&[u64], &[u32])> {
+        match &self.kind {
+            Kind::All(rows) => Some((&rows.offsets, &rows.columns)),
+            _ => None,
+        }
+    }
+
     /// As a backend takes it.
     pub(super) fn parts<'a, T: Scalar>(&'a self, values: &'a B::Slice<T>) -> BatchParts<'a, T, B> {
         let entries = |rows: &'a Compressed<B>| BatchEntries::Compressed {

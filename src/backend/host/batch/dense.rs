@@ -1,6 +1,7 @@
 //! Elimination of one small dense matrix, row after row in memory. Four columns at a time: each row further down is then
 //! read and written once for four products an entry.
 
+use super::judge::Solve;
 use crate::direct::Factorable;
 
 /// Columns that are eliminated together.
@@ -142,10 +143,15 @@ impl<D: Factorable> Dense<D> {
         }
         true
     }
+}
 
-    /// x = A^-1 b.
+impl<D: Factorable> Solve<D> for Dense<D> {
+    fn size(&self) -> usize {
+        self.n
+    }
+
     #[inline(always)]
-    pub(super) fn solve(&self, b: &[D], x: &mut [D]) {
+    fn solve(&self, b: &[D], x: &mut [D]) {
         let n = self.n;
         if self.definite {
             x.copy_from_slice(b);

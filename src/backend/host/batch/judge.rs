@@ -10,7 +10,7 @@
 //! Both norms of the verdict are taken of r, each in a unit in which the right-hand side has entries near one: nothing
 //! that counts overflows or vanishes.
 
-use super::dense::{Dense, size};
+use super::dense::size;
 use crate::backend::batch::{BESIDE, BatchGoal, NORM_UNITS, POWERS, REFINEMENTS};
 use crate::backend::host::residual::Compensated;
 use crate::direct::Factorable;
@@ -20,6 +20,14 @@ use crate::scalar::{Real, Scalar};
 const VANISHED: f64 = 1e-140;
 /// y is no larger: what is below [`VANISHED`] stays there times y.
 const LARGEST: f64 = 1e140;
+
+/// Factors of a matrix.
+pub(super) trait Solve<D> {
+    /// Rows.
+    fn size(&self) -> usize;
+    /// x = A^-1 b.
+    fn solve(&self, b: &[D], x: &mut [D]);
+}
 
 /// The entries of a row: all of them, or those of some columns.
 #[derive(Clone, Copy)]
@@ -216,11 +224,11 @@ impl<D: Factorable> Vectors<D> {
     #[inline(always)]
     pub(super) fn solve<T: Scalar<Double = D>>(
         &mut self,
-        (rows, factors): (&Rows<'_, T>, &Dense<D>),
+        (rows, factors): (&Rows<'_, T>, &impl Solve<D>),
         (b, x, stride): (&[T], &mut [T], usize),
         goal: &BatchGoal,
     ) -> Option<(u32, f64)> {
-        let n = factors.n;
+        let n = factors.size();
         let Some(units) = self.take_b(b, stride)? else {
             x.iter_mut().step_by(stride).take(n).for_each(|x| *x = T::default());
             return Some((0, 0.0));

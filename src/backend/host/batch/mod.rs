@@ -3,13 +3,17 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `dense` | elimination of one matrix |
+//! | `sparse` | elimination of several matrices of one sparse pattern |
 //! | `judge` | from factors to an x of which is known how good it is |
 
 mod dense;
 mod judge;
+mod sparse;
 
 use super::Host;
-use crate::backend::batch::{BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN};
+use crate::backend::batch::{
+    BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN,
+};
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::lock::lock;
@@ -18,6 +22,7 @@ use crate::parallel::vectorised;
 use crate::scalar::Scalar;
 use dense::{Dense, size};
 use judge::{Row, Rows, Vectors, exponent, power};
+use sparse::{LANES, OfLane, Sparse};
 use std::sync::Mutex;
 
 /// Multiplications that a thread takes at once.
@@ -39,6 +44,9 @@ impl<T: Scalar> Default for BatchRoom<T> {
 #[derive(Debug, Default)]
 struct Workspace<D> {
     factors: Dense<D>,
+    sparse: Sparse<D>,
+    /// Of each of the systems that are eliminated together.
+    lanes: [Vectors<D>; LANES],
     vectors: Vectors<D>,
 }
 
@@ -113,6 +121,42 @@ impl<D: Factorable> Workspace<D> {
         }
     }
 
+    /// Solves up to [`LANES`] systems of one pattern: of each the most steps of refinement and the largest residual.
+    #[inline(always)]
+    fn solve_side_by_side<T: Scalar<Double = D>>(
+        &mut self,
+        count: usize,
+        pattern: &BatchElimination<'_, Host>,
+        (offsets, columns, values): (&[u64], &[u32], &[T]),
+        (b, x): (&[T], &mut [T]),
+        goal: &BatchGoal,
+        told: &mut dyn FnMut(usize, Option<(u32, f64)>),
+    ) {
+        let (n, each) = (offsets.len() - 1, columns.len());
+        let systems = b.len() / (n * count);
+        self.sparse.clear(pattern);
+        let mut sound = [false; LANES];
+        for lane in 0..systems {
+            let own = (offsets, &values[lane * each..(lane + 1) * each]);
+            sound[lane] = self.sparse.load(lane, own, pattern.places, &mut self.lanes[lane]);
+        }
+        self.sparse.eliminate(pattern);
+        for lane in 0..systems {
+            let values = &values[lane * each..(lane + 1) * each];
+            let rows = Rows::Compressed { offsets, columns, values };
+            let factors = OfLane { factors: &self.sparse, pattern, lane };
+            let mut worst = sound[lane].then_some((0, 0.0_f64));
+            for column in 0..count {
+                let Some((steps, residual)) = worst else { break };
+                let start = lane * n * count + column;
+                let vectors = (&b[start..], &mut x[start..], count);
+                let found = self.lanes[lane].solve((&rows, &factors), vectors, goal);
+                worst = found.map(|(own, size)| (steps.max(own), residual.max(size)));
+            }
+            told(lane, worst);
+        }
+    }
+
     /// Solves one system: the most steps of refinement and the largest residual of its right-hand sides.
     #[inline(always)]
     fn solve<T: Scalar<Double = D>>(
@@ -139,6 +183,8 @@ impl BatchSteps for Host {
     type BatchRoom<T: Scalar> = BatchRoom<T>;
 
     const MOST_DENSE: usize = 4096;
+    const MOST_SPARSE: usize = u32::MAX as usize;
+    const SPARSE_PRICE: f64 = 1.0;
 
     fn solve_dense_batch<T: Scalar>(
         &self,
@@ -189,6 +235,43 @@ impl BatchSteps for Host {
                 .enumerate()
                 .for_each(|(group, ((steps, residuals), x))| of_group(group, x, steps, residuals));
         }
+        Ok(())
+    }
+
+    fn solve_sparse_batch<T: Scalar>(
+        &self,
+        systems: &BatchParts<'_, T, Self>,
+        pattern: &BatchElimination<'_, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        room: &mut BatchRoom<T>,
+    ) -> Result<()> {
+        let (n, each) = (systems.size, systems.entries_each);
+        systems.check(systems.systems * n, &vectors)?;
+        let BatchEntries::Compressed { offsets, columns, values } = systems.entries else {
+            return Err(Error::InvalidArgument("a sparse elimination of dense systems".into()));
+        };
+        Error::check_dimension("number of entries' places", each, pattern.places.len())?;
+        Error::check_dimension("length of the order of elimination", n, pattern.order.len())?;
+        let BatchVectors { count, b, x, steps, residuals } = vectors;
+        let room = &room.0;
+        let told = steps.par_chunks_mut(LANES).zip(residuals.par_chunks_mut(LANES));
+        told.zip(x.par_chunks_mut((LANES * n * count).max(1))).enumerate().for_each(
+            |(group, ((steps, residuals), x))| {
+                let mut space = lock(room).pop().unwrap_or_default();
+                let first = group * LANES;
+                let values = &values[first * each..(first + steps.len()) * each];
+                let b = &b[first * n * count..(first + steps.len()) * n * count];
+                let mut tell = |lane: usize, found: Option<(u32, f64)>| {
+                    (steps[lane], residuals[lane]) = found.unwrap_or((UNCERTAIN, f64::NAN));
+                };
+                vectorised(|| {
+                    let a = (offsets, columns, values);
+                    space.solve_side_by_side(count, pattern, a, (b, x), goal, &mut tell);
+                });
+                lock(room).push(space);
+            },
+        );
         Ok(())
     }
 }
