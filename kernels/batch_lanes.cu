@@ -158,8 +158,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         const Units units = {fine && !zero ? -raised : 0, fine && !zero ? size_of_b : 0};
         right = power(units.shift) * right;
         // NaN is lost in maxima, so all lanes are asked.
-        bool open = group_all(fine) && good && !zero;
-        good = good && group_all(fine);
+        // Every lane of the warp takes part in the vote.
+        const bool all_fine = group_all(fine);
+        good = good && all_fine;
+        bool open = good && !zero;
         D y = row.solve(right, lane);
         f64 last = __longlong_as_double(0x7ff0000000000000), told = 0;
         S solution = S();

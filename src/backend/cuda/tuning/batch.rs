@@ -68,7 +68,7 @@ pub(in crate::backend::cuda) fn batch_block(
     bytes: usize,
 ) -> (Shape, usize) {
     let class = BLOCK_CLASSES.into_iter().find(|rows| size <= *rows as usize).unwrap_or(BLOCK_CLASSES[2]);
-    let [threads, _, _, blocks] = block(class);
+    let [threads, panel, _, blocks] = block(class);
     let matrix = size * (size | 1);
     // Four vectors, norms, exponents and three lists of rows.
     let vectors = size * (4 * bytes + 8 + 4 * 4);
@@ -77,7 +77,8 @@ pub(in crate::backend::cuda) fn batch_block(
         return (shape.class(class), 0);
     }
     let blocks = systems.min((chip.multiprocessors * blocks) as usize);
-    (Shape::new(blocks as u32, threads).shared(vectors).class(class), blocks * matrix)
+    let staged = size * (panel as usize + 1) * bytes + 64;
+    (Shape::new(blocks as u32, threads).shared(vectors + staged).class(class), blocks * matrix)
 }
 
 /// A block of threads a system of a sparse pattern, whose factors have so many entries, and how many numbers all blocks
