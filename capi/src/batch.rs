@@ -108,8 +108,8 @@ unsafe fn solve<T: Solvable>(
 /// the default one.
 ///
 /// A system that fails does not touch the others, and is no error: `solved`, unless null, gets a number a system, 2
-/// where x meets the tolerance, 1 where it is an answer without meeting it (as close as the precision allows), 0 where
-/// it is none; `residuals`, unless null, gets ||b - A x|| / ||b||, computed anew.
+/// where x meets the tolerance, 1 where it is an answer without meeting it (as close as the precision allows, or
+/// a least-squares solution), 0 where it is none; `residuals`, unless null, gets ||b - A x|| / ||b||, computed anew.
 ///
 /// # Safety
 /// The arrays are as long as is told, and x overlaps no other.

@@ -227,7 +227,7 @@ impl Batches {
     }
 
     /// The words for the numbers of outcomes.
-    #[classattr]
+    #[staticmethod]
     fn words() -> Vec<&'static str> {
         WORDS.to_vec()
     }

@@ -19,7 +19,7 @@ class BatchReport:
     Attributes
     ----------
     solved, converged : array of bool
-        Whether x is an answer; whether b - A x, computed anew, meets the tolerance.
+        Whether x is an answer, be it a least-squares one; whether b - A x, computed anew, meets the tolerance.
     residuals : array of float
         ||b - A x|| / ||b|| of the x that you get; NaN where A or b holds infinities or NaN.
     iterations : array of int
@@ -39,7 +39,7 @@ class BatchReport:
     @property
     def outcomes(self) -> np.ndarray:
         """A word a system: "converged", "singular", "precision_limit", ... as ``Report.outcome``."""
-        return np.array(_residua.Batches.words)[self._numbers]
+        return np.array(_residua.Batches.words())[self._numbers]
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -196,7 +196,7 @@ class Batch:
 def solve_batch(A: Any, b: Any, values: Any = None, **settings: Any) -> tuple[Any, BatchReport]:
     """Solves many small systems at once: x, an array like b, and a verdict for each system.
 
-    A system that fails does not touch the others, and raises nothing: look at ``report.solved``. Parameters are those
+    A system that fails does not touch the others, and raises nothing: look at ``report.converged``. Parameters are those
     of :class:`Batch`, which is the thing to keep where values change.
 
     Examples

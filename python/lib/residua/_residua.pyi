@@ -226,7 +226,8 @@ def spy(
 def devices() -> tuple[int, list[dict[str, Any]], dict[str, str]]: ...
 
 class Batches:
-    words: list[str]
+    @staticmethod
+    def words() -> list[str]: ...
     def __init__(
         self,
         dtype: str,
