@@ -1,8 +1,8 @@
 // What the kernels for many small systems share: entries as doubles, powers of two, and the verdict of one x.
 //
 // Elimination works on F A y = s F b, F and s being powers of two that bring the largest entry of each row, and that of
-// the right-hand side, near one (src/backend/host/batch/judge.rs has the same steps and the reasons). All is computed in
-// double precision, also where entries are single ones.
+// the right-hand side, near one (src/backend/host/batch/judge.rs has the same steps and the reasons). All is computed
+// in double precision, also where entries are single ones.
 //
 // Constants: SCALAR (values and vectors), POWERS, REFINEMENTS, BESIDE, NORM_UNITS.
 #pragma once

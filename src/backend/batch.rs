@@ -11,7 +11,7 @@ pub enum BatchEntries<'a, T: Scalar, B: Backend> {
     Dense(&'a B::Slice<T>),
     /// Compressed rows.
     Compressed {
-        /// Where rows begin and end: those of one system for all of them, or those of all systems, one behind the other.
+        /// Where rows begin and end: those of one system for all, or those of all systems, one behind the other.
         offsets: &'a B::Slice<u64>,
         /// Columns, counted in each system from 0.
         columns: &'a B::Slice<u32>,
@@ -82,8 +82,8 @@ pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     pub residuals: &'a mut B::Slice<f64>,
 }
 
-/// L and U of one sparse pattern without pivoting: rows of both together, in the order of elimination, with columns that
-/// ascend.
+/// L and U of one sparse pattern without pivoting: rows of both together, in the order of elimination, with columns
+/// that ascend.
 #[derive(Debug)]
 pub struct BatchElimination<'a, B: Backend> {
     /// The old number of each unknown.

@@ -5,7 +5,8 @@
 //! [`VectorOps`] (dot, fused updates: all that a Krylov method asks for), [`KrylovSteps`] (the fused steps of conjugate
 //! gradients), [`Products`] (one per storage layout), [`Conversions`] (between layouts), [`RowFacts`] (symmetry,
 //! diagonals), [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals,
-//! components, orders, colours), [`CompressedSteps`] (compressing what repeats). Everything above the seam (assembly,
+//! components, orders, colours), [`CompressedSteps`] (compressing what repeats), [`BatchSteps`] (many
+//! small systems). Everything above the seam (assembly,
 //! conversions, orderings, solvers) is written once, against these traits, and runs wherever they are implemented.
 //!
 //! | file | what it holds |

@@ -1,4 +1,5 @@
-//! Systems of which a backend's batch is not certain, one by one: by the solver that decides what is said of any system.
+//! Systems of which a backend's batch is not certain, one by one: by the solver that decides what is said of any
+//! system.
 
 use super::Batch;
 use super::pattern::Pattern;

@@ -5,8 +5,8 @@
 //!           -> what is not certain, one by one, by `Solver` on the CPU: converged, singular, precision_limit, ...
 //! ```
 //!
-//! So a verdict means what it means for one system ([`Outcome`]), and a system that fails does not touch the others: the
-//! bits of its x are the same alone and among any others.
+//! So a verdict means what it means for one system ([`Outcome`]), and a system that fails does not touch the others:
+//! x has the same bits alone and among any others.
 //!
 //! ```
 //! use residua::{Host, batch::Batch};
@@ -63,8 +63,8 @@ impl Verdicts {
 /// Many systems of one kind, whose values change from solve to solve. It keeps what depends on their pattern and the
 /// memory of a solve: from the second solve on, nothing is allocated for systems that converge.
 ///
-/// Values, right-hand sides and solutions lie in the memory of the backend. Right-hand sides lie row by row: k numbers a
-/// row, all rows of a system, one system behind the other.
+/// Values, right-hand sides and solutions lie in the memory of the backend. Right-hand sides lie row by row: k numbers
+/// a row, all rows of a system, one system behind the other.
 #[derive(Debug)]
 pub struct Batch<T: Solvable, B: BatchSteps = Host> {
     backend: B,

@@ -100,8 +100,10 @@ fn fault<T: Scalar>(
         Outcome::Singular | Outcome::LeastSquares => {
             (rank(&dense(&a)) == n).then(|| format!("{outcome} of a regular matrix"))
         }
-        // They claim nothing.
-        Outcome::PrecisionLimit { .. } | Outcome::Stagnated if kind != 0 => None,
+        // Of a system that is solved as far as working precision allows, and of one that may be singular, no more is
+        // claimed.
+        Outcome::PrecisionLimit { .. } => None,
+        Outcome::Stagnated | Outcome::IterationLimit if kind != 0 => None,
         _ => Some(format!("{outcome}: neither solved nor shown to be singular")),
     }
 }

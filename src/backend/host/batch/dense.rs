@@ -1,5 +1,5 @@
-//! Elimination of one small dense matrix, row after row in memory. Four columns at a time: each row further down is then
-//! read and written once for four products an entry.
+//! Elimination of one small dense matrix, row after row in memory. Four columns at a time: each row further down is
+//! then read and written once for four products an entry.
 
 use super::judge::Solve;
 use crate::direct::Factorable;
@@ -7,7 +7,7 @@ use crate::direct::Factorable;
 /// Columns that are eliminated together.
 const TOGETHER: usize = 4;
 /// Sums that a product of two vectors is kept in, so that they fill wide registers.
-const SUMS: usize = 8;
+pub(super) const SUMS: usize = 8;
 
 /// What pivots are compared by: |re| + |im|.
 #[inline(always)]

@@ -10,7 +10,7 @@
 //! Both norms of the verdict are taken of r, each in a unit in which the right-hand side has entries near one: nothing
 //! that counts overflows or vanishes.
 
-use super::dense::size;
+use super::dense::{SUMS, size};
 use crate::backend::batch::{BESIDE, BatchGoal, NORM_UNITS, POWERS, REFINEMENTS};
 use crate::backend::host::residual::Compensated;
 use crate::direct::Factorable;
@@ -264,7 +264,6 @@ impl<D: Factorable> Vectors<D> {
 /// b - F A y of a row, and how many products it has.
 #[inline(always)]
 fn residual<T: Scalar<Double = D>, D: Factorable>(row: Row<'_, T>, scale: f64, y: &[D], b: D) -> (D, usize) {
-    const SUMS: usize = 8;
     let scale = D::from_f64(scale);
     match row {
         Row::Dense(values) => {

@@ -20,7 +20,7 @@ use crate::lock::lock;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Scalar;
-use dense::{Dense, size};
+use dense::{Dense, SUMS, size};
 use judge::{Row, Rows, Vectors, exponent, power};
 use sparse::{LANES, OfLane, Sparse};
 use std::sync::Mutex;
@@ -60,7 +60,7 @@ impl<D: Factorable> Workspace<D> {
         let mut sound = true;
         for i in 0..n {
             let own = self.factors.row(i);
-            let (mut most, mut nothing) = (0.0_f64, D::default());
+            let (mut most, mut nothing) = ([0.0_f64; SUMS], [D::default(); SUMS]);
             match rows.row(n, i) {
                 Row::Dense(values) => {
                     for (own, value) in own.iter_mut().zip(values) {
@@ -73,13 +73,17 @@ impl<D: Factorable> Workspace<D> {
                     }
                 }
             }
-            for &value in own.iter() {
-                let size = size(value);
-                most = if size > most { size } else { most };
-                // Neither infinities nor NaN times zero are zero.
-                nothing += value * D::default();
+            for values in own.chunks(SUMS) {
+                for (value, (most, nothing)) in values.iter().zip(most.iter_mut().zip(&mut nothing)) {
+                    let size = size(*value);
+                    *most = if size > *most { size } else { *most };
+                    // Neither infinities nor NaN times zero are zero.
+                    *nothing += *value * D::default();
+                }
             }
-            let found = exponent(most).filter(|_| nothing == D::default());
+            let most = most.into_iter().fold(0.0, f64::max);
+            let finite = nothing.iter().all(|nothing| *nothing == D::default());
+            let found = exponent(most).filter(|_| finite);
             sound &= found.is_some();
             self.vectors.exponents[i] = -found.unwrap_or(0);
         }
