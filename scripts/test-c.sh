@@ -44,6 +44,8 @@ gcc -std=c11 $common examples/poisson.c -o "$made/static" "$libraries/libresidua
 "$made/static"
 gcc -std=c11 $common examples/first.c -o "$made/first" -L"$libraries" -lresidua
 test "$(LD_LIBRARY_PATH=$libraries "$made/first")" = "converged: x = 2.5 4 4.5 4 2.5"
+gcc -std=c11 $common examples/batch.c -o "$made/batch" -L"$libraries" -lresidua -lm
+LD_LIBRARY_PATH="$libraries" "$made/batch"
 gcc -std=c11 $common examples/spaces.c -o "$made/spaces" -L"$libraries" -lresidua -lm
 LD_LIBRARY_PATH=$libraries "$made/spaces"
 # Arrays on a GPU: says that it is skipped where there is none.

@@ -68,6 +68,7 @@
 //! | [`operator`] | what a solver multiplies with: a stored matrix, a closure |
 //! | [`spread`] | a matrix whose rows are spread over several parts |
 //! | [`solver`] | the one door: [`Solver`] chooses device, order, format, method and preconditioner, and tells why |
+//! | [`batch`] | thousands of small systems at once, each with a verdict |
 //! | [`krylov`] | methods, their outcomes and reports |
 //! | [`precondition`] | cheap approximations of the inverse |
 //! | `ranks` | several processes of one machine or of many, and what they tell each other |
@@ -85,6 +86,7 @@
 
 pub mod assemble;
 pub mod backend;
+pub mod batch;
 mod cache;
 #[cfg(feature = "cli")]
 mod cli;

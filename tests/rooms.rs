@@ -36,6 +36,7 @@ const ROOMS: &[&str] = &[
     "verdict",
     "ranks",
     "solver",
+    "batch",
     "cli",
 ];
 

@@ -9,9 +9,11 @@
 //! | `arrays` | a caller's arrays, on the host or on a GPU, as those of a matrix |
 //! | `engine` | solvers of the four types of values behind one trait |
 //! | `function`, `distributed` | matrix-free ones, and those whose rows processes of MPI have |
+//! | `batch` | thousands of small systems at once |
 //! | `solver`, `report` | the entries |
 
 mod arrays;
+mod batch;
 #[cfg(unix)]
 mod distributed;
 mod engine;
@@ -23,6 +25,7 @@ mod solver;
 mod spaces;
 mod status;
 
+pub use batch::*;
 pub use options::*;
 pub use report::*;
 pub use solver::*;

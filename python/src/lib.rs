@@ -9,6 +9,7 @@
 //! | `matrix` | compressed rows, columns or triplets of NumPy to a matrix of the library |
 //! | `engine` | a solver for a matrix, of any of four types |
 //! | `builder` | what a caller names, as settings of the library |
+//! | `batch` | thousands of small systems at once |
 //! | `spread` | the same with rows on several processes of MPI |
 //! | `krylov`, `callable`, `watched` | methods with operators, preconditioners and callbacks that are Python's |
 //! | `precondition` | preconditioners by themselves |
@@ -17,6 +18,7 @@
 //! | `run` | the lock, Ctrl-C, threads after a fork |
 //! | `files`, `look` | Matrix Market files, model problems, what a matrix is, devices |
 
+mod batch;
 mod builder;
 mod callable;
 mod device;
@@ -41,6 +43,7 @@ fn _residua(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("Unsupported", m.py().get_type::<run::Unsupported>())?;
     m.add_class::<engine::Engine>()?;
+    m.add_class::<batch::Batches>()?;
     #[cfg(unix)]
     m.add_class::<spread::Spread>()?;
     m.add_class::<lent::Lent>()?;

@@ -5,7 +5,8 @@
 //! [`VectorOps`] (dot, fused updates: all that a Krylov method asks for), [`KrylovSteps`] (the fused steps of conjugate
 //! gradients), [`Products`] (one per storage layout), [`Conversions`] (between layouts), [`RowFacts`] (symmetry,
 //! diagonals), [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals,
-//! components, orders, colours), [`CompressedSteps`] (compressing what repeats). Everything above the seam (assembly,
+//! components, orders, colours), [`CompressedSteps`] (compressing what repeats), [`BatchSteps`] (many
+//! small systems). Everything above the seam (assembly,
 //! conversions, orderings, solvers) is written once, against these traits, and runs wherever they are implemented.
 //!
 //! | file | what it holds |
@@ -23,6 +24,7 @@
 //! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
 //! memory, and a caller passes its own buffers in and out.
 
+mod batch;
 mod coarsen;
 mod communicator;
 mod compressed;
@@ -51,6 +53,10 @@ mod sparse;
 mod triangular;
 mod vector;
 
+pub(crate) use batch::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};
+pub use batch::{
+    BatchElimination, BatchEntries, BatchGoal, BatchLevels, BatchParts, BatchSteps, BatchVectors, UNCERTAIN,
+};
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]
 pub(crate) use communicator::or_by_way_of_hosts;

@@ -52,7 +52,7 @@ impl SolveOptions {
     }
 
     /// Whether a solve with these can end in what a caller means.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         for (what, tolerance) in [("relative", self.relative.unwrap_or(0.0)), ("absolute", self.absolute)] {
             if !(0.0..f64::INFINITY).contains(&tolerance) {
                 return Err(Error::InvalidArgument(format!(

@@ -8,8 +8,10 @@
 //! | `judge` | whether a verdict, as it is worded, is true |
 //! | `cases`, `ways` | the systems with what is right for them; the ways to call a solver |
 //! | `named`, `random_systems` | the tests of these, and of random systems |
+//! | `batches` | the tests of batches of small systems |
 //! | `memory`, `unchanged` | a failure leaves no trace; new values and the old ones again |
 
+mod batches;
 mod cases;
 mod elimination;
 mod exact;

@@ -7,6 +7,7 @@
 =============================================== =================================================================
 :func:`solve`                                   x, or :class:`NotConverged`
 :class:`Solver`                                 one matrix, many right-hand sides, new values
+:func:`solve_batch`, :class:`Batch`             thousands of small systems, each with a verdict
 :func:`cg`, :func:`minres`, :func:`gmres`       as in ``scipy.sparse.linalg``
 :func:`bicgstab`, :func:`lsmr`                  likewise
 :func:`spsolve`, :func:`factorized`             likewise
@@ -23,6 +24,7 @@ import importlib
 from typing import Any
 
 from . import linalg
+from ._batch import Batch, BatchReport, solve_batch
 from ._direct import factorized, spsolve
 from ._errors import NotConverged, PrecisionWarning
 from ._files import Info, devices, generate, info, models, read, write
@@ -35,6 +37,8 @@ from ._solver import Solver, solve
 from ._types import Settings
 
 __all__ = [
+    "Batch",
+    "BatchReport",
     "Info",
     "NotConverged",
     "PrecisionWarning",
@@ -61,6 +65,7 @@ __all__ = [
     "patch",
     "read",
     "solve",
+    "solve_batch",
     "spsolve",
     "write",
 ]

@@ -224,3 +224,24 @@ def spy(
     layout: str, shape: tuple[int, int], first: NDArray[Any], second: NDArray[Any], values: NDArray[Any], name: str
 ) -> str: ...
 def devices() -> tuple[int, list[dict[str, Any]], dict[str, str]]: ...
+
+class Batches:
+    @staticmethod
+    def words() -> list[str]: ...
+    def __init__(
+        self,
+        dtype: str,
+        ordinal: int | None,
+        systems: int,
+        size: int,
+        starts: NDArray[np.uint64] | None,
+        offsets: NDArray[np.uint64] | None,
+        columns: NDArray[np.uint32] | None,
+        goal: tuple[float | None, float, bool],
+    ) -> None: ...
+    def solve(
+        self, values: NDArray[Any], b: NDArray[Any], x: NDArray[Any]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.float64], NDArray[np.uint32], int]: ...
+    def solve_device(
+        self, values: tuple[int, int], b: tuple[int, int], x: tuple[int, int], stream: int | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.float64], NDArray[np.uint32], int]: ...

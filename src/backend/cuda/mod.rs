@@ -32,6 +32,7 @@
 
 mod allocate;
 mod basis;
+mod batch;
 mod capture;
 mod chip;
 mod clock;

@@ -5,6 +5,7 @@
 //! same instructions.
 
 pub(super) mod basis;
+mod batch;
 mod buckets;
 mod chunks;
 mod coarsen;
@@ -43,6 +44,7 @@ mod sums;
 mod triangular;
 mod vector;
 
+pub use batch::BatchRoom;
 pub use memory::{HostMailbox, HostRecording};
 pub use parts::Parts;
 pub(crate) use permute::by_column;

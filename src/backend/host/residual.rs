@@ -12,20 +12,20 @@ use num_traits::Float;
 
 /// A sum and the errors made in it.
 #[derive(Clone, Copy)]
-struct Compensated<R> {
+pub(super) struct Compensated<R> {
     sum: R,
     error: R,
 }
 
 impl<R: Real> Compensated<R> {
     #[inline(always)]
-    fn new(sum: R) -> Self {
+    pub(super) fn new(sum: R) -> Self {
         Self { sum, error: R::zero() }
     }
 
     /// Adds a b.
     #[inline(always)]
-    fn add_product(&mut self, a: R, b: R) {
+    pub(super) fn add_product(&mut self, a: R, b: R) {
         let product = a * b;
         let product_error = Float::mul_add(a, b, -product);
         let sum = self.sum + product;
@@ -36,7 +36,7 @@ impl<R: Real> Compensated<R> {
     }
 
     #[inline(always)]
-    fn value(self) -> R {
+    pub(super) fn value(self) -> R {
         self.sum + self.error
     }
 }

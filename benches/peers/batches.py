@@ -1,0 +1,146 @@
+"""Batches of small systems beside what others have: on a GPU CuPy's batched solve, on the CPU NumPy's, and SciPy one by
+one. Times are the least of some runs, in milliseconds, from arrays to x and its verdicts.
+
+    python benches/peers/batches.py cpu
+    python benches/peers/batches.py gpu
+"""
+
+import sys
+import time
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg
+
+import residua
+
+on_gpu = sys.argv[1:] == ["gpu"]
+if on_gpu:
+    import cupy as cp
+
+    print(cp.cuda.runtime.getDeviceProperties(0)["name"].decode(), "CuPy", cp.__version__)
+rng = np.random.default_rng(1)
+
+
+def there(array):
+    return cp.asarray(array) if on_gpu else array
+
+
+def least(run, times=7):
+    run()
+    best = float("inf")
+    for _ in range(times):
+        if on_gpu:
+            cp.cuda.Device().synchronize()
+        start = time.perf_counter()
+        run()
+        if on_gpu:
+            cp.cuda.Device().synchronize()
+        best = min(best, time.perf_counter() - start)
+    return 1e3 * best
+
+
+def line(what, ours, again, others, report):
+    told = ", ".join(f"{name} {time:.2f}" for name, time in others)
+    best = min((time for _, time in others), default=float("nan"))
+    print(
+        f"{what}: residua {ours:.2f} first, {again:.2f} kept; {told}; {best / again:.1f} times; "
+        f"{int(report.converged.sum())} converged, {report.apart} apart",
+        flush=True,
+    )
+
+
+def same_bits(solve):
+    x = [solve()[0] for _ in range(20)]
+    x = [cp.asnumpy(each) for each in x] if on_gpu else x
+    return all(np.array_equal(x[0], each) for each in x)
+
+
+def dense(m, n, dtype=np.float64):
+    A, b = rng.standard_normal((m, n, n)).astype(dtype), rng.standard_normal((m, n)).astype(dtype)
+    A, b = there(A), there(b)
+    batch = residua.Batch(A)
+    _, report = batch.solve(b)
+    numeric = cp if on_gpu else np
+    others = [("CuPy" if on_gpu else "NumPy", least(lambda: numeric.linalg.solve(A, b[:, :, None]), 3))]
+    line(
+        f"{m} x {n} {np.dtype(dtype).name}",
+        least(lambda: residua.solve_batch(A, b)),
+        least(lambda: batch.solve(b)),
+        others,
+        report,
+    )
+    if not same_bits(lambda: batch.solve(b)):
+        print("   OTHER BITS")
+
+
+def one_pattern(what, pattern, m, peers):
+    pattern.sum_duplicates()
+    values = rng.uniform(-1, 1, (m, pattern.nnz))
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    diagonal = rows == pattern.indices
+    sums = np.zeros((m, pattern.shape[0]))
+    np.add.at(sums, (slice(None), rows), np.abs(values))
+    values[:, diagonal] = 0.6 * sums
+    b = rng.standard_normal((m, pattern.shape[0]))
+    some = [sp.csc_array(sp.csr_array((v, pattern.indices, pattern.indptr))) for v in values[:50]]
+    others = []
+    if "scipy" in peers:
+        start = time.perf_counter()
+        for A, right in zip(some, b):
+            scipy.sparse.linalg.spsolve(A, right)
+        others.append(("SciPy one by one", 1e3 * (time.perf_counter() - start) * m / len(some)))
+    if "dense" in peers:
+        full = np.zeros((m, *pattern.shape))
+        full[:, rows, pattern.indices] = values
+        full, right = there(full), there(b[:, :, None])
+        others.append(("CuPy dense", least(lambda: cp.linalg.solve(full, right), 3)))
+    values, b = there(values), there(b)
+    batch = residua.Batch(pattern, values)
+    _, report = batch.solve(b)
+    first = least(lambda: residua.solve_batch(pattern, b, values), 3)
+
+    def again():
+        batch.update(values)
+        batch.solve(b)
+
+    line(f"{m} x {pattern.shape[0]}, {what}", first, least(again, 5), others, report)
+    if not same_bits(lambda: batch.solve(b)):
+        print("   OTHER BITS")
+
+
+def attempt(run, *arguments):
+    """One that fails leaves the others their turn."""
+    try:
+        run(*arguments)
+    except Exception as error:
+        print("FAILED", arguments[0], repr(error)[:600], flush=True)
+
+
+def tenth(n):
+    return sp.csr_array(sp.random_array((n, n), density=0.1, rng=np.random.default_rng(2)) + sp.eye_array(n))
+
+
+def stencil(a, b):
+    def line(n):
+        return sp.diags_array([np.ones(n - 1), np.ones(n), np.ones(n - 1)], offsets=[-1, 0, 1])
+
+    return sp.csr_array(sp.kron(line(a), sp.eye_array(b)) + sp.kron(sp.eye_array(a), line(b)))
+
+
+def chemistry(n):
+    """Species that react with a few others each, and some with many."""
+    random = np.random.default_rng(3)
+    rows = np.repeat(np.arange(n), 4)
+    near = np.clip(rows + random.integers(-12, 13, rows.size), 0, n - 1)
+    return sp.csr_array(sp.coo_array((np.ones(rows.size), (rows, near)), shape=(n, n)) + sp.eye_array(n))
+
+
+attempt(one_pattern, "10 % filled", tenth(64), 1000, ("dense",) if on_gpu else ("scipy",))
+for m, n in ((100_000, 16), (10_000, 32), (2000, 256)) if on_gpu else ((100_000, 16), (1000, 64)):
+    attempt(dense, m, n)
+attempt(dense, 100_000, 4)
+attempt(dense, 1000, 64, np.float32)
+many = 10_000 if on_gpu else 1000
+attempt(one_pattern, "stencil in 2D", stencil(31, 32), many, () if on_gpu else ("scipy",))
+attempt(one_pattern, "chemistry", chemistry(992), many, () if on_gpu else ("scipy",))

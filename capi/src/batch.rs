@@ -1,0 +1,140 @@
+//! Thousands of small systems at once.
+
+use crate::arrays::length;
+use crate::solver::by_type;
+use crate::solver::{RESIDUA_C32, RESIDUA_C64, RESIDUA_F32, RESIDUA_F64};
+use crate::status::{Answer, Fault, guard};
+use num_complex::Complex;
+use residua_core::Host;
+use residua_core::batch::Batch;
+use residua_core::solver::Solvable;
+use std::ffi::c_void;
+
+/// What is asked for, beside the values.
+struct Asked {
+    systems: usize,
+    size: usize,
+    vectors: usize,
+    tolerance: f64,
+}
+
+/// Sizes of arrays: what a caller says, as far as it can be.
+fn product(sizes: &[usize]) -> Answer<usize> {
+    let all = sizes.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
+    all.filter(|&all| all <= isize::MAX as usize / 16)
+        .ok_or_else(|| Fault::argument("sizes beyond all memory"))
+}
+
+/// An array of the caller.
+///
+/// # Safety
+/// `address` is null or of `len` elements.
+unsafe fn array<'a, T>(what: &str, address: *const c_void, len: usize) -> Answer<&'a [T]> {
+    match (len, address.is_null()) {
+        (0, _) => Ok(&[]),
+        (_, true) => Err(Fault::null(what)),
+        // SAFETY: the caller's promise.
+        _ => Ok(unsafe { std::slice::from_raw_parts(address.cast(), len) }),
+    }
+}
+
+/// The same, to be written.
+///
+/// # Safety
+/// As [`array`], and nobody else looks at it.
+unsafe fn array_mut<'a, T>(what: &str, address: *mut c_void, len: usize) -> Answer<&'a mut [T]> {
+    match (len, address.is_null()) {
+        (0, _) => Ok(&mut []),
+        (_, true) => Err(Fault::null(what)),
+        // SAFETY: the caller's promise.
+        _ => Ok(unsafe { std::slice::from_raw_parts_mut(address.cast(), len) }),
+    }
+}
+
+/// # Safety
+/// As [`residua_solve_batch`].
+#[allow(clippy::too_many_arguments, reason = "those of the entry")]
+unsafe fn solve<T: Solvable>(
+    asked: &Asked,
+    offsets: *const u64,
+    columns: *const u32,
+    values: *const c_void,
+    b: *const c_void,
+    x: *mut c_void,
+    solved: *mut u8,
+    residuals: *mut f64,
+) -> Answer {
+    let Asked { systems, size, vectors, tolerance } = *asked;
+    let batch = if offsets.is_null() {
+        Batch::<T>::dense(Host, systems, size)?
+    } else {
+        // SAFETY: the caller's promise.
+        let offsets: &[u64] = unsafe { array("offsets", offsets.cast(), size + 1)? };
+        let entries =
+            usize::try_from(offsets[size]).map_err(|_| Fault::argument("offsets beyond all memory"))?;
+        // SAFETY: the caller's promise.
+        let columns: &[u32] = unsafe { array("columns", columns.cast(), product(&[entries])?)? };
+        Batch::one_pattern(Host, systems, offsets.to_vec(), columns.to_vec())?
+    };
+    let mut batch = if tolerance > 0.0 { batch.tolerance(tolerance) } else { batch };
+    let entries = product(&[batch.entries()])?;
+    let numbers = product(&[systems, size, vectors])?;
+    // SAFETY: the caller's promise.
+    let (values, b, x) = unsafe {
+        (
+            array::<T>("values", values, entries)?,
+            array::<T>("b", b, numbers)?,
+            array_mut::<T>("x", x, numbers)?,
+        )
+    };
+    let verdicts = batch.solve_into(values, b, x)?;
+    if !solved.is_null() {
+        // SAFETY: the caller's promise.
+        let solved: &mut [u8] = unsafe { array_mut("solved", solved.cast(), systems)? };
+        for (solved, outcome) in solved.iter_mut().zip(&verdicts.outcomes) {
+            *solved = u8::from(outcome.is_solved()) + u8::from(outcome.is_converged());
+        }
+    }
+    if !residuals.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { array_mut("residuals", residuals.cast(), systems)? }.copy_from_slice(&verdicts.residuals);
+    }
+    Ok(())
+}
+
+/// Solves many small systems of `size` unknowns at once, with values of `type`: dense matrices, row by row, if `offsets`
+/// is null; else the entries of matrices that have one pattern in CSR (`size + 1` offsets from 0, columns that ascend
+/// in each row). `b` and `x` have `vectors` numbers a row, row by row, one system behind the other. `tolerance` 0 is
+/// the default one.
+///
+/// A system that fails does not touch the others, and is no error: `solved`, unless null, gets a number a system, 2
+/// where x meets the tolerance, 1 where it is an answer without meeting it (as close as the precision allows, or
+/// a least-squares solution), 0 where it is none; `residuals`, unless null, gets ||b - A x|| / ||b||, computed anew.
+///
+/// # Safety
+/// The arrays are as long as is told, and x overlaps no other.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "systems in C")]
+pub unsafe extern "C" fn residua_solve_batch(
+    r#type: i32,
+    systems: i64,
+    size: i64,
+    offsets: *const u64,
+    columns: *const u32,
+    values: *const c_void,
+    vectors: i64,
+    b: *const c_void,
+    x: *mut c_void,
+    tolerance: f64,
+    solved: *mut u8,
+    residuals: *mut f64,
+) -> i32 {
+    guard(|| {
+        let (systems, size) = (length("systems", systems)?, length("size", size)?);
+        let asked = Asked { systems, size, vectors: length("vectors", vectors)?, tolerance };
+        // SAFETY: the caller's promise.
+        by_type!(r#type, T => unsafe {
+            solve::<T>(&asked, offsets, columns, values, b, x, solved, residuals)
+        })
+    })
+}

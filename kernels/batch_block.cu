@@ -1,0 +1,413 @@
+// Systems of more than 32 unknowns, a block of threads each: up to ROWS, one thread a row in a panel.
+//
+//     panel            others          1  the panel is eliminated with partial pivoting: a thread keeps its row of it in
+//     | u u | u u u u |                   registers, and the pivot row goes around by shared memory
+//     | l u | u u u u |                2  rows of U beside the panel: a thread a column
+//     | l l | a a a a |                3  from all other rows l times u is subtracted: a few rows and columns a thread
+//
+// No row moves: `step_of` has the step at which each row was the pivot row, `row_of` the row of each step (right-looking
+// LU by blocks; Golub and Van Loan, Matrix Computations, 4th ed., 3.4). The matrix lies in shared memory where several
+// blocks of threads then still fit on a multiprocessor, else in memory that each block of threads keeps for itself, and
+// of which the caches have the most. Pivots are compared by the upper 27 bits of their size.
+//
+// Bytes: A twice, b and x once; where the matrix is not in shared memory, it is read and written once a panel too.
+//
+// Constants: SCALAR, ROWS, THREADS (at least ROWS), PANEL, TILE_COLUMNS, BLOCKS, and those of batch.cuh.
+#include "batch_sums.cuh"
+
+typedef SCALAR S;
+typedef double_of<S>::type D;
+
+// A tile of the third step: 4 rows of each of THREADS / 16 groups, TILE_COLUMNS columns of each of 16 threads.
+#define TILE_ROWS 4
+
+struct Room {
+    D candidates[2][WARPS][PANEL];
+    u32 keys[2][WARPS];
+    f64 sums[WARPS][6];
+    u32 counts[WARPS];
+};
+
+// The system and its factors in the memory of a block of threads.
+struct Block {
+    Room& room;
+    D* m;
+    D *right, *y, *r, *moving;
+    f64* norms;
+    i32* exponents;
+    u32 *step_of, *row_of, *open_rows;
+    u32 n, stride;
+    // The panel in shared memory, where the matrix is not: threads that have rows of their own would read a line each.
+    D* staged;
+
+    // An entry of the panel that begins at column k.
+    DEVICE D& of_panel(u32 k, u32 row, u32 column) const {
+        return staged ? staged[row * (PANEL + 1) + column] : at(row, k + column);
+    }
+    // Between the panel and the matrix: rows that are open, in pieces of whole lines.
+    template <typename F> DEVICE void each_of_panel(u32 k, u32 width, F f) const {
+        for (u32 place = threadIdx.x; place < (n - k) * PANEL; place += THREADS) {
+            const u32 row = k == 0 ? place / PANEL : open_rows[place / PANEL], column = place % PANEL;
+            if (column < width) f(staged[row * (PANEL + 1) + column], at(row, k + column));
+        }
+        __syncthreads();
+    }
+
+    DEVICE D& at(u32 row, u32 column) const { return m[u64(row) * stride + column]; }
+
+    // F A and its norms, a warp a row; whether every row has an entry other than zero, within the range.
+    DEVICE bool load(const Systems& systems, u64 system) const {
+        bool sound = true;
+        for (u32 row = warp_id(); row < n; row += WARPS) {
+            f64 largest = 0;
+            systems.entries(system, n, row, lane_id(), 32, [&](u32, D entry) {
+                largest = fmax(largest, size_of(entry));
+                sound = sound && is_finite(entry);
+            });
+#pragma unroll
+            for (u32 with = 16; with; with /= 2) largest = fmax(largest, shuffle_xor(largest, with));
+            const i32 found = exponent_of(largest);
+            sound = sound && in_range(found);
+            const i32 exponent = in_range(found) ? -found : 0;
+            const f64 scale = power(exponent);
+            if (systems.offsets) {
+                for (u32 j = lane_id(); j < n; j += 32) at(row, j) = D();
+                __syncwarp();
+            }
+            f64 norm = 0;
+            systems.entries(system, n, row, lane_id(), 32, [&](u32 j, D entry) {
+                const D own = scale * entry;
+                at(row, j) = own;
+                norm += abs2(own);
+            });
+            norm = sqrt(warp_sum(norm));
+            if (lane_id() == 0) {
+                norms[row] = norm;
+                exponents[row] = exponent;
+            }
+        }
+        return __syncthreads_and(sound);
+    }
+
+    // Columns k to k + width of all rows that are still open; false where a pivot is zero.
+    DEVICE bool panel(u32 k, u32 width, u32& own_step) const {
+        const u32 row = threadIdx.x;
+        const bool mine = row < n && own_step == ~0u;
+        if (staged) each_of_panel(k, width, [](D& here, D& there) { here = there; });
+        D own[PANEL];
+#pragma unroll
+        for (u32 j = 0; j < PANEL; j++) own[j] = mine && j < width ? of_panel(k, row, j) : D();
+        bool sound = true;
+#pragma unroll
+        for (u32 j = 0; j < PANEL; j++) {
+            if (j < width) {
+                const bool open = mine && own_step == ~0u;
+                const u32 bits = u32(u64(__double_as_longlong(size_of(own[j]))) >> 32);
+                const u32 key = open ? (bits & ~63u) | 32 | (31 - lane_id()) : 0;
+                const u32 best = most_of_lanes(key);
+                if (key == best && key) {
+#pragma unroll
+                    for (u32 i = 0; i < PANEL; i++) room.candidates[j % 2][warp_id()][i] = own[i];
+                }
+                if (lane_id() == 0) room.keys[j % 2][warp_id()] = best;
+                __syncthreads();
+                u32 winner = 0, most = room.keys[j % 2][0];
+#pragma unroll
+                for (u32 w = 1; w < WARPS; w++) {
+                    const u32 other = room.keys[j % 2][w];
+                    if ((other & ~31u) > (most & ~31u)) {
+                        most = other;
+                        winner = w;
+                    }
+                }
+                const u32 pivot_row = winner * 32 + 31 - (most & 31);
+                sound = sound && most >= 64;
+                const D* const pivot = room.candidates[j % 2][winner];
+                const D by = inverse(pivot[j]);
+                if (row == pivot_row) {
+                    own_step = k + j;
+                    step_of[row] = k + j;
+                    row_of[k + j] = row;
+                } else if (open) {
+                    const D factor = own[j] * by;
+                    own[j] = factor;
+#pragma unroll
+                    for (u32 i = j + 1; i < PANEL; i++) own[i] = fused(-factor, pivot[i], own[i]);
+                }
+            }
+        }
+        if (mine)
+#pragma unroll
+            for (u32 j = 0; j < PANEL; j++)
+                if (j < width) of_panel(k, row, j) = own[j];
+        if (staged) {
+            __syncthreads();
+            each_of_panel(k, width, [](D& here, D& there) { there = here; });
+        }
+        return sound;
+    }
+
+    // The rows that are still open, in their order.
+    DEVICE void list_open(u32 own_step) const {
+        const bool open = threadIdx.x < n && own_step == ~0u;
+        const u32 votes = __ballot_sync(ALL, open);
+        if (lane_id() == 0) room.counts[warp_id()] = __popc(votes);
+        __syncthreads();
+        u32 before = 0;
+        for (u32 w = 0; w < warp_id(); w++) before += room.counts[w];
+        if (open) open_rows[before + __popc(votes & lanes_below())] = threadIdx.x;
+        __syncthreads();
+    }
+
+    // What is right of the panel.
+    DEVICE void update(u32 k, u32 width) const {
+        const u32 from = k + width, open = n - from;
+        for (u32 column = from + threadIdx.x; column < n; column += THREADS) {
+            D u[PANEL];
+#pragma unroll
+            for (u32 i = 0; i < PANEL; i++) {
+                if (i < width) {
+                    const u32 row = row_of[k + i];
+                    u[i] = at(row, column);
+#pragma unroll
+                    for (u32 j = 0; j < i; j++) u[i] = fused(-of_panel(k, row, j), u[j], u[i]);
+                    at(row, column) = u[i];
+                }
+            }
+        }
+        __syncthreads();
+        const u32 across = threadIdx.x % 16, down = threadIdx.x / 16;
+        for (u32 first = 0; first < open; first += TILE_ROWS * (THREADS / 16)) {
+            u32 rows[TILE_ROWS];
+#pragma unroll
+            for (u32 i = 0; i < TILE_ROWS; i++) {
+                const u32 place = first + down + i * (THREADS / 16);
+                rows[i] = open_rows[place < open ? place : open - 1];
+            }
+            if (first + down >= open) continue;
+            for (u32 left = from; left < n; left += 16 * TILE_COLUMNS) {
+                D sums[TILE_ROWS][TILE_COLUMNS];
+                u32 columns[TILE_COLUMNS];
+#pragma unroll
+                for (u32 j = 0; j < TILE_COLUMNS; j++) columns[j] = min(left + across + 16 * j, n - 1);
+#pragma unroll
+                for (u32 i = 0; i < TILE_ROWS; i++)
+#pragma unroll
+                    for (u32 j = 0; j < TILE_COLUMNS; j++) sums[i][j] = at(rows[i], columns[j]);
+#pragma unroll 4
+                for (u32 q = 0; q < width; q++) {
+                    D l[TILE_ROWS], u[TILE_COLUMNS];
+                    const u32 pivot = row_of[k + q];
+#pragma unroll
+                    for (u32 i = 0; i < TILE_ROWS; i++) l[i] = of_panel(k, rows[i], q);
+#pragma unroll
+                    for (u32 j = 0; j < TILE_COLUMNS; j++) u[j] = at(pivot, columns[j]);
+#pragma unroll
+                    for (u32 i = 0; i < TILE_ROWS; i++)
+#pragma unroll
+                        for (u32 j = 0; j < TILE_COLUMNS; j++) sums[i][j] = fused(-l[i], u[j], sums[i][j]);
+                }
+#pragma unroll
+                for (u32 i = 0; i < TILE_ROWS; i++)
+#pragma unroll
+                    for (u32 j = 0; j < TILE_COLUMNS; j++)
+                        if (first + down + i * (THREADS / 16) < open && left + across + 16 * j < n) at(rows[i], columns[j]) = sums[i][j];
+            }
+        }
+        __syncthreads();
+    }
+
+    DEVICE bool eliminate(u32& own_step) const {
+        own_step = ~0u;
+        bool sound = true;
+        for (u32 k = 0; k < n; k += PANEL) {
+            const u32 width = min(u32(PANEL), n - k);
+            sound = panel(k, width, own_step) && sound;
+            if (k + width < n) {
+                list_open(own_step);
+                update(k, width);
+            } else {
+                __syncthreads();
+            }
+        }
+        return sound;
+    }
+
+    // From `moving` of rows that still take part, a panel's columns times what is known; PANEL lanes a row.
+    template <typename A, typename K> DEVICE void spread(u32 k, u32 width, A takes_part, K known) const {
+        const u32 lane = threadIdx.x % PANEL;
+        const D by = lane < width ? known(lane) : D();
+        for (u32 first = 0; first < n; first += THREADS / PANEL) {
+            const u32 row = first + threadIdx.x / PANEL;
+            const bool part = row < n && takes_part(row);
+            D sum = part && lane < width ? at(row, k + lane) * by : D();
+#pragma unroll
+            for (u32 with = PANEL / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
+            if (part && lane == 0) moving[row] = moving[row] - sum;
+        }
+    }
+
+    // solution = A^-1 of what is in `moving`, which is used up. Triangles by panels: one warp solves a panel's own, then
+    // all rows go on.
+    DEVICE void solve(D* solution, u32 own_step) const {
+        __syncthreads();
+        for (u32 k = 0; k < n; k += PANEL) {
+            const u32 width = min(u32(PANEL), n - k);
+            if (warp_id() == 0) {
+                const u32 row = row_of[k + min(lane_id(), width - 1)];
+                D own = moving[row];
+                for (u32 q = 0; q + 1 < width; q++) {
+                    const D above = shuffle(own, q);
+                    if (lane_id() > q) own = fused(-at(row, k + q), above, own);
+                }
+                if (lane_id() < width) moving[row] = own;
+            }
+            __syncthreads();
+            if (staged) {
+                spread(k, width, [&](u32 row) { return step_of[row] >= k + width; }, [&](u32 q) { return moving[row_of[k + q]]; });
+            } else if (threadIdx.x < n && own_step >= k + width) {
+                D own = moving[threadIdx.x];
+                for (u32 q = 0; q < width; q++) own = fused(-at(threadIdx.x, k + q), moving[row_of[k + q]], own);
+                moving[threadIdx.x] = own;
+            }
+            __syncthreads();
+        }
+        for (u32 k = (n - 1) / PANEL * PANEL;; k -= PANEL) {
+            const u32 width = min(u32(PANEL), n - k);
+            if (warp_id() == 0) {
+                const u32 row = row_of[k + min(lane_id(), width - 1)];
+                D own = moving[row];
+                const D by = inverse(at(row, k + min(lane_id(), width - 1)));
+                for (u32 q = width; q-- > 0;) {
+                    if (lane_id() == q) own = own * by;
+                    const D below = shuffle(own, q);
+                    if (lane_id() < q) own = fused(-at(row, k + q), below, own);
+                }
+                if (lane_id() < width) solution[k + lane_id()] = own;
+            }
+            __syncthreads();
+            if (staged) {
+                spread(k, width, [&](u32 row) { return step_of[row] < k; }, [&](u32 q) { return solution[k + q]; });
+            } else if (threadIdx.x < n && own_step < k) {
+                D own = moving[threadIdx.x];
+                for (u32 q = 0; q < width; q++) own = fused(-at(threadIdx.x, k + q), solution[k + q], own);
+                moving[threadIdx.x] = own;
+            }
+            __syncthreads();
+            if (k == 0) break;
+        }
+    }
+
+    // s F (b - A x) into r, a warp a row; and what is said of it.
+    DEVICE Judged judge(const Systems& systems, u64 system, const Units& units, const Goal& goal, bool accurate) const {
+        f64 square[1] = {threadIdx.x < n ? abs2(y[threadIdx.x]) : 0.0};
+        block_sums(room.sums, square);
+        for (u32 row = warp_id(); row < n; row += WARPS) {
+            const f64 scale = power(exponents[row]);
+            if (accurate) {
+                CompensatedOf<D> sum;
+                if (lane_id() == 0) sum.start(right[row]);
+                systems.entries(system, n, row, lane_id(), 32, [&](u32 j, D a) { sum.subtract(scale * a, y[j]); });
+#pragma unroll
+                for (u32 with = 16; with; with /= 2) sum.merge(with);
+                if (lane_id() == 0) r[row] = sum.value();
+            } else {
+                D sum = D();
+                systems.entries(system, n, row, lane_id(), 32, [&](u32 j, D a) { sum = fused(scale * a, y[j], sum); });
+                sum = warp_sum(sum);
+                if (lane_id() == 0) r[row] = right[row] - sum;
+            }
+        }
+        __syncthreads();
+        Squares sums = {};
+        sums.sound = true;
+        const u32 row = threadIdx.x;
+        if (row < n) row_squares(sums, r[row], right[row], norms[row], exponents[row], systems.terms(system, n, row), sqrt(square[0]), units, accurate);
+        sums.sound = __syncthreads_and(sums.sound);
+        block_sums(room.sums, sums.of);
+        return judged(sums, units, goal);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    solve_block(u64 count, u64 entries_each, u32 size, const u64* starts, const u64* offsets, const u32* columns,
+                const S* values, u32 vectors, const S* b, S* x, f64 relative, f64 absolute, u32 row_wise, u32* steps,
+                f64* residuals, D* kept) {
+    extern __shared__ uint4 memory[];
+    __shared__ Room room;
+    const Systems systems = {count, entries_each, size, starts, offsets, columns, values};
+    const Goal goal = {relative, absolute, row_wise};
+    const u32 stride = size | 1;
+    D* place = reinterpret_cast<D*>(memory);
+    D* const matrix = kept ? kept + u64(blockIdx.x) * size * stride : place;
+    if (!kept) place += size * stride;
+    D* const vector_room = place;
+    f64* const norms = reinterpret_cast<f64*>(place + 4 * size);
+    i32* const exponents = reinterpret_cast<i32*>(norms + size);
+    u32* const numbers = reinterpret_cast<u32*>(exponents + size);
+    D* const staged = kept ? reinterpret_cast<D*>((u64(numbers + 3 * size) + 15) & ~15ull) : nullptr;
+    const u32 row = threadIdx.x;
+
+    for (u64 system = blockIdx.x; system < count; system += gridDim.x) {
+        const u32 n = systems.rows(system);
+        const u64 first_row = systems.first_row(system);
+        const Block block = {room, matrix, vector_room, vector_room + size, vector_room + 2 * size, vector_room + 3 * size,
+                             norms, exponents, numbers, numbers + size, numbers + 2 * size, n, stride, staged};
+        __syncthreads();
+        u32 own_step = ~0u, most_steps = 0;
+        f64 worst = 0;
+        bool good = n == 0 || block.load(systems, system);
+        good = good && (n == 0 || __syncthreads_and(block.eliminate(own_step)));
+        for (u32 vector = 0; vector < vectors && good && n > 0; vector++) {
+            const u64 at = (first_row + row) * vectors + vector;
+            const D given = row < n ? to_double(b[at]) : D();
+            const i32 exponent = row < n ? exponents[row] : 0;
+            const D scaled = power(exponent) * given;
+            const f64 most = block_max(room.sums, size_of(given)), most_scaled = block_max(room.sums, size_of(scaled));
+            const i32 raised = exponent_of(most_scaled), size_of_b = exponent_of(most);
+            const bool zero = most == 0;
+            const bool fine = is_finite(given) && is_finite(scaled) && (zero || (in_range(raised) && in_range(size_of_b)));
+            good = __syncthreads_and(fine);
+            if (!good) break;
+            if (zero) {
+                if (row < n) x[at] = S();
+                continue;
+            }
+            const Units units = {-raised, size_of_b};
+            if (row < n) block.right[row] = block.moving[row] = power(units.shift) * scaled;
+            block.solve(block.y, own_step);
+            f64 last = __longlong_as_double(0x7ff0000000000000);
+            bool met = false;
+            for (u32 step = 0; step <= REFINEMENTS; step++) {
+                S solution = S();
+                D mine = row < n ? block.y[row] : D();
+                const bool regular = rounded(mine, units, solution);
+                if (!__syncthreads_and(regular)) break;
+                if (row < n) block.y[row] = mine;
+                __syncthreads();
+                Judged told = block.judge(systems, system, units, goal, false);
+                if (!told.met) told = block.judge(systems, system, units, goal, true);
+                if (told.met) {
+                    met = true;
+                    if (row < n) x[at] = solution;
+                    worst = fmax(worst, told.relative);
+                    most_steps = max(most_steps, step);
+                    break;
+                }
+                // A step that does not halve what is missing leads nowhere.
+                if (!(told.excess < 0.5 * last)) break;
+                last = told.excess;
+                if (row < n) block.moving[row] = block.r[row];
+                __syncthreads();
+                block.solve(block.r, own_step);
+                if (row < n) block.y[row] = block.y[row] + block.r[row];
+                __syncthreads();
+            }
+            good = met;
+        }
+        if (row == 0) {
+            steps[system] = good ? most_steps : ~0u;
+            residuals[system] = good ? worst : __longlong_as_double(0x7ff8000000000000);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Many small systems at once: the compiled half of `residua.Batch`.
+
+use crate::engine::Value;
+use crate::run::{open_gpu, raise, set_up};
+use num_complex::Complex;
+use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, ToPyArray};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use residua::batch::{Batch, Verdicts};
+use residua::krylov::Outcome;
+use residua::{Backend, Cuda, Host};
+use std::sync::{Mutex, PoisonError};
+
+/// How systems end, by the numbers in the array of outcomes.
+const WORDS: [&str; 11] = [
+    "converged",
+    "precision_limit",
+    "least_squares",
+    "singular",
+    "stagnated",
+    "max_iterations",
+    "not_positive_definite",
+    "breakdown",
+    "not_finite",
+    "time_limit",
+    "interrupted",
+];
+
+/// Batches with values of one type, on the CPU or on a GPU.
+enum Kept<T: Value> {
+    Cpu(Batch<T, Host>),
+    Gpu(Cuda, Batch<T, Cuda>),
+}
+
+enum Typed {
+    F32(Kept<f32>),
+    F64(Kept<f64>),
+    C32(Kept<Complex<f32>>),
+    C64(Kept<Complex<f64>>),
+}
+
+macro_rules! typed {
+    ($typed:expr, $kept:ident => $value:expr) => {
+        match $typed {
+            Typed::F32($kept) => $value,
+            Typed::F64($kept) => $value,
+            Typed::C32($kept) => $value,
+            Typed::C64($kept) => $value,
+        }
+    };
+}
+
+/// Which entries are stored.
+enum Shape {
+    Dense(usize, usize),
+    All(usize, Vec<u64>, Vec<u32>),
+    Each(Vec<u64>, Vec<u64>, Vec<u32>),
+}
+
+impl Shape {
+    fn batch<T: Value, B: residua::backend::BatchSteps>(self, backend: B) -> residua::Result<Batch<T, B>> {
+        match self {
+            Self::Dense(systems, size) => Batch::dense(backend, systems, size),
+            Self::All(systems, offsets, columns) => Batch::one_pattern(backend, systems, offsets, columns),
+            Self::Each(starts, offsets, columns) => Batch::each_its_own(backend, starts, offsets, columns),
+        }
+    }
+}
+
+/// Tolerances, and whether rows count in units of their own.
+type Goal = (Option<f64>, f64, bool);
+
+impl<T: Value> Kept<T> {
+    fn new(
+        shape: Shape,
+        ordinal: Option<usize>,
+        (relative, absolute, row_wise): Goal,
+    ) -> residua::Result<Self> {
+        fn with<T: Value, B: residua::backend::BatchSteps>(
+            batch: Batch<T, B>,
+            (relative, absolute, row_wise): Goal,
+        ) -> Batch<T, B> {
+            let batch = batch.absolute_tolerance(absolute).row_wise(row_wise);
+            match relative {
+                Some(relative) => batch.tolerance(relative),
+                None => batch,
+            }
+        }
+        let goal = (relative, absolute, row_wise);
+        Ok(match ordinal {
+            None => Self::Cpu(with(shape.batch(Host)?, goal)),
+            Some(ordinal) => {
+                let cuda = Cuda::new(ordinal)?;
+                Self::Gpu(cuda, with(shape.batch(cuda)?, goal))
+            }
+        })
+    }
+
+    fn verdicts(&self) -> &Verdicts {
+        match self {
+            Self::Cpu(batch) => batch.verdicts(),
+            Self::Gpu(_, batch) => batch.verdicts(),
+        }
+    }
+
+    /// With arrays of NumPy.
+    fn solve(&mut self, py: Python<'_>, [values, b, x]: [&Bound<'_, PyAny>; 3]) -> PyResult<()> {
+        let other =
+            |_| PyTypeError::new_err("arrays of one dimension and of the type of the batch are needed");
+        let values: PyReadonlyArray1<'_, T> = values.extract().map_err(other)?;
+        let b: PyReadonlyArray1<'_, T> = b.extract().map_err(other)?;
+        let mut x: PyReadwriteArray1<'_, T> = x.extract().map_err(other)?;
+        let (values, b, x) = (values.as_slice()?, b.as_slice()?, x.as_slice_mut()?);
+        set_up(py, true, || match self {
+            Self::Cpu(batch) => batch.solve_into(values, b, x).map(|_| ()),
+            Self::Gpu(cuda, batch) => {
+                let (values, b) = (cuda.upload(values.to_vec())?, cuda.upload(b.to_vec())?);
+                let mut there = cuda.zeros(x.len())?;
+                batch.solve_into(&values, &b, &mut there)?;
+                cuda.read(&there, x)
+            }
+        })
+    }
+
+    /// With arrays at these addresses of the batch's GPU, so many numbers each.
+    fn solve_there(
+        &mut self,
+        py: Python<'_>,
+        [values, b, x]: [(u64, usize); 3],
+        stream: Option<u64>,
+    ) -> PyResult<()> {
+        set_up(py, true, || {
+            let Self::Gpu(cuda, batch) = self else {
+                return Err(residua::Error::InvalidArgument("a batch on the CPU for arrays on a GPU".into()));
+            };
+            // SAFETY: the Python side has read addresses, lengths, types and contiguity from the arrays' own
+            // descriptions, holds references to them until this returns, and names the stream on which they were
+            // written, or has put ours behind it. x is an array of its own that nobody else has seen yet.
+            unsafe {
+                if let Some(stream) = stream {
+                    cuda.run_after(stream)?;
+                }
+                let (values, b) = (cuda.foreign::<T>(values.0, values.1), cuda.foreign::<T>(b.0, b.1));
+                let x = cuda.foreign_mut::<T>(x.0, x.1);
+                let solved = batch.solve_into(values, b, x).map(|_| ());
+                if let Some(stream) = stream {
+                    cuda.run_before(stream)?;
+                }
+                solved
+            }
+        })
+    }
+}
+
+/// Outcomes by their numbers, whether x is an answer, residuals, iterations, and how many were solved one by one.
+type Told<'py> = (
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<bool>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<u32>>,
+    usize,
+);
+
+fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
+    let number = |outcome: &Outcome| {
+        WORDS.iter().position(|word| *word == outcome.status()).unwrap_or(WORDS.len()) as u8
+    };
+    let outcomes: Vec<u8> = verdicts.outcomes.iter().map(number).collect();
+    let solved: Vec<bool> = verdicts.outcomes.iter().map(Outcome::is_solved).collect();
+    (
+        outcomes.to_pyarray(py),
+        solved.to_pyarray(py),
+        verdicts.residuals.to_pyarray(py),
+        verdicts.iterations.to_pyarray(py),
+        verdicts.apart,
+    )
+}
+
+/// Many systems of one kind.
+#[pyclass(frozen, module = "residua._residua")]
+pub(crate) struct Batches(Mutex<Typed>);
+
+#[pymethods]
+impl Batches {
+    /// Of a type, on the CPU or on a GPU, from how many systems and either the size of dense ones or the rows of sparse
+    /// ones: offsets and columns of one pattern, or of all with the starts of each.
+    #[new]
+    #[pyo3(signature = (dtype, ordinal, systems, size, starts, offsets, columns, goal))]
+    #[allow(clippy::too_many_arguments, reason = "Python's arguments")]
+    fn new(
+        py: Python<'_>,
+        dtype: &str,
+        ordinal: Option<usize>,
+        systems: usize,
+        size: usize,
+        starts: Option<PyReadonlyArray1<'_, u64>>,
+        offsets: Option<PyReadonlyArray1<'_, u64>>,
+        columns: Option<PyReadonlyArray1<'_, u32>>,
+        goal: Goal,
+    ) -> PyResult<Self> {
+        if ordinal.is_some() {
+            open_gpu()?;
+        }
+        let shape = match (starts, offsets, columns) {
+            (None, None, None) => Shape::Dense(systems, size),
+            (None, Some(offsets), Some(columns)) => {
+                Shape::All(systems, offsets.as_slice()?.to_vec(), columns.as_slice()?.to_vec())
+            }
+            (Some(starts), Some(offsets), Some(columns)) => Shape::Each(
+                starts.as_slice()?.to_vec(),
+                offsets.as_slice()?.to_vec(),
+                columns.as_slice()?.to_vec(),
+            ),
+            _ => return Err(PyValueError::new_err("offsets and columns go together")),
+        };
+        let typed = py
+            .detach(|| {
+                Ok(match dtype {
+                    "float32" => Typed::F32(Kept::new(shape, ordinal, goal)?),
+                    "complex64" => Typed::C32(Kept::new(shape, ordinal, goal)?),
+                    "complex128" => Typed::C64(Kept::new(shape, ordinal, goal)?),
+                    _ => Typed::F64(Kept::new(shape, ordinal, goal)?),
+                })
+            })
+            .map_err(raise)?;
+        Ok(Self(Mutex::new(typed)))
+    }
+
+    /// The words for the numbers of outcomes.
+    #[staticmethod]
+    fn words() -> Vec<&'static str> {
+        WORDS.to_vec()
+    }
+
+    /// Solves with arrays of NumPy, and writes x.
+    fn solve<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        x: &Bound<'py, PyAny>,
+    ) -> PyResult<Told<'py>> {
+        let mut typed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        typed!(&mut *typed, kept => {
+            kept.solve(py, [values, b, x])?;
+            Ok(told(py, kept.verdicts()))
+        })
+    }
+
+    /// Solves with arrays on the batch's GPU: address and number of elements of each.
+    #[pyo3(signature = (values, b, x, stream = None))]
+    fn solve_device<'py>(
+        &self,
+        py: Python<'py>,
+        values: (u64, usize),
+        b: (u64, usize),
+        x: (u64, usize),
+        stream: Option<u64>,
+    ) -> PyResult<Told<'py>> {
+        let mut typed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        typed!(&mut *typed, kept => {
+            kept.solve_there(py, [values, b, x], stream)?;
+            Ok(told(py, kept.verdicts()))
+        })
+    }
+}

@@ -1,0 +1,121 @@
+"""Batches on a GPU, for a machine that has one: `python tests/gpu_batches.py`. Every x is judged anew on the CPU, with
+more digits than double precision has, and verdicts are those of the CPU.
+"""
+
+import sys
+
+import cupy as cp
+import numpy as np
+import scipy.sparse as sp
+
+import residua
+
+faults = []
+
+
+def fault(what):
+    faults.append(what)
+    print("FAULT", what, flush=True)
+
+
+def check(name, A, b, x, report, tolerance):
+    """What is called converged meets the tolerance, in norm and row by row."""
+    wide = np.clongdouble if A.dtype.kind == "c" else np.longdouble
+    b, x = (cp.asnumpy(each).reshape(len(A), A.shape[1], -1) for each in (b, x))
+    for s in np.flatnonzero(report.converged)[:300]:
+        with np.errstate(over="ignore"):
+            rows = np.sqrt((np.abs(A[s].astype(wide)) ** 2).sum(axis=1))[:, None]
+        r = b[s].astype(wide) - A[s].astype(wide) @ x[s].astype(wide)
+        for scale in (1, rows):
+            of_r, of_b = (np.sqrt((np.abs(each / scale) ** 2).sum(axis=0)) for each in (r, b[s].astype(wide)))
+            if not (of_r <= tolerance * of_b).all():
+                fault(f"{name}: system {s} is not solved")
+
+
+def systems(m, n, k, dtype, kind):
+    rng = np.random.default_rng(m + n)
+    A, b = rng.standard_normal((m, n, n)), rng.standard_normal((m, n, k))
+    if np.dtype(dtype).kind == "c":
+        A, b = A + 1j * rng.standard_normal(A.shape), b + 1j * rng.standard_normal(b.shape)
+    if kind == "hurt":
+        A[::7, 0] = A[::7, -1]
+        A[1::7, 0, 0] = np.nan
+        b[2::7, 0, 0] = np.inf
+        if np.finfo(dtype).eps < 1e-10:
+            A[3::7] *= 1e200
+            A[4::7] *= 1e-200
+    return A.astype(dtype), b.astype(dtype)
+
+
+for dtype in (np.float64, np.float32, np.complex128, np.complex64):
+    for n in (1, 3, 4, 8, 13, 16, 32, 33, 64, 90, 150, 256):
+        for kind in ("plain", "hurt") if n > 1 else ("plain",):
+            m = 40 if n > 100 else 140
+            A, b = systems(m, n, 2, dtype, kind)
+            batch = residua.Batch(cp.asarray(A))
+            x, report = batch.solve(cp.asarray(b))
+            name = f"{np.dtype(dtype).name} {n} {kind}"
+            check(name, A, b, x, report, 1e-5 if np.finfo(dtype).eps > 1e-10 else 1e-8)
+            _, here = residua.solve_batch(A, b)
+            other = np.flatnonzero(here.converged != report.converged)
+            if len(other) > (0.05 * m if np.finfo(dtype).eps > 1e-10 else 0):
+                fault(f"{name}: {report} on the GPU, {here} here, first {other[:5]}")
+            again, _ = batch.solve(cp.asarray(b))
+            part, _ = residua.solve_batch(cp.asarray(A[3:]), cp.asarray(b[3:]))
+            if not (
+                cp.asnumpy(x).tobytes() == cp.asnumpy(again).tobytes()
+                and cp.asnumpy(x[3:]).tobytes() == cp.asnumpy(part).tobytes()
+            ):
+                fault(f"{name}: other bits")
+
+# Sparse patterns.
+for side in (6, 20, 31):
+    n = side * side
+    line = sp.diags_array([np.ones(side - 1), np.ones(side), np.ones(side - 1)], offsets=[-1, 0, 1])
+    pattern = sp.csr_array(sp.kron(line, sp.eye_array(side)) + sp.kron(sp.eye_array(side), line))
+    pattern.sum_duplicates()
+    rng = np.random.default_rng(side)
+    for dtype in (np.float64, np.float32, np.complex128):
+        values = rng.uniform(-1, 1, (50, pattern.nnz)).astype(dtype)
+        values[:, np.repeat(np.arange(n), np.diff(pattern.indptr)) == pattern.indices] += 4
+        values[7, : pattern.indptr[1]] = 0
+        values[9, 3] = np.nan
+        if dtype != np.float32:
+            values[11] *= 1e-200
+        b = rng.standard_normal((50, n)).astype(dtype)
+        x, report = residua.solve_batch(pattern, cp.asarray(b), cp.asarray(values))
+        dense = np.stack([sp.csr_array((v, pattern.indices, pattern.indptr)).toarray() for v in values])
+        name = f"pattern of {n}, {np.dtype(dtype).name}"
+        check(name, dense, b, x, report, 1e-5 if dtype == np.float32 else 1e-8)
+        if report.converged.sum() != 48 or report.apart != 2:
+            fault(f"{name}: {report}, {report.apart} apart")
+        part, _ = residua.solve_batch(pattern, cp.asarray(b[12:]), cp.asarray(values[12:]))
+        if cp.asnumpy(part).tobytes() != cp.asnumpy(x[12:]).tobytes():
+            fault(f"{name}: other bits")
+        if n < 100:
+            matrices = [sp.csr_array((v, pattern.indices, pattern.indptr)) for v in values]
+            flat, of_each = residua.solve_batch(matrices, b.ravel(), device="cuda")
+            if not np.array_equal(of_each.converged, report.converged):
+                fault(f"{name}, each its own: {of_each}")
+
+# Arrays of other packages.
+A, b = systems(30, 20, 1, np.float64, "plain")
+expected, _ = residua.solve_batch(A, b[:, :, 0])
+for name in ("torch", "jax"):
+    try:
+        package = __import__(name)
+    except ImportError:
+        print("without", name)
+        continue
+    if name == "torch":
+        given = [package.as_tensor(each, device="cuda") for each in (A, b[:, :, 0])]
+        x, report = residua.solve_batch(*given)
+        x = x.cpu().numpy()
+    else:
+        package.config.update("jax_enable_x64", True)
+        x, report = residua.solve_batch(package.numpy.asarray(A), package.numpy.asarray(b[:, :, 0]))
+        x = np.asarray(x)
+    if not (report.converged.all() and np.allclose(x, expected, rtol=1e-8)):
+        fault(f"{name}: {report}")
+print(f"{len(faults)} faults")
+sys.exit(bool(faults))

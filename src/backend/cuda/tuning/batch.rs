@@ -1,0 +1,98 @@
+//! Kernels for many small systems.
+
+use super::{Chip, Shape, Unit};
+use crate::backend::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};
+
+/// The largest system whose rows lie in the registers of a warp's lanes, and the largest of a block of threads.
+pub(in crate::backend::cuda) const BATCH_LANES: usize = 32;
+pub(in crate::backend::cuda) const BATCH_ROWS: usize = 256;
+/// Lanes of a system.
+pub(in crate::backend::cuda) const LANES_CLASSES: [u32; 4] = [4, 8, 16, 32];
+/// Rows up to which a unit's systems have.
+pub(in crate::backend::cuda) const BLOCK_CLASSES: [u32; 3] = [64, 128, 256];
+
+/// The largest system of sparse elimination: a row for each warp has to fit in shared memory.
+pub(in crate::backend::cuda) const BATCH_SPARSE_ROWS: usize = 3000;
+/// Threads of a block with a system of a sparse pattern, and blocks of a multiprocessor.
+const SPARSE: [u32; 2] = [128, 4];
+
+/// Threads of a block where each system has some lanes of a warp.
+const LANES_THREADS: u32 = 128;
+/// A matrix of more bytes lies in memory that its block of threads keeps for itself: less than three blocks would fit
+/// on a multiprocessor otherwise.
+const SHARED: usize = 74 << 10;
+
+/// Threads, columns of a panel, columns of a tile, and blocks of a multiprocessor.
+fn block(rows: u32) -> [u32; 4] {
+    match rows {
+        64 => [128, 8, 2, 4],
+        128 => [128, 8, 4, 3],
+        _ => [256, 16, 4, 2],
+    }
+}
+
+pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
+    let class = unit.size_class();
+    let common = [
+        ("POWERS", POWERS as u32),
+        ("REFINEMENTS", REFINEMENTS),
+        ("BESIDE", BESIDE),
+        ("NORM_UNITS", NORM_UNITS),
+    ];
+    let own = if unit.source() == "batch_sparse.cu" {
+        vec![("THREADS", SPARSE[0]), ("BLOCKS", SPARSE[1])]
+    } else if unit.source() == "batch_lanes.cu" {
+        let complex = unit.type_of("SCALAR").starts_with('c');
+        vec![("LANES", class), ("THREADS", LANES_THREADS), ("BLOCKS", if complex { 2 } else { 4 })]
+    } else {
+        let [threads, panel, columns, blocks] = block(class);
+        let tile = [("PANEL", panel), ("TILE_COLUMNS", columns), ("BLOCKS", blocks)];
+        [vec![("ROWS", class), ("THREADS", threads)], tile.to_vec()].concat()
+    };
+    [common.to_vec(), own].concat()
+}
+
+/// Some lanes of a warp a system.
+pub(in crate::backend::cuda) fn batch_lanes(systems: usize, size: usize) -> Shape {
+    let lanes = (size.next_power_of_two() as u32).max(LANES_CLASSES[0]);
+    let blocks = (systems * lanes as usize).div_ceil(LANES_THREADS as usize);
+    Shape::new(blocks as u32, LANES_THREADS).class(lanes)
+}
+
+/// A block of threads a system with numbers of so many bytes, and how many numbers the matrices of all blocks have that
+/// don't lie in shared memory.
+pub(in crate::backend::cuda) fn batch_block(
+    chip: Chip,
+    systems: usize,
+    size: usize,
+    bytes: usize,
+) -> (Shape, usize) {
+    let class = BLOCK_CLASSES.into_iter().find(|rows| size <= *rows as usize).unwrap_or(BLOCK_CLASSES[2]);
+    let [threads, panel, _, blocks] = block(class);
+    let matrix = size * (size | 1);
+    // Four vectors, norms, exponents and three lists of rows.
+    let vectors = size * (4 * bytes + 8 + 4 * 4);
+    if matrix * bytes + vectors <= SHARED.min(chip.shared_a_block as usize) {
+        let shape = Shape::resident(systems, threads).shared(matrix * bytes + vectors);
+        return (shape.class(class), 0);
+    }
+    let blocks = systems.min((chip.multiprocessors * blocks) as usize);
+    let staged = size * (panel as usize + 1) * bytes + 64;
+    (Shape::new(blocks as u32, threads).shared(vectors + staged).class(class), blocks * matrix)
+}
+
+/// A block of threads a system of a sparse pattern, whose factors have so many entries, and how many numbers all blocks
+/// keep: factors and seven vectors each.
+pub(in crate::backend::cuda) fn batch_sparse(
+    chip: Chip,
+    systems: usize,
+    size: usize,
+    entries: usize,
+    bytes: usize,
+) -> (Shape, usize) {
+    let [threads, blocks] = SPARSE;
+    let shared = (threads / 32) as usize * size * bytes;
+    let fit = (chip.shared_a_multiprocessor as usize / (shared + 2048)).clamp(1, blocks as usize);
+    let blocks = systems.min(chip.multiprocessors as usize * fit);
+    (Shape::new(blocks as u32, threads).shared(shared), blocks * (entries + 7 * size))
+}

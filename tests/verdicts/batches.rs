@@ -1,0 +1,310 @@
+//! Batches of small systems: what is said of each is true, and what one system is does not touch another.
+
+use crate::elimination::{dense, rank};
+use crate::measure::Measures;
+use crate::random::Random;
+use residua::batch::Batch;
+use residua::krylov::Outcome;
+use residua::solver::Solvable;
+use residua::{Csr, Host, Scalar};
+
+/// A dense matrix with its right-hand sides, row by row.
+struct System<T> {
+    a: Vec<T>,
+    b: Vec<T>,
+    /// Whether an infinity or NaN was put into it.
+    spoilt: bool,
+}
+
+const KINDS: usize = 9;
+
+fn system<T: Scalar>(random: &mut Random, n: usize, k: usize, kind: usize) -> System<T> {
+    let single = size_of::<T::Real>() == 4;
+    let far = if single { 60 } else { 664 };
+    let mut a: Vec<T> = random.vector(n * n);
+    let mut b: Vec<T> = random.vector(n * k);
+    let mut spoilt = false;
+    let powers = |by: i32| T::from_f64(2_f64.powi(by));
+    match kind {
+        // Small integers, many of which make a singular matrix.
+        1 => a.iter_mut().for_each(|a| *a = T::from_f64(random.below(3) as f64 - 1.0)),
+        // A row that is the sum of two others, without rounding.
+        2 if n > 2 => {
+            a.iter_mut().for_each(|a| *a = T::from_f64(random.below(9) as f64 - 4.0));
+            for j in 0..n {
+                a[j] = a[n + j] + a[2 * n + j];
+            }
+        }
+        // 1e200, 1e-200.
+        3 | 4 => {
+            let far = if kind == 3 { far } else { -far };
+            a.iter_mut().for_each(|a| *a *= powers(far));
+            b.iter_mut().for_each(|b| *b *= powers(far / 2));
+        }
+        // Rows in units of their own.
+        5 => {
+            for row in a.chunks_exact_mut(n) {
+                let unit = powers(random.below(60) as i32 - 30);
+                row.iter_mut().for_each(|a| *a *= unit);
+            }
+        }
+        // Hermitian, some of them positive definite.
+        6 => {
+            for i in 0..n {
+                for j in 0..i {
+                    a[i * n + j] = a[j * n + i].conj();
+                }
+                a[i * n + i] = T::from_f64(n as f64 * random.signed().abs());
+            }
+        }
+        7 => (0..n).for_each(|i| a[i * n] = T::zero()),
+        8 => {
+            let at = random.below(n * n + n * k);
+            let none = T::from_f64(if at % 2 == 0 { f64::NAN } else { f64::INFINITY });
+            *a.iter_mut().chain(&mut b).nth(at).unwrap() = none;
+            spoilt = true;
+        }
+        _ => {}
+    }
+    System { a, b, spoilt }
+}
+
+fn matrix<T: Scalar>(n: usize, a: &[T]) -> Csr<T> {
+    let columns = (0..n).flat_map(|_| 0..n as u32).collect();
+    Csr::from_parts(n, n, (0..=n).map(|i| i * n).collect(), columns, a.to_vec()).unwrap()
+}
+
+/// What is false of one system's verdict.
+fn fault<T: Scalar>(
+    (n, k): (usize, usize),
+    (of, kind): (&System<T>, usize),
+    x: &[T],
+    (outcome, residual): (Outcome, f64),
+) -> Option<String> {
+    if of.spoilt {
+        return (outcome != Outcome::NotFinite).then(|| format!("{outcome} with what is no number"));
+    }
+    let a = matrix(n, &of.a);
+    let column = |of: &[T], c: usize| (0..n).map(|i| of[i * k + c]).collect::<Vec<T>>();
+    let tolerance = if size_of::<T::Real>() == 4 { 1e-5 } else { 1e-8 };
+    match outcome {
+        Outcome::Converged => (0..k).find_map(|c| {
+            let true_of = Measures::new(&a, &column(&of.b, c), &column(x, c));
+            // What is told was computed in double precision.
+            let slack = (4.0 + n as f64) * 4.0 * f64::EPSILON * true_of.terms;
+            let told_enough = true_of.relative() <= 1.01 * residual + slack;
+            (!true_of.meets(tolerance) || !told_enough)
+                .then(|| format!("converged with {:e}, told {residual:e}", true_of.relative()))
+        }),
+        // These entries are integers: singular is singular.
+        Outcome::Singular | Outcome::LeastSquares => {
+            (rank(&dense(&a)) == n).then(|| format!("{outcome} of a regular matrix"))
+        }
+        // Of a system that is solved as far as working precision allows, and of one that may be singular, no more is
+        // claimed.
+        Outcome::PrecisionLimit { .. } => None,
+        Outcome::Stagnated | Outcome::IterationLimit if kind != 0 => None,
+        _ => Some(format!("{outcome}: neither solved nor shown to be singular")),
+    }
+}
+
+/// So many systems of a type: what is false of them, and how many of them have converged.
+fn faults<T: Solvable>(seed: u64, systems: usize) -> (Vec<String>, usize) {
+    let (mut random, mut faults, mut converged) = (Random(seed), Vec::new(), 0);
+    for (n, k) in [(1, 1), (2, 3), (3, 1), (4, 2), (7, 1), (10, 1)] {
+        let all: Vec<System<T>> =
+            (0..systems.div_ceil(6)).map(|s| system(&mut random, n, k, s % KINDS)).collect();
+        let a: Vec<T> = all.iter().flat_map(|system| system.a.clone()).collect();
+        let b: Vec<T> = all.iter().flat_map(|system| system.b.clone()).collect();
+        let mut x = vec![T::zero(); b.len()];
+        let mut batch = Batch::dense(Host, all.len(), n).unwrap();
+        let verdicts = batch.solve_into(&a, &b, &mut x).unwrap();
+        for (s, (own, x)) in all.iter().zip(x.chunks_exact(n * k)).enumerate() {
+            let told = (verdicts.outcomes[s], verdicts.residuals[s]);
+            converged += usize::from(told.0.is_converged());
+            faults.extend(
+                fault((n, k), (own, s % KINDS), x, told).map(|fault| {
+                    format!("{} system {s} of {n} unknowns, kind {}: {fault}", T::NAME, s % KINDS)
+                }),
+            );
+        }
+    }
+    (faults, converged)
+}
+
+fn no_false_verdict(systems: usize) {
+    let each = systems / 4;
+    let all = [
+        faults::<f64>(1, each),
+        faults::<f32>(2, each),
+        faults::<num_complex::Complex<f64>>(3, each),
+        faults::<num_complex::Complex<f32>>(4, each),
+    ];
+    let converged: usize = all.iter().map(|(_, converged)| converged).sum();
+    let faults: Vec<String> = all.into_iter().flat_map(|(faults, _)| faults).collect();
+    assert!(faults.is_empty(), "{} faults: {}", faults.len(), faults[..faults.len().min(20)].join("\n"));
+    assert!(converged > systems / 2, "{converged} of {systems} have converged");
+}
+
+#[test]
+fn verdicts_of_batches_are_true() {
+    no_false_verdict(1600);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn verdicts_of_a_hundred_thousand_systems_are_true() {
+    no_false_verdict(100_000);
+}
+
+#[test]
+fn a_system_has_the_same_bits_alone_and_among_others() {
+    let (n, mut random) = (9, Random(5));
+    let all: Vec<System<f64>> = (0..70).map(|s| system(&mut random, n, 1, s % KINDS)).collect();
+    let a: Vec<f64> = all.iter().flat_map(|system| system.a.clone()).collect();
+    let b: Vec<f64> = all.iter().flat_map(|system| system.b.clone()).collect();
+    let mut x = vec![0.0; b.len()];
+    let mut batch = Batch::dense(Host, all.len(), n).unwrap();
+    let together = batch.solve_into(&a, &b, &mut x).unwrap().clone();
+    let mut alone = Batch::dense(Host, 1, n).unwrap();
+    for (s, own) in all.iter().enumerate() {
+        let mut own_x = vec![0.0; n];
+        let verdict = alone.solve_into(&own.a, &own.b, &mut own_x).unwrap();
+        assert_eq!(verdict.outcomes[0], together.outcomes[s], "system {s}");
+        let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&own_x), bits(&x[s * n..(s + 1) * n]), "system {s}");
+    }
+}
+
+/// Rows of different lengths, of systems of different sizes, against the same entries in dense matrices.
+#[test]
+fn patterns_tell_the_same_as_dense_matrices() {
+    let (n, m, mut random) = (12, 40, Random(6));
+    let stored = |i: usize, j: usize| i == j || (i * 7 + j * 3) % 5 == 0;
+    let (mut offsets, mut columns) = (vec![0_u64], Vec::new());
+    for i in 0..n {
+        columns.extend((0..n).filter(|&j| stored(i, j)).map(|j| j as u32));
+        offsets.push(columns.len() as u64);
+    }
+    let each = columns.len();
+    let values: Vec<f64> = random.vector(m * each);
+    let b: Vec<f64> = random.vector(m * n);
+    let mut full = vec![0.0; m * n * n];
+    for s in 0..m {
+        for i in 0..n {
+            for at in offsets[i] as usize..offsets[i + 1] as usize {
+                full[(s * n + i) * n + columns[at] as usize] = values[s * each + at];
+            }
+        }
+    }
+    let (mut x, mut by_pattern, mut by_each) = (b.clone(), b.clone(), b.clone());
+    let mut batch = Batch::dense(Host, m, n).unwrap();
+    let expected = batch.solve_into(&full, &b, &mut x).unwrap().clone();
+    let mut batch = Batch::one_pattern(Host, m, offsets.clone(), columns.clone()).unwrap();
+    let found = batch.solve_into(&values, &b, &mut by_pattern).unwrap();
+    assert!(expected.all_converged() && found.all_converged());
+    let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() <= 1e-6 * (1.0 + x.abs()));
+    assert!(near(&x, &by_pattern), "another order of elimination, the same x");
+
+    // The same systems with one of a single unknown ahead of them.
+    let starts: Vec<u64> = std::iter::once(0).chain((0..=m).map(|s| (1 + s * n) as u64)).collect();
+    let rows = (0..m).flat_map(|s| offsets[1..].iter().map(move |end| 1 + (s * each) as u64 + end));
+    let all_offsets: Vec<u64> = [0, 1].into_iter().chain(rows).collect();
+    let all_columns: Vec<u32> = std::iter::once(0).chain((0..m).flat_map(|_| columns.clone())).collect();
+    let with =
+        |first: f64, rest: &[f64]| std::iter::once(first).chain(rest.iter().copied()).collect::<Vec<_>>();
+    by_each.push(0.0);
+    let mut batch = Batch::each_its_own(Host, starts, all_offsets, all_columns).unwrap();
+    let found = batch.solve_into(&with(2.0, &values), &with(1.0, &b), &mut by_each).unwrap();
+    assert!(found.all_converged());
+    assert_eq!(with(0.5, &x), by_each, "the same elimination");
+}
+
+#[test]
+fn what_is_no_batch_is_refused() {
+    assert!(Batch::<f64>::one_pattern(Host, 2, vec![0, 1, 2], vec![0, 2]).is_err(), "a column too far");
+    assert!(Batch::<f64>::one_pattern(Host, 2, vec![0, 2, 2], vec![1, 0]).is_err(), "columns that descend");
+    assert!(Batch::<f64>::one_pattern(Host, 2, vec![0, 3, 2], vec![0, 1]).is_err(), "offsets that descend");
+    assert!(Batch::<f64>::each_its_own(Host, vec![0, 3, 2], vec![0, 1, 2], vec![0, 0]).is_err(), "starts");
+    let mut batch = Batch::<f64>::dense(Host, 2, 2).unwrap();
+    let mut x = [0.0; 4];
+    assert!(batch.solve_into(&[1.0; 7], &[1.0; 4], &mut x).is_err(), "too few values");
+    assert!(batch.solve_into(&[1.0; 8], &[1.0; 3], &mut x).is_err(), "b of another length");
+    let mut batch = Batch::<f64>::dense(Host, 1, 1).unwrap().tolerance(f64::NAN);
+    assert!(batch.solve_into(&[1.0], &[1.0], &mut x[..1]).is_err(), "no tolerance");
+}
+
+/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worth it.
+#[test]
+fn sparse_elimination_is_judged_like_any_other() {
+    let (side, m, mut random) = (9_usize, 21, Random(7));
+    let n = side * side;
+    let (mut offsets, mut columns) = (vec![0_u64], Vec::new());
+    for i in 0..n {
+        let near = [i.wrapping_sub(side), i.wrapping_sub(1), i, i + 1, i + side];
+        let is_there = |&&j: &&usize| j < n && (j / side == i / side || j % side == i % side);
+        columns.extend(near.iter().filter(is_there).map(|&j| j as u32));
+        offsets.push(columns.len() as u64);
+    }
+    let each = columns.len();
+    let mut values: Vec<f64> = random.vector(m * each);
+    for s in 0..m {
+        for i in 0..n {
+            for at in offsets[i] as usize..offsets[i + 1] as usize {
+                if columns[at] as usize == i {
+                    values[s * each + at] += 6.0;
+                }
+            }
+        }
+    }
+    // A row of zeros; a zero pivot, which needs another row; an infinity; units of 1e200.
+    let row = |s: usize, i: usize| s * each + offsets[i] as usize..s * each + offsets[i + 1] as usize;
+    values[row(3, 40)].fill(0.0);
+    for at in row(5, 0) {
+        values[at] = if columns[at - 5 * each] == 0 { 0.0 } else { values[at] };
+    }
+    values[7 * each] = f64::INFINITY;
+    values[9 * each..10 * each].iter_mut().for_each(|value| *value *= 2_f64.powi(664));
+    let b: Vec<f64> = random.vector(m * n * 2);
+    let solve = |systems: std::ops::Range<usize>| {
+        let (values, b) = (
+            &values[systems.start * each..systems.end * each],
+            &b[2 * systems.start * n..2 * systems.end * n],
+        );
+        let mut x = vec![0.0; b.len()];
+        let mut batch = Batch::one_pattern(Host, systems.len(), offsets.clone(), columns.clone()).unwrap();
+        let verdicts = batch.solve_into(values, b, &mut x).unwrap().clone();
+        (x, verdicts)
+    };
+    let (x, verdicts) = solve(0..m);
+    for s in 0..m {
+        let a = Csr::from_parts(
+            n,
+            n,
+            offsets.iter().map(|&offset| offset as usize).collect(),
+            columns.clone(),
+            values[s * each..(s + 1) * each].to_vec(),
+        )
+        .unwrap();
+        let outcome = verdicts.outcomes[s];
+        match s {
+            3 => assert!(!outcome.is_converged(), "a row of zeros: {outcome}"),
+            7 => assert_eq!(outcome, Outcome::NotFinite),
+            9 => assert!(outcome.is_converged(), "1e200: {outcome}"),
+            _ => {
+                assert!(outcome.is_converged(), "system {s}: {outcome}");
+                for c in 0..2 {
+                    let column = |of: &[f64]| (0..n).map(|i| of[(s * n + i) * 2 + c]).collect::<Vec<_>>();
+                    assert!(Measures::new(&a, &column(&b), &column(&x)).meets(1e-8), "system {s}");
+                }
+            }
+        }
+    }
+    // Alone and in other company each has the same bits.
+    for part in [0..1, 2..13, 10..m] {
+        let (own, told) = solve(part.clone());
+        let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&own), bits(&x[2 * part.start * n..2 * part.end * n]), "{part:?}");
+        assert_eq!(told.outcomes, verdicts.outcomes[part]);
+    }
+}
