@@ -37,21 +37,6 @@ struct Block {
     i32* exponents;
     u32 *step_of, *row_of, *open_rows;
     u32 n, stride;
-    // The panel in shared memory, where the matrix is not: threads that have rows of their own would read a line each.
-    D* staged;
-
-    // An entry of the panel that begins at column k.
-    DEVICE D& of_panel(u32 k, u32 row, u32 column) const {
-        return staged ? staged[row * (PANEL + 1) + column] : at(row, k + column);
-    }
-    // Between the panel and the matrix: rows that are open, in pieces of whole lines.
-    template <typename F> DEVICE void each_of_panel(u32 k, u32 width, F f) const {
-        for (u32 place = threadIdx.x; place < (n - k) * PANEL; place += THREADS) {
-            const u32 row = k == 0 ? place / PANEL : open_rows[place / PANEL], column = place % PANEL;
-            if (column < width) f(staged[row * (PANEL + 1) + column], at(row, k + column));
-        }
-        __syncthreads();
-    }
 
     DEVICE D& at(u32 row, u32 column) const { return m[u64(row) * stride + column]; }
 
@@ -93,10 +78,9 @@ struct Block {
     DEVICE bool panel(u32 k, u32 width, u32& own_step) const {
         const u32 row = threadIdx.x;
         const bool mine = row < n && own_step == ~0u;
-        if (staged) each_of_panel(k, width, [](D& here, D& there) { here = there; });
         D own[PANEL];
 #pragma unroll
-        for (u32 j = 0; j < PANEL; j++) own[j] = mine && j < width ? of_panel(k, row, j) : D();
+        for (u32 j = 0; j < PANEL; j++) own[j] = mine && j < width ? at(row, k + j) : D();
         bool sound = true;
 #pragma unroll
         for (u32 j = 0; j < PANEL; j++) {
@@ -139,11 +123,7 @@ struct Block {
         if (mine)
 #pragma unroll
             for (u32 j = 0; j < PANEL; j++)
-                if (j < width) of_panel(k, row, j) = own[j];
-        if (staged) {
-            __syncthreads();
-            each_of_panel(k, width, [](D& here, D& there) { there = here; });
-        }
+                if (j < width) at(row, k + j) = own[j];
         return sound;
     }
 
@@ -170,7 +150,7 @@ struct Block {
                     const u32 row = row_of[k + i];
                     u[i] = at(row, column);
 #pragma unroll
-                    for (u32 j = 0; j < i; j++) u[i] = fused(-of_panel(k, row, j), u[j], u[i]);
+                    for (u32 j = 0; j < i; j++) u[i] = fused(-at(row, k + j), u[j], u[i]);
                     at(row, column) = u[i];
                 }
             }
@@ -199,7 +179,7 @@ struct Block {
                     D l[TILE_ROWS], u[TILE_COLUMNS];
                     const u32 pivot = row_of[k + q];
 #pragma unroll
-                    for (u32 i = 0; i < TILE_ROWS; i++) l[i] = of_panel(k, rows[i], q);
+                    for (u32 i = 0; i < TILE_ROWS; i++) l[i] = at(rows[i], k + q);
 #pragma unroll
                     for (u32 j = 0; j < TILE_COLUMNS; j++) u[j] = at(pivot, columns[j]);
 #pragma unroll
@@ -233,20 +213,6 @@ struct Block {
         return sound;
     }
 
-    // From `moving` of rows that still take part, a panel's columns times what is known; PANEL lanes a row.
-    template <typename A, typename K> DEVICE void spread(u32 k, u32 width, A takes_part, K known) const {
-        const u32 lane = threadIdx.x % PANEL;
-        const D by = lane < width ? known(lane) : D();
-        for (u32 first = 0; first < n; first += THREADS / PANEL) {
-            const u32 row = first + threadIdx.x / PANEL;
-            const bool part = row < n && takes_part(row);
-            D sum = part && lane < width ? at(row, k + lane) * by : D();
-#pragma unroll
-            for (u32 with = PANEL / 2; with; with /= 2) sum = sum + shuffle_xor(sum, with);
-            if (part && lane == 0) moving[row] = moving[row] - sum;
-        }
-    }
-
     // solution = A^-1 of what is in `moving`, which is used up. Triangles by panels: one warp solves a panel's own, then
     // all rows go on.
     DEVICE void solve(D* solution, u32 own_step) const {
@@ -263,9 +229,7 @@ struct Block {
                 if (lane_id() < width) moving[row] = own;
             }
             __syncthreads();
-            if (staged) {
-                spread(k, width, [&](u32 row) { return step_of[row] >= k + width; }, [&](u32 q) { return moving[row_of[k + q]]; });
-            } else if (threadIdx.x < n && own_step >= k + width) {
+            if (threadIdx.x < n && own_step >= k + width) {
                 D own = moving[threadIdx.x];
                 for (u32 q = 0; q < width; q++) own = fused(-at(threadIdx.x, k + q), moving[row_of[k + q]], own);
                 moving[threadIdx.x] = own;
@@ -286,9 +250,7 @@ struct Block {
                 if (lane_id() < width) solution[k + lane_id()] = own;
             }
             __syncthreads();
-            if (staged) {
-                spread(k, width, [&](u32 row) { return step_of[row] < k; }, [&](u32 q) { return solution[k + q]; });
-            } else if (threadIdx.x < n && own_step < k) {
+            if (threadIdx.x < n && own_step < k) {
                 D own = moving[threadIdx.x];
                 for (u32 q = 0; q < width; q++) own = fused(-at(threadIdx.x, k + q), solution[k + q], own);
                 moving[threadIdx.x] = own;
@@ -345,14 +307,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     f64* const norms = reinterpret_cast<f64*>(place + 4 * size);
     i32* const exponents = reinterpret_cast<i32*>(norms + size);
     u32* const numbers = reinterpret_cast<u32*>(exponents + size);
-    D* const staged = kept ? reinterpret_cast<D*>((u64(numbers + 3 * size) + 15) & ~15ull) : nullptr;
     const u32 row = threadIdx.x;
 
     for (u64 system = blockIdx.x; system < count; system += gridDim.x) {
         const u32 n = systems.rows(system);
         const u64 first_row = systems.first_row(system);
         const Block block = {room, matrix, vector_room, vector_room + size, vector_room + 2 * size, vector_room + 3 * size,
-                             norms, exponents, numbers, numbers + size, numbers + 2 * size, n, stride, staged};
+                             norms, exponents, numbers, numbers + size, numbers + 2 * size, n, stride};
         __syncthreads();
         u32 own_step = ~0u, most_steps = 0;
         f64 worst = 0;

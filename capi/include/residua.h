@@ -434,6 +434,32 @@ int32_t residua_options_set_coordinates(residua_options *options,
                                         const double *coordinates);
 
 /*
+ Solves many small systems of `size` unknowns at once, with values of `type`: dense matrices, row by row, if `offsets`
+ is null; else the entries of matrices that have one pattern in CSR (`size + 1` offsets from 0, columns that ascend
+ in each row). `b` and `x` have `vectors` numbers a row, row by row, one system behind the other. `tolerance` 0 is
+ the default one.
+
+ A system that fails does not touch the others, and is no error: `solved`, unless null, gets a number a system, 2
+ where x meets the tolerance, 1 where it is an answer without meeting it (as close as the precision allows, or
+ a least-squares solution), 0 where it is none; `residuals`, unless null, gets ||b - A x|| / ||b||, computed anew.
+
+ Asked of the caller:
+ The arrays are as long as is told, and x overlaps no other.
+ */
+int32_t residua_solve_batch(int32_t type,
+                            int64_t systems,
+                            int64_t size,
+                            const uint64_t *offsets,
+                            const uint32_t *columns,
+                            const void *values,
+                            int64_t vectors,
+                            const void *b,
+                            void *x,
+                            double tolerance,
+                            uint8_t *solved,
+                            double *residuals);
+
+/*
  Writes 1 where b - A x, computed anew from the final x, meets the tolerance, else 0.
 
  Asked of the caller:

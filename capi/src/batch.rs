@@ -69,7 +69,7 @@ unsafe fn solve<T: Solvable>(
         Batch::<T>::dense(Host, systems, size)?
     } else {
         // SAFETY: the caller's promise.
-        let offsets: &[u64] = unsafe { array("offsets", offsets.cast(), size + 1)? };
+        let offsets: &[u64] = unsafe { array("offsets", offsets.cast(), product(&[size])? + 1)? };
         let entries =
             usize::try_from(offsets[size]).map_err(|_| Fault::argument("offsets beyond all memory"))?;
         // SAFETY: the caller's promise.

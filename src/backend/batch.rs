@@ -96,19 +96,6 @@ pub struct BatchElimination<'a, B: Backend> {
     pub diagonals: &'a B::Slice<u32>,
     /// Where each stored entry of a system goes.
     pub places: &'a B::Slice<u32>,
-    /// Rows of elimination.
-    pub forward: BatchLevels<'a, B>,
-    /// Rows of the way back, from U's last row.
-    pub backward: BatchLevels<'a, B>,
-}
-
-/// Rows by levels: those of a level need those of earlier ones alone.
-#[derive(Debug)]
-pub struct BatchLevels<'a, B: Backend> {
-    /// The rows.
-    pub rows: &'a B::Slice<u32>,
-    /// Where each level begins, and the number of rows.
-    pub starts: &'a B::Slice<u32>,
 }
 
 /// Direct solution of many small systems.
@@ -120,10 +107,10 @@ pub trait BatchSteps: Backend {
     const MOST_DENSE: usize;
 
     /// The largest system that [`BatchSteps::solve_sparse_batch`] takes; 0 where there is no such way.
-    const MOST_SPARSE: usize;
+    const MOST_SPARSE: usize = 0;
 
     /// What a multiplication of sparse elimination costs, in those of a dense one.
-    const SPARSE_PRICE: f64;
+    const SPARSE_PRICE: f64 = 1.0;
 
     /// Solves each system by Gaussian elimination with partial pivoting, or without where it is Hermitian and shows
     /// itself positive definite, and tests the x that is handed out. A system of which nothing is certain, among them
@@ -143,15 +130,17 @@ pub trait BatchSteps: Backend {
     /// it.
     ///
     /// # Errors
-    /// As [`BatchSteps::solve_dense_batch`].
+    /// As [`BatchSteps::solve_dense_batch`], and where there is no such way.
     fn solve_sparse_batch<T: Scalar>(
         &self,
-        systems: &BatchParts<'_, T, Self>,
-        pattern: &BatchElimination<'_, Self>,
-        vectors: BatchVectors<'_, T, Self>,
-        goal: &BatchGoal,
-        room: &mut Self::BatchRoom<T>,
-    ) -> Result<()>;
+        _systems: &BatchParts<'_, T, Self>,
+        _pattern: &BatchElimination<'_, Self>,
+        _vectors: BatchVectors<'_, T, Self>,
+        _goal: &BatchGoal,
+        _room: &mut Self::BatchRoom<T>,
+    ) -> Result<()> {
+        Err(Error::Unsupported(format!("sparse elimination of batches on {}", self.description())))
+    }
 }
 
 impl<T: Scalar, B: Backend> BatchParts<'_, T, B> {

@@ -54,9 +54,7 @@ mod triangular;
 mod vector;
 
 pub(crate) use batch::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};
-pub use batch::{
-    BatchElimination, BatchEntries, BatchGoal, BatchLevels, BatchParts, BatchSteps, BatchVectors, UNCERTAIN,
-};
+pub use batch::{BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN};
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]
 pub(crate) use communicator::or_by_way_of_hosts;

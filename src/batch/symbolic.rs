@@ -9,7 +9,7 @@
 //!    |   . 3   |
 //! ```
 
-use crate::backend::{Backend, BatchElimination, BatchLevels};
+use crate::backend::{Backend, BatchElimination};
 use crate::error::Result;
 use crate::matrix::Csr;
 use crate::prepare::minimum_degree;
@@ -21,31 +21,8 @@ pub(super) struct Symbolic {
     columns: Vec<u32>,
     diagonals: Vec<u32>,
     places: Vec<u32>,
-    forward: Levels,
-    backward: Levels,
     /// Multiplications of an elimination.
     pub(super) multiplications: f64,
-}
-
-/// Rows by levels, and where each level begins.
-struct Levels {
-    rows: Vec<u32>,
-    starts: Vec<u32>,
-}
-
-impl Levels {
-    /// Of rows that need others, which `rows` meets before them.
-    fn new<'a>(n: usize, rows: impl Iterator<Item = usize>, needs: impl Fn(usize) -> &'a [u32]) -> Self {
-        let mut level = vec![0_usize; n];
-        for row in rows {
-            level[row] = needs(row).iter().map(|&other| level[other as usize] + 1).max().unwrap_or(0);
-        }
-        let mut order: Vec<u32> = (0..n as u32).collect();
-        order.sort_by_key(|&row| level[row as usize]);
-        let levels = level.iter().max().map_or(0, |most| most + 1);
-        let start = |l: usize| order.partition_point(|&row| level[row as usize] < l) as u32;
-        Self { starts: (0..=levels).map(start).collect(), rows: order }
-    }
 }
 
 /// The same in the memory of a backend.
@@ -56,8 +33,6 @@ pub(super) struct Eliminated<B: Backend> {
     columns: B::Vec<u32>,
     diagonals: B::Vec<u32>,
     places: B::Vec<u32>,
-    forward: [B::Vec<u32>; 2],
-    backward: [B::Vec<u32>; 2],
 }
 
 impl Symbolic {
@@ -99,8 +74,6 @@ impl Symbolic {
         if entries > i32::MAX as usize {
             return Ok(None);
         }
-        let forward = Levels::new(n, 0..n, |k| &lower[k]);
-        let backward = Levels::new(n, (0..n).rev(), |k| &upper[k]);
         let (mut all, mut starts, mut diagonals) = (Vec::with_capacity(entries), vec![0_u32], Vec::new());
         for k in 0..n {
             all.extend_from_slice(&lower[k]);
@@ -116,16 +89,7 @@ impl Symbolic {
         };
         let places =
             (0..n).flat_map(|i| rows(i).iter().map(move |&j| (i, j))).map(|(i, j)| place(i, j)).collect();
-        Ok(Some(Self {
-            order,
-            places,
-            offsets: starts,
-            columns: all,
-            diagonals,
-            forward,
-            backward,
-            multiplications,
-        }))
+        Ok(Some(Self { order, places, offsets: starts, columns: all, diagonals, multiplications }))
     }
 
     /// Entries of the factors.
@@ -140,8 +104,6 @@ impl Symbolic {
             columns: backend.upload(self.columns)?,
             diagonals: backend.upload(self.diagonals)?,
             places: backend.upload(self.places)?,
-            forward: [backend.upload(self.forward.rows)?, backend.upload(self.forward.starts)?],
-            backward: [backend.upload(self.backward.rows)?, backend.upload(self.backward.starts)?],
         })
     }
 }
@@ -154,8 +116,6 @@ impl<B: Backend> Eliminated<B> {
             columns: &self.columns,
             diagonals: &self.diagonals,
             places: &self.places,
-            forward: BatchLevels { rows: &self.forward[0], starts: &self.forward[1] },
-            backward: BatchLevels { rows: &self.backward[0], starts: &self.backward[1] },
         }
     }
 }
@@ -189,17 +149,6 @@ mod tests {
             }
         }
         assert_eq!(found.places.len(), columns.len());
-        // Each row's level comes behind those of the rows that it needs.
-        for (levels, before) in [(&found.forward, true), (&found.backward, false)] {
-            let level = |row: u32| {
-                let at = levels.rows.iter().position(|&other| other == row).unwrap();
-                levels.starts.partition_point(|&start| start as usize <= at)
-            };
-            for (k, row) in rows.iter().enumerate() {
-                let needs = row.iter().filter(|&&j| if before { (j as usize) < k } else { j as usize > k });
-                assert!(needs.clone().all(|&j| level(j) < level(k as u32)));
-            }
-        }
         // Without a diagonal entry there is no pivot.
         assert!(Symbolic::new(2, &[0, 1, 2], &[1, 0]).unwrap().is_none());
     }

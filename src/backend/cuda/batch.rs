@@ -3,9 +3,7 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{
-    Backend, BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors,
-};
+use crate::backend::{Backend, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -29,38 +27,6 @@ mod kernel {
             row_wise: u32,
             steps: &mut Slice<u32>,
             residuals: &mut Slice<f64>,
-        );
-    }
-    kernels! {
-        "batch_sparse.cu", types(T: Scalar as SCALAR);
-        fn solve_sparse(
-            systems: u64,
-            entries_each: u64,
-            size: u32,
-            offsets: &Slice<u64>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            order: &Slice<u32>,
-            of_rows: &Slice<u32>,
-            of_factors: &Slice<u32>,
-            diagonals: &Slice<u32>,
-            places: &Slice<u32>,
-            forward: &Slice<u32>,
-            forward_starts: &Slice<u32>,
-            forward_levels: u32,
-            backward: &Slice<u32>,
-            backward_starts: &Slice<u32>,
-            backward_levels: u32,
-            factor_entries: u32,
-            vectors: u32,
-            b: &Slice<T>,
-            x: &mut Slice<T>,
-            relative: f64,
-            absolute: f64,
-            row_wise: u32,
-            steps: &mut Slice<u32>,
-            residuals: &mut Slice<f64>,
-            kept: &mut Slice<T::Double>,
         );
     }
     kernels! {
@@ -114,8 +80,6 @@ impl BatchSteps for Cuda {
     type BatchRoom<T: Scalar> = BatchRoom<T>;
 
     const MOST_DENSE: usize = tuning::BATCH_ROWS;
-    const MOST_SPARSE: usize = tuning::BATCH_SPARSE_ROWS;
-    const SPARSE_PRICE: f64 = 8.0;
 
     fn solve_dense_batch<T: Scalar>(
         &self,
@@ -159,62 +123,6 @@ impl BatchSteps for Cuda {
         kernel::solve_block::<T>(
             *self, shape, all, each, size, starts, offsets, columns, values, vectors, b, x, relative,
             absolute, row_wise, steps, residuals, kept,
-        )
-    }
-
-    fn solve_sparse_batch<T: Scalar>(
-        &self,
-        systems: &BatchParts<'_, T, Self>,
-        pattern: &BatchElimination<'_, Self>,
-        vectors: BatchVectors<'_, T, Self>,
-        goal: &BatchGoal,
-        room: &mut BatchRoom<T>,
-    ) -> Result<()> {
-        let (m, n, each) = (systems.systems, systems.size, systems.entries_each);
-        systems.check(m * n, &vectors)?;
-        let BatchEntries::Compressed { offsets, columns, values } = systems.entries else {
-            return Err(Error::InvalidArgument("a sparse elimination of dense systems".into()));
-        };
-        Error::check_dimension("number of entries' places", each, pattern.places.len())?;
-        Error::check_dimension("length of the order of elimination", n, pattern.order.len())?;
-        let BatchVectors { count, b, x, steps, residuals } = vectors;
-        let entries = pattern.columns.len();
-        let (shape, kept) = tuning::batch_sparse(self.0.chip, m, n, entries, size_of::<T::Double>());
-        let BatchElimination { order, offsets: of_rows, columns: of_factors, diagonals, places, .. } =
-            *pattern;
-        let (forward, backward) = (&pattern.forward, &pattern.backward);
-        let levels = |starts: &Slice<u32>| starts.len() as u32 - 1;
-        let BatchGoal { relative, absolute, row_wise } = *goal;
-        kernel::solve_sparse::<T>(
-            *self,
-            shape,
-            m as u64,
-            each as u64,
-            n as u32,
-            offsets,
-            columns,
-            values,
-            order,
-            of_rows,
-            of_factors,
-            diagonals,
-            places,
-            forward.rows,
-            forward.starts,
-            levels(forward.starts),
-            backward.rows,
-            backward.starts,
-            levels(backward.starts),
-            entries as u32,
-            count as u32,
-            b,
-            x,
-            relative,
-            absolute,
-            u32::from(row_wise),
-            steps,
-            residuals,
-            room.of(self, kept)?,
         )
     }
 }

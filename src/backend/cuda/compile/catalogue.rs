@@ -90,7 +90,6 @@ pub fn catalogue() -> Vec<Unit> {
     for scalar in SCALARS {
         let unit = |file| Unit::new(file).with("SCALAR", scalar);
         units.extend(tuning::LANES_CLASSES.map(|lanes| unit("batch_lanes.cu").class(lanes)));
-        units.push(unit("batch_sparse.cu"));
         units.extend(tuning::BLOCK_CLASSES.map(|rows| unit("batch_block.cu").class(rows)));
     }
     units

@@ -11,7 +11,6 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "ascending_sum.cu",
     "batch_block.cu",
     "batch_lanes.cu",
-    "batch_sparse.cu",
     "blocks.cu",
     "buckets.cu",
     "cg_layout.cu",

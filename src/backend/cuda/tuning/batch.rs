@@ -11,11 +11,6 @@ pub(in crate::backend::cuda) const LANES_CLASSES: [u32; 4] = [4, 8, 16, 32];
 /// Rows up to which a unit's systems have.
 pub(in crate::backend::cuda) const BLOCK_CLASSES: [u32; 3] = [64, 128, 256];
 
-/// The largest system of sparse elimination: a row for each warp has to fit in shared memory.
-pub(in crate::backend::cuda) const BATCH_SPARSE_ROWS: usize = 3000;
-/// Threads of a block with a system of a sparse pattern, and blocks of a multiprocessor.
-const SPARSE: [u32; 2] = [128, 4];
-
 /// Threads of a block where each system has some lanes of a warp.
 const LANES_THREADS: u32 = 128;
 /// A matrix of more bytes lies in memory that its block of threads keeps for itself: less than three blocks would fit
@@ -39,9 +34,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         ("BESIDE", BESIDE),
         ("NORM_UNITS", NORM_UNITS),
     ];
-    let own = if unit.source() == "batch_sparse.cu" {
-        vec![("THREADS", SPARSE[0]), ("BLOCKS", SPARSE[1])]
-    } else if unit.source() == "batch_lanes.cu" {
+    let own = if unit.source() == "batch_lanes.cu" {
         let complex = unit.type_of("SCALAR").starts_with('c');
         vec![("LANES", class), ("THREADS", LANES_THREADS), ("BLOCKS", if complex { 2 } else { 4 })]
     } else {
@@ -68,7 +61,7 @@ pub(in crate::backend::cuda) fn batch_block(
     bytes: usize,
 ) -> (Shape, usize) {
     let class = BLOCK_CLASSES.into_iter().find(|rows| size <= *rows as usize).unwrap_or(BLOCK_CLASSES[2]);
-    let [threads, panel, _, blocks] = block(class);
+    let [threads, _, _, blocks] = block(class);
     let matrix = size * (size | 1);
     // Four vectors, norms, exponents and three lists of rows.
     let vectors = size * (4 * bytes + 8 + 4 * 4);
@@ -77,22 +70,5 @@ pub(in crate::backend::cuda) fn batch_block(
         return (shape.class(class), 0);
     }
     let blocks = systems.min((chip.multiprocessors * blocks) as usize);
-    let staged = size * (panel as usize + 1) * bytes + 64;
-    (Shape::new(blocks as u32, threads).shared(vectors + staged).class(class), blocks * matrix)
-}
-
-/// A block of threads a system of a sparse pattern, whose factors have so many entries, and how many numbers all blocks
-/// keep: factors and seven vectors each.
-pub(in crate::backend::cuda) fn batch_sparse(
-    chip: Chip,
-    systems: usize,
-    size: usize,
-    entries: usize,
-    bytes: usize,
-) -> (Shape, usize) {
-    let [threads, blocks] = SPARSE;
-    let shared = (threads / 32) as usize * size * bytes;
-    let fit = (chip.shared_a_multiprocessor as usize / (shared + 2048)).clamp(1, blocks as usize);
-    let blocks = systems.min(chip.multiprocessors as usize * fit);
-    (Shape::new(blocks as u32, threads).shared(shared), blocks * (entries + 7 * size))
+    (Shape::new(blocks as u32, threads).shared(vectors).class(class), blocks * matrix)
 }

@@ -188,7 +188,6 @@ impl BatchSteps for Host {
 
     const MOST_DENSE: usize = 4096;
     const MOST_SPARSE: usize = u32::MAX as usize;
-    const SPARSE_PRICE: f64 = 1.0;
 
     fn solve_dense_batch<T: Scalar>(
         &self,
