@@ -53,6 +53,7 @@ mod sparse;
 mod triangular;
 mod vector;
 
+#[cfg(feature = "cuda")]
 pub(crate) use batch::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};
 pub use batch::{BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN};
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};

@@ -247,8 +247,9 @@ impl<D: Factorable> Vectors<D> {
                 }
                 return Some((steps, judged.relative));
             }
-            // A step that does not halve what is missing leads nowhere.
-            if !(judged.excess < 0.5 * last) {
+            // A step that does not halve what is missing leads nowhere, and one that ends in NaN neither.
+            let halves = judged.excess < 0.5 * last;
+            if !halves {
                 return None;
             }
             last = judged.excess;

@@ -81,8 +81,8 @@ impl<D: Factorable> Sparse<D> {
             for at in start..diagonal {
                 let k = pattern.columns[at] as usize;
                 let mut factor = self.row[k];
-                for lane in 0..LANES {
-                    factor[lane] *= self.inverses[k][lane];
+                for (lane, inverse) in factor.iter_mut().zip(&self.inverses[k]) {
+                    *lane *= *inverse;
                 }
                 self.entries[at] = factor;
                 let after = pattern.diagonals[k] as usize + 1..pattern.offsets[k + 1] as usize;
