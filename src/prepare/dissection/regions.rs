@@ -28,9 +28,9 @@ const PART: u64 = 48;
 /// ... and so many at least that minimum degree in one is worth a task.
 const LEAST: u64 = 1000;
 /// What is cut has a vertex for so many.
-const SMALLER: usize = 16;
+const SMALLER: usize = 8;
 /// The band around a separator has so many layers of neighbours on each side.
-const LAYERS: usize = 2;
+const LAYERS: usize = 3;
 /// A side may weigh so much of both, in percent.
 const HEAVIEST_SIDE: u64 = 60;
 
