@@ -23,7 +23,7 @@ pub(super) const FRONTAL_FROM: f64 = 1e6;
 /// Above so many multiplications a row a positive definite matrix is factorised in dense fronts, by all threads, and not
 /// by the library's Cholesky factorisation, which takes one. On one thread both take as long at three times as many,
 /// and on two the fronts of a mesh in the plane (3000 a row) 1.1 times as long, of one in space (2 10^5) 0.76 times
-/// (Xeon beside an H200, 2026-11-28).
+/// (Xeon beside an H200, 2026-11-28). For large ones with small separators see [`Structures::suits_fronts`].
 const DEFINITE_FRONTS_FROM: f64 = 1e4;
 
 /// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
@@ -133,6 +133,9 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
         let positive = has_positive_diagonal(a);
         // Dense fronts are factorised by all threads.
         let heavy = |structures: &mut Structures| {
+            if let Some(suits) = structures.suits_fronts(a, options) {
+                return suits;
+            }
             let structure = structures.symmetric(a, options);
             structure.is_ok_and(|(structure, _)| {
                 symmetric_flops(&structure) > DEFINITE_FRONTS_FROM * a.rows() as f64

@@ -11,9 +11,10 @@ use super::report::{Reason, Unmatched};
 use super::symmetric::SymmetricPlan;
 use crate::backend::Offsets;
 use crate::direct::Factorable;
+use crate::graph::Permutation;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{OrderKind, better_dissection, product_matching_within_reason};
+use crate::prepare::{OrderKind, OrderSize, better_dissection, product_matching_within_reason};
 use crate::scalar::{Real, Scalar};
 use crate::work::look_at;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
@@ -23,6 +24,11 @@ use std::sync::Arc;
 const STRONG: f64 = 0.5;
 const ALIKE: f64 = 1e-3;
 
+/// Above so many multiplications a row a large matrix that may be positive definite, and whose graph has small
+/// separators, is factorised in dense fronts, by all threads, and not by the library, which takes one. A mesh of 3 10^5
+/// points in the plane (3000 a row) takes as long in both on one thread.
+const LARGE_FRONTS_FROM: f64 = 1e3;
+
 /// Rows and columns without a partner that are named, at most.
 const NAMED: usize = 100;
 
@@ -30,6 +36,8 @@ const NAMED: usize = 100;
 #[derive(Default)]
 pub(super) struct Structures {
     pub(super) symmetric: Option<(Arc<SymbolicCholesky<u32>>, OrderKind)>,
+    /// The order of a large matrix whose graph has small separators, and what a factor in it takes; of others none.
+    large: Option<Option<Arc<LargeOrder>>>,
     /// What brings large entries to the diagonal, for LU of any kind.
     pub(super) matched: Option<Arc<MatchedRows>>,
     /// Diagonal blocks; of what cannot be split none.
@@ -39,6 +47,9 @@ pub(super) struct Structures {
     /// Why no order of elimination serves, so that none is sought for one kind after the other.
     refused: Option<Reason>,
 }
+
+/// An order of elimination, and what a factor in it takes.
+type LargeOrder = (Permutation, OrderSize);
 
 /// Scaling, and the order of rows that brings large entries to the diagonal.
 pub(super) struct MatchedRows {
@@ -65,9 +76,35 @@ impl Structures {
         if let Some(structure) = &self.symmetric {
             return Ok(structure.clone());
         }
-        let (structure, kind) = self.sought(|_| symmetric_structure(a, options))?;
+        let (structure, kind) = match self.large(a, options)? {
+            Some(large) => structure_in_order(a, &large.0)?,
+            None => self.sought(|_| structure_by_degree(a, options))?,
+        };
         let structure = Arc::new(structure);
         Ok(self.symmetric.insert((structure, kind)).clone())
+    }
+
+    fn large<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Option<Arc<LargeOrder>>, Reason> {
+        if let Some(large) = &self.large {
+            return Ok(large.clone());
+        }
+        let large = self.sought(|_| large_order(a, options))?.map(Arc::new);
+        Ok(self.large.insert(large).clone())
+    }
+
+    /// Whether a large matrix that may be positive definite is to be factorised in dense fronts; nothing is known of a
+    /// small one, and of one whose graph has no small separators.
+    pub(super) fn suits_fronts<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Option<bool> {
+        let large = if T::COMPLEX { None } else { self.large(a, options).ok().flatten() };
+        large.map(|large| large.1.multiplications > LARGE_FRONTS_FROM * a.rows() as f64)
     }
 
     /// What depends on values: another set of them may need other pivots.
@@ -141,8 +178,11 @@ impl Structures {
             return Ok(plan.clone());
         }
         // The order of a factor L L^T serves these too.
-        let known = self.symmetric.as_ref();
-        let known = known.and_then(|(structure, kind)| Some((foreign::order_of(structure)?, *kind)));
+        let known = match (&self.large, &self.symmetric) {
+            (Some(Some(large)), _) => Some((large.0.new_to_old().to_vec(), OrderKind::NestedDissection)),
+            (_, Some((structure, kind))) => foreign::order_of(structure).map(|order| (order, *kind)),
+            _ => None,
+        };
         let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, known, options))?);
         Ok(self.fronts.insert(plan).clone())
     }
@@ -165,10 +205,26 @@ pub(super) fn symmetric_structure<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
 ) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
-    let columns = columns_of_transpose(a)?;
-    if let Some((order, _)) = large_order(a, options)? {
-        return Ok((foreign::symmetric_structure(columns, Some(&order))?, OrderKind::NestedDissection));
+    match large_order(a, options)? {
+        Some((order, _)) => structure_in_order(a, &order),
+        None => structure_by_degree(a, options),
     }
+}
+
+fn structure_in_order<T: Factorable>(
+    a: &Csr<T>,
+    order: &Permutation,
+) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
+    let structure = foreign::symmetric_structure(columns_of_transpose(a)?, Some(order))?;
+    Ok((structure, OrderKind::NestedDissection))
+}
+
+/// The same where minimum degree comes first.
+fn structure_by_degree<T: Factorable>(
+    a: &Csr<T>,
+    options: &DirectOptions,
+) -> Result<(SymbolicCholesky<u32>, OrderKind), Reason> {
+    let columns = columns_of_transpose(a)?;
     let degree = minimum_degree(a, options)?;
     let structure = foreign::symmetric_structure(columns, degree.as_ref())?;
     let work = foreign::symmetric_flops(&structure);

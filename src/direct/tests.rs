@@ -102,3 +102,25 @@ fn of_a_singular_matrix_whose_pivot_was_replaced_no_condition_is_told() {
         Direct::new(&a, DirectOptions::default()).unwrap().solve(&[6.0, 15.0, 24.0], &mut x, 1e-8).unwrap();
     assert!(report.solved && report.condition.is_none() && report.digits.is_none(), "{report:?}");
 }
+
+#[test]
+fn large_systems_take_fronts_with_the_same_bits_on_any_number_of_threads() {
+    let plane = crate::generate::poisson2d(230, 230).unwrap();
+    let flow = crate::generate::stokes([135, 135, 1], 1.0, true).unwrap();
+    for (a, kind) in [(plane, Kind::FrontalLdlt), (flow, Kind::Ldlt)] {
+        let known: Vec<f64> = (0..a.rows()).map(|k| (k % 13) as f64 - 6.0).collect();
+        let mut b = vec![0.0; a.rows()];
+        a.iter().for_each(|(i, j, value)| b[i] += value * known[j]);
+        let solved = [1, 2, 3, 8, 16].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut direct = Direct::new(&a, DirectOptions::default()).unwrap();
+                let mut x = vec![0.0; a.rows()];
+                let report = direct.solve(&b, &mut x, 1e-9).unwrap();
+                assert!(report.solved && direct.kind() == Some(kind), "{report}");
+                x
+            })
+        });
+        assert!(solved.iter().all(|x| *x == solved[0]), "{kind}");
+    }
+}

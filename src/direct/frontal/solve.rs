@@ -201,10 +201,14 @@ fn columns_below<T: Factorable>(front: &Front<'_, T>, factors: &[T], below: &mut
 fn products_below<T: Factorable>(front: &Front<'_, T>, below: &[T]) -> Vec<T> {
     let (w, m) = (front.width, front.height);
     let of = |k: usize| product(&front.panel[k * m + w..(k + 1) * m], below);
-    if !front.is_large {
-        return (0..w).map(of).collect();
-    }
     let mut products = vec![T::default(); w];
+    if !front.is_large {
+        // A plain loop, which is compiled for wider vectors where an iterator's `collect` is not.
+        for (k, value) in products.iter_mut().enumerate() {
+            *value = of(k);
+        }
+        return products;
+    }
     products.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, products)| {
         vectorised(|| products.iter_mut().zip(chunk * COLUMNS..).for_each(|(value, k)| *value = of(k)));
     });

@@ -96,6 +96,27 @@ fn residual<T: Factorable>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
     worst
 }
 
+/// Factors and solutions have the same bits on any number of threads.
+fn same_bits<T: Factorable>(one: &Frontal<T>, other: impl Fn() -> Frontal<T> + Sync) {
+    let n = one.tree.order.len();
+    let solved = |factor: &Frontal<T>| {
+        [false, true].map(|transposed| {
+            let mut x: Vec<T> = (0..n).map(|k| T::from_f64((k % 17) as f64 - 8.0)).collect();
+            factor.solve(transposed, &mut x, &mut vec![T::default(); n]);
+            x
+        })
+    };
+    let x = solved(one);
+    for threads in [1, 2, 3, 8, 16] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let other = other();
+            assert!(one.values == other.values && one.swaps == other.swaps, "{threads} threads");
+            assert!(solved(&other) == x, "{threads} threads");
+        });
+    }
+}
+
 /// Random entries beside a diagonal; `dense` rows and columns couple all others.
 fn ragged<T: Factorable>(n: usize, seed: u64, dense: usize, value: impl Fn(f64, f64) -> T) -> Csr<T> {
     let mut random = Random::new(seed);
@@ -150,9 +171,7 @@ fn grids_are_solved_and_threads_change_no_bit() {
     let order = crate::prepare::nested_dissection(&a).unwrap();
     let lu = factor(&a, order.new_to_old());
     assert!(lu.made_up == 0 && residual(&a, &lu) < 1e-11);
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let other = alone.install(|| factor(&a, order.new_to_old()));
-    assert!(lu.values == other.values && lu.swaps == other.swaps);
+    same_bits(&lu, || factor(&a, order.new_to_old()));
     // Blocks are stored with few zeros.
     let size = crate::prepare::order_size(&a, &order).unwrap();
     assert!(
@@ -227,9 +246,7 @@ fn waves_are_solved_with_half_of_the_entries_and_threads_change_no_bit() {
     let order = crate::prepare::nested_dissection(&a).unwrap();
     let ldl = symmetric_factor(&a, order.new_to_old());
     assert!(ldl.made_up == 0 && residual(&a, &ldl) < 1e-11);
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let other = alone.install(|| symmetric_factor(&a, order.new_to_old()));
-    assert!(ldl.values == other.values && ldl.swaps == other.swaps);
+    same_bits(&ldl, || symmetric_factor(&a, order.new_to_old()));
     let entries = |factor: &Frontal<Complex<f64>>| factor.tree.all_entries() as f64;
     let (lu, half) = (entries(&factor(&a, order.new_to_old())), entries(&ldl));
     assert!(half < 0.65 * lu, "{half} {lu}");

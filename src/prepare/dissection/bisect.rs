@@ -19,6 +19,8 @@ const MIDDLE: usize = 10;
 const LEAST_MIDDLE: usize = 500;
 /// ... and separated several times from there on.
 const ATTEMPTS: usize = 5;
+/// Moves without a gain after which a pass of refinement ends.
+const PATIENCE: usize = 250;
 /// A side may weigh so much of all, in percent.
 const HEAVIEST_SIDE: u64 = 60;
 /// Sides of less than a twentieth of all vertices are worth nothing.
@@ -92,7 +94,7 @@ fn back(
         let finer = if number == 0 { graph } else { &levels[number - 1].0 };
         let fine: Vec<u8> = map.iter().map(|&vertex| sides[vertex as usize]).collect();
         let mut separator = Separator::new(finer, fine, limit);
-        separator.refine();
+        separator.refine(PATIENCE);
         sides = separator.sides;
     }
     sides
@@ -105,7 +107,7 @@ fn attempt<'a>(graph: &'a Graph, limit: u64, random: &mut Random, meter: &Meter)
     for _ in 0..GROWN {
         let start = random.below(coarsest.len() as u64) as u32;
         let mut grown = Separator::grow(coarsest, start, limit);
-        grown.refine();
+        grown.refine(PATIENCE);
         if best.as_ref().is_none_or(|best| grown.cost() < best.cost()) {
             best = Some(grown);
         }

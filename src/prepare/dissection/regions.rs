@@ -31,6 +31,8 @@ const LEAST: u64 = 1000;
 const SMALLER: usize = 16;
 /// The band around a separator has so many layers of neighbours on each side.
 const LAYERS: usize = 2;
+/// Moves without a gain after which a pass of refinement ends: with 250 it took twice as long, for 1 % less work.
+const PATIENCE: usize = 120;
 /// A side may weigh so much of both, in percent.
 const HEAVIEST_SIDE: u64 = 60;
 
@@ -262,7 +264,7 @@ impl Regions {
         sides.extend([0, 1]);
         band.iter().for_each(|&vertex| local[vertex as usize].store(NONE, Relaxed));
         let mut separator = Separator::new(&part, sides, all * HEAVIEST_SIDE / 100);
-        separator.refine();
+        separator.refine(PATIENCE);
         let new = separator.sides;
         if new[inner] != 0 || new[inner + 1] != 1 {
             return Vec::new();

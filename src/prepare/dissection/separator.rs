@@ -34,8 +34,6 @@ pub(super) struct Separator<'a> {
     pass: u32,
 }
 
-/// Moves without a gain after which a pass ends.
-const PATIENCE: usize = 250;
 /// Passes, at most.
 const PASSES: usize = 4;
 
@@ -108,15 +106,17 @@ impl<'a> Separator<'a> {
     /// separators of vertices as Hendrickson and Rothberg ("Improving the run time and quality of nested dissection
     /// ordering", SIAM J. Sci. Comput. 20, 1998): the best move first even where it costs, each vertex once, and back
     /// to the best state in the end.
-    pub(super) fn refine(&mut self) {
+    ///
+    /// A pass ends after so many moves without a gain as its `patience` is.
+    pub(super) fn refine(&mut self, patience: usize) {
         for _ in 0..PASSES {
-            if !self.improve() {
+            if !self.improve(patience) {
                 break;
             }
         }
     }
 
-    fn improve(&mut self) -> bool {
+    fn improve(&mut self, patience: usize) -> bool {
         self.begin();
         for at in 0..self.members.len() {
             let vertex = self.members[at];
@@ -129,7 +129,7 @@ impl<'a> Separator<'a> {
         let mut moves: Vec<(u32, usize)> = Vec::new();
         let mut joined = Vec::new();
         let mut weights = self.weights;
-        while moves.len() < best.1 + PATIENCE.min(2 * self.members.len() + 10) {
+        while moves.len() < best.1 + patience.min(2 * self.members.len() + 10) {
             let Some((vertex, to)) = self.choose() else { break };
             self.queues[to].pop();
             self.moved[vertex as usize] = self.pass;
