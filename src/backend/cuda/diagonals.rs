@@ -126,7 +126,8 @@ pub(super) fn lengths<V: Element>(
     a: DiaParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    let shape = shape::<V>(a.rows, a.diagonals()).variant("OFFSET", "u32");
+    // The offset first, as with the other kernels of the file: in another order it would be another unit.
+    let shape = tuning::convert_dia(a.rows, a.diagonals()).variant("OFFSET", "u32").for_values::<V>();
     let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
     kernel::dia_lengths(cuda, shape, a.rows as u64, stored, mirrored, a.distances, a.values, lengths)
 }
