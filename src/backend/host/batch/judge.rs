@@ -248,7 +248,8 @@ impl<D: Factorable> Vectors<D> {
                 return Some((steps, judged.relative));
             }
             // A step that does not halve what is missing leads nowhere.
-            if !(judged.excess < 0.5 * last) {
+            let falls = judged.excess < 0.5 * last;
+            if !falls {
                 return None;
             }
             last = judged.excess;

@@ -32,7 +32,7 @@ const UNSCALED: i32 = 300;
 
 /// Memory of the threads, for one system each.
 #[derive(Debug)]
-pub struct BatchRoom<T: Scalar>(Mutex<Vec<Box<Workspace<T::Double>>>>);
+pub struct BatchRoom<T: Scalar>(Mutex<Vec<Workspace<T::Double>>>);
 
 impl<T: Scalar> Default for BatchRoom<T> {
     fn default() -> Self {

@@ -81,8 +81,8 @@ impl<D: Factorable> Sparse<D> {
             for at in start..diagonal {
                 let k = pattern.columns[at] as usize;
                 let mut factor = self.row[k];
-                for lane in 0..LANES {
-                    factor[lane] *= self.inverses[k][lane];
+                for (factor, &inverse) in factor.iter_mut().zip(&self.inverses[k]) {
+                    *factor *= inverse;
                 }
                 self.entries[at] = factor;
                 let after = pattern.diagonals[k] as usize + 1..pattern.offsets[k + 1] as usize;
@@ -96,8 +96,8 @@ impl<D: Factorable> Sparse<D> {
             for at in diagonal..end {
                 self.entries[at] = self.row[pattern.columns[at] as usize];
             }
-            for lane in 0..LANES {
-                self.inverses[i][lane] = D::one() / self.entries[diagonal][lane];
+            for (inverse, &pivot) in self.inverses[i].iter_mut().zip(&self.entries[diagonal]) {
+                *inverse = D::one() / pivot;
             }
         }
     }
