@@ -60,7 +60,7 @@ fn system<T: Scalar>(random: &mut Random, n: usize, k: usize, kind: usize) -> Sy
         7 => (0..n).for_each(|i| a[i * n] = T::zero()),
         8 => {
             let at = random.below(n * n + n * k);
-            let none = T::from_f64(if at % 2 == 0 { f64::NAN } else { f64::INFINITY });
+            let none = T::from_f64(if at.is_multiple_of(2) { f64::NAN } else { f64::INFINITY });
             *a.iter_mut().chain(&mut b).nth(at).unwrap() = none;
             spoilt = true;
         }
@@ -180,7 +180,7 @@ fn a_system_has_the_same_bits_alone_and_among_others() {
 #[test]
 fn patterns_tell_the_same_as_dense_matrices() {
     let (n, m, mut random) = (12, 40, Random(6));
-    let stored = |i: usize, j: usize| i == j || (i * 7 + j * 3) % 5 == 0;
+    let stored = |i: usize, j: usize| i == j || (i * 7 + j * 3).is_multiple_of(5);
     let (mut offsets, mut columns) = (vec![0_u64], Vec::new());
     for i in 0..n {
         columns.extend((0..n).filter(|&j| stored(i, j)).map(|j| j as u32));
