@@ -4,7 +4,6 @@
 use super::judge::{Solve, Vectors, exponent, power};
 use crate::backend::batch::BatchElimination;
 use crate::backend::host::Host;
-use crate::direct::Factorable;
 use crate::scalar::Scalar;
 
 /// Systems side by side.
@@ -22,7 +21,7 @@ pub(super) struct Sparse<D> {
     old: Vec<u32>,
 }
 
-impl<D: Factorable> Sparse<D> {
+impl<D: Scalar<Real = f64>> Sparse<D> {
     /// Makes room for factors of this pattern, and leaves zeros there.
     pub(super) fn clear(&mut self, pattern: &BatchElimination<'_, Host>) {
         let zero = [D::default(); LANES];
@@ -110,7 +109,7 @@ pub(super) struct OfLane<'a, D> {
     pub(super) lane: usize,
 }
 
-impl<D: Factorable> Solve<D> for OfLane<'_, D> {
+impl<D: Scalar<Real = f64>> Solve<D> for OfLane<'_, D> {
     fn size(&self) -> usize {
         self.pattern.order.len()
     }
