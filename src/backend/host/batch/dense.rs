@@ -2,7 +2,7 @@
 //! then read and written once for four products an entry.
 
 use super::judge::Solve;
-use crate::direct::Factorable;
+use crate::scalar::Scalar;
 
 /// Columns that are eliminated together.
 const TOGETHER: usize = 4;
@@ -11,7 +11,7 @@ pub(super) const SUMS: usize = 8;
 
 /// What pivots are compared by: |re| + |im|.
 #[inline(always)]
-pub(super) fn size<D: Factorable>(value: D) -> f64 {
+pub(super) fn size<D: Scalar<Real = f64>>(value: D) -> f64 {
     if D::COMPLEX { value.re().abs() + value.im().abs() } else { value.re().abs() }
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Dense<D> {
     definite: bool,
 }
 
-impl<D: Factorable> Dense<D> {
+impl<D: Scalar<Real = f64>> Dense<D> {
     /// Makes room for a matrix of `n` rows, and leaves zeros there.
     #[inline(always)]
     pub(super) fn clear(&mut self, n: usize) {
@@ -145,7 +145,7 @@ impl<D: Factorable> Dense<D> {
     }
 }
 
-impl<D: Factorable> Solve<D> for Dense<D> {
+impl<D: Scalar<Real = f64>> Solve<D> for Dense<D> {
     fn size(&self) -> usize {
         self.n
     }
@@ -177,7 +177,7 @@ impl<D: Factorable> Solve<D> for Dense<D> {
 
 /// row -= factor u.
 #[inline(always)]
-fn subtract<D: Factorable>(factor: D, u: &[D], row: &mut [D]) {
+fn subtract<D: Scalar<Real = f64>>(factor: D, u: &[D], row: &mut [D]) {
     let u = &u[..row.len()];
     for j in 0..row.len() {
         row[j] -= factor * u[j];
@@ -186,7 +186,7 @@ fn subtract<D: Factorable>(factor: D, u: &[D], row: &mut [D]) {
 
 /// From the columns of a row from `from` on, the rows of a panel of `width` times factors.
 #[inline(always)]
-fn subtract_rows<D: Factorable>(
+fn subtract_rows<D: Scalar<Real = f64>>(
     panel: &[D],
     n: usize,
     width: usize,
@@ -212,7 +212,7 @@ fn subtract_rows<D: Factorable>(
 
 /// The sum of the products of entries.
 #[inline(always)]
-fn dot<D: Factorable>(u: &[D], x: &[D]) -> D {
+fn dot<D: Scalar<Real = f64>>(u: &[D], x: &[D]) -> D {
     let x = &x[..u.len()];
     let mut sums = [D::default(); SUMS];
     let whole = u.len() / SUMS * SUMS;

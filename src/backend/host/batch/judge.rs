@@ -13,7 +13,6 @@
 use super::dense::{SUMS, size};
 use crate::backend::batch::{BESIDE, BatchGoal, NORM_UNITS, POWERS, REFINEMENTS};
 use crate::backend::host::residual::Compensated;
-use crate::direct::Factorable;
 use crate::scalar::{Real, Scalar};
 
 /// More than what vanishes of products, and of entries that are this much smaller than the largest of their row.
@@ -120,7 +119,7 @@ struct Judged {
     excess: f64,
 }
 
-impl<D: Factorable> Vectors<D> {
+impl<D: Scalar<Real = f64>> Vectors<D> {
     #[inline(always)]
     pub(super) fn resize(&mut self, n: usize) {
         self.exponents.resize(n, 0);
@@ -247,9 +246,9 @@ impl<D: Factorable> Vectors<D> {
                 }
                 return Some((steps, judged.relative));
             }
-            // A step that does not halve what is missing leads nowhere, and one that ends in NaN neither.
-            let halves = judged.excess < 0.5 * last;
-            if !halves {
+            // A step that does not halve what is missing leads nowhere.
+            let falls = judged.excess < 0.5 * last;
+            if !falls {
                 return None;
             }
             last = judged.excess;
@@ -264,7 +263,12 @@ impl<D: Factorable> Vectors<D> {
 
 /// b - F A y of a row, and how many products it has.
 #[inline(always)]
-fn residual<T: Scalar<Double = D>, D: Factorable>(row: Row<'_, T>, scale: f64, y: &[D], b: D) -> (D, usize) {
+fn residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
+    row: Row<'_, T>,
+    scale: f64,
+    y: &[D],
+    b: D,
+) -> (D, usize) {
     let scale = D::from_f64(scale);
     match row {
         Row::Dense(values) => {
@@ -295,7 +299,7 @@ fn residual<T: Scalar<Double = D>, D: Factorable>(row: Row<'_, T>, scale: f64, y
 
 /// The same in twice the precision.
 #[inline(always)]
-fn accurate_residual<T: Scalar<Double = D>, D: Factorable>(
+fn accurate_residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     row: Row<'_, T>,
     scale: f64,
     y: &[D],

@@ -14,7 +14,6 @@ use super::Host;
 use crate::backend::batch::{
     BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN,
 };
-use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use crate::parallel::prelude::*;
@@ -50,7 +49,7 @@ struct Workspace<D> {
     vectors: Vectors<D>,
 }
 
-impl<D: Factorable> Workspace<D> {
+impl<D: Scalar<Real = f64>> Workspace<D> {
     /// Brings the entries as they are; false unless all are finite and every row has one other than zero, within the
     /// range of powers of two.
     #[inline(always)]

@@ -4,7 +4,6 @@
 use super::judge::{Solve, Vectors, exponent, power};
 use crate::backend::batch::BatchElimination;
 use crate::backend::host::Host;
-use crate::direct::Factorable;
 use crate::scalar::Scalar;
 
 /// Systems side by side.
@@ -22,7 +21,7 @@ pub(super) struct Sparse<D> {
     old: Vec<u32>,
 }
 
-impl<D: Factorable> Sparse<D> {
+impl<D: Scalar<Real = f64>> Sparse<D> {
     /// Makes room for factors of this pattern, and leaves zeros there.
     pub(super) fn clear(&mut self, pattern: &BatchElimination<'_, Host>) {
         let zero = [D::default(); LANES];
@@ -81,8 +80,8 @@ impl<D: Factorable> Sparse<D> {
             for at in start..diagonal {
                 let k = pattern.columns[at] as usize;
                 let mut factor = self.row[k];
-                for (lane, inverse) in factor.iter_mut().zip(&self.inverses[k]) {
-                    *lane *= *inverse;
+                for (factor, &inverse) in factor.iter_mut().zip(&self.inverses[k]) {
+                    *factor *= inverse;
                 }
                 self.entries[at] = factor;
                 let after = pattern.diagonals[k] as usize + 1..pattern.offsets[k + 1] as usize;
@@ -96,8 +95,8 @@ impl<D: Factorable> Sparse<D> {
             for at in diagonal..end {
                 self.entries[at] = self.row[pattern.columns[at] as usize];
             }
-            for lane in 0..LANES {
-                self.inverses[i][lane] = D::one() / self.entries[diagonal][lane];
+            for (inverse, &pivot) in self.inverses[i].iter_mut().zip(&self.entries[diagonal]) {
+                *inverse = D::one() / pivot;
             }
         }
     }
@@ -110,7 +109,7 @@ pub(super) struct OfLane<'a, D> {
     pub(super) lane: usize,
 }
 
-impl<D: Factorable> Solve<D> for OfLane<'_, D> {
+impl<D: Scalar<Real = f64>> Solve<D> for OfLane<'_, D> {
     fn size(&self) -> usize {
         self.pattern.order.len()
     }
