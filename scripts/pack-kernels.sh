@@ -3,7 +3,9 @@
 # compiles src/backend/cuda/compile/units.txt with NVRTC 12.9, whose code drivers of CUDA 12 and 13 take. It is the same
 # for every processor. Refuses more than 12 MB.
 #
-#     scripts/pack-kernels.sh [FILE [CHIP,CHIP,...]]      default: residua.kernels, and the chips of `residua devices`
+#     scripts/pack-kernels.sh [FILE [CHIP,CHIP,...]]      default: residua.kernels sm_80,sm_90,sm_100
+#
+# A chip takes 3.8 MB (796 units of sm_90, 2026-11-28), so that three fit. The other chips compile at the first use.
 #
 # RESIDUA names a command that is built already, RESIDUA_NVRTC another compiler. Needs Python's pip and zstd.
 set -euo pipefail
@@ -21,6 +23,6 @@ if [ -z "${RESIDUA:-}" ]; then
     cargo build --locked --release --bin residua
     RESIDUA="${CARGO_TARGET_DIR:-target}/release/residua"
 fi
-"$RESIDUA" devices --pack "$file" ${2:+--chips "$2"}
+"$RESIDUA" devices --pack "$file" --chips "${2:-sm_80,sm_90,sm_100}"
 size=$(wc -c <"$file")
 [ "$size" -le $most ] || { echo "$file: $size bytes, more than $most" >&2; exit 1; }
