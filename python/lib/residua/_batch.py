@@ -18,11 +18,11 @@ class BatchReport:
 
     Attributes
     ----------
-    solved, converged : array of bool
+    solved, converged : numpy.ndarray
         Whether x is an answer, be it a least-squares one; whether b - A x, computed anew, meets the tolerance.
-    residuals : array of float
+    residuals : numpy.ndarray
         ||b - A x|| / ||b|| of the x that you get; NaN where A or b holds infinities or NaN.
-    iterations : array of int
+    iterations : numpy.ndarray
         Steps of refinement, or iterations where a system was solved one by one.
     apart : int
         How many systems were solved one by one on the CPU, because elimination alone did not settle them.
@@ -196,8 +196,8 @@ class Batch:
 def solve_batch(A: Any, b: Any, values: Any = None, **settings: Any) -> tuple[Any, BatchReport]:
     """Solves many small systems at once: x, an array like b, and a verdict for each system.
 
-    A system that fails does not touch the others, and raises nothing: look at ``report.converged``. Parameters are those
-    of :class:`Batch`, which is the thing to keep where values change.
+    A system that fails does not touch the others, and raises nothing: look at ``report.converged``. Parameters are
+    those of :class:`Batch`, which is the thing to keep if values change.
 
     Examples
     --------
