@@ -57,8 +57,8 @@ impl Candidate {
 }
 
 impl Pace {
-    /// Of a candidate towards a residual norm of `goal`, with the candidate behind it and the one behind its rival. The memory is that of another
-    /// race, so that one solve after the other allocates none.
+    /// Of a candidate towards a residual norm of `goal`, with the candidate behind it and the one behind its rival. The
+    /// memory is that of another race, so that one solve after the other allocates none.
     pub(in crate::solver) fn new(
         (plan, behind, then): (&Candidate, Option<&Candidate>, Option<&Candidate>),
         turn: &Turn,
