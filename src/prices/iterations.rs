@@ -18,6 +18,16 @@ pub(crate) const WITH_LEVELS: (f64, f64) = (6e-5, 2.0);
 /// than twice; most of the others are factorised several times, with larger and larger diagonals.
 pub(crate) const WITHOUT_FILL: [f64; 2] = [6e-8, 3e-8];
 
+/// What incomplete factors without fill divide the iterations with the diagonal by: 3 to 11 on the systems of
+/// `benches/choice/cpu.csv` that both solve, 4.5 in the median (2026-11-28); less on a third of real matrices.
+pub(crate) const FEWER_WITHOUT_FILL: f64 = 4.0;
+
+/// Factors with fill on a CPU: seconds of their setup for each entry of A, which is 0.1e-6 to 10e-6, and how many times
+/// as long as one with the diagonal an iteration with them takes, 2 to 17; what they divide the iterations by if they
+/// suit the matrix, 10 to 600 (the same file).
+pub(crate) const WITH_FILL: [f64; 2] = [1.2e-6, 5.0];
+pub(crate) const FEWER_WITH_FILL: f64 = 20.0;
+
 /// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
 /// seen on grids in three dimensions (docs/internals/benchmarks/cg.md).
 pub(crate) const MORE_PRODUCTS: f64 = 1.2;

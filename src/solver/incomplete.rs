@@ -19,6 +19,10 @@ const WORK_BEFORE_MINRES: f64 = 200.0;
 /// quarter of w for each; a full row and a full column take up to as many as A has rows.
 const WORK_WITHOUT_FILL: f64 = 100.0;
 
+/// Levels of rows of factors without fill that are tried on a device before a factorisation: each takes 1.2 us of an
+/// iteration, all of them as long as twenty iterations with the diagonal.
+pub(super) const TRIED_LEVELS: usize = 400;
+
 /// What factors may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -36,8 +40,9 @@ impl Bounds {
     pub(super) const FILL: Self = Self { work: WORK, ..Self::NONE };
     pub(super) const BEFORE_MINRES: Self = Self { work: WORK_BEFORE_MINRES, ..Self::NONE };
 
-    /// Of factors without fill that take over from iterations with the diagonal.
+    /// Of factors without fill that take over from iterations with the diagonal, and of those that are tried on a device.
     pub(super) const TAKES_OVER: Self = Self { work: WORK_WITHOUT_FILL, ..Self::NONE };
+    pub(super) const TRIED: Self = Self { levels: TRIED_LEVELS, ..Self::TAKES_OVER };
 }
 
 /// Factors, and what is told of them.

@@ -92,7 +92,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     where
         V: Scalar + Widen<T>,
     {
-        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL), ..bounds };
+        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL).min(bounds.levels), ..bounds };
         Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
     }
 
@@ -168,7 +168,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
 /// The most levels of rows of incomplete factors that a solver chooses. On a device a level takes 0.6 us, whatever it
 /// has to do, so that 10^6 rows which wait for each other take a second for each application; there they are to have
 /// this many rows on average. One thread of a CPU, which is what takes narrow levels there, does not wait.
-fn most_levels(rows: usize, on_device: bool) -> usize {
+pub(super) fn most_levels(rows: usize, on_device: bool) -> usize {
     const ROWS: usize = 16;
     const ALWAYS: usize = 1000;
     if on_device { (rows / ROWS).max(ALWAYS) } else { usize::MAX }

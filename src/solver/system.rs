@@ -14,8 +14,10 @@ use crate::graph::{self, Adjacency, Benefit, GridOrder, Permutation};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::prices::multigrid::PRODUCTS_OF_LEVELS;
+use crate::prices::order::OrderGuess;
 use crate::report::{count, seconds};
 use crate::scalar::{Element, Scalar};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A matrix as products take it.
@@ -80,6 +82,18 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
     /// without.
     pub(super) fn factors_seconds(&self, bytes: f64) -> (f64, f64) {
         of_factors::<T, B>((self.operator().rows(), self.nonzeros()), bytes)
+    }
+
+    /// What to expect of an order of elimination for a square matrix, by the mean width of the levels of its graph, which
+    /// is looked at once. If that fails for want of memory, nothing more is expected than of any matrix.
+    pub(super) fn guess_of_order(&self, backend: &B, width: &Cell<Option<f64>>) -> OrderGuess {
+        let look = || -> Result<f64> {
+            let a = self.to_csr(backend)?.to_host(backend)?;
+            Ok(graph::level_width(&Adjacency::new(&a)?))
+        };
+        let known = width.get().unwrap_or_else(|| look().unwrap_or(0.0));
+        width.set(Some(known));
+        OrderGuess::new([self.operator().rows(), self.nonzeros()], known)
     }
 
     /// The same matrix in CSR, values of full width: a copy.
