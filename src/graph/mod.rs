@@ -58,4 +58,5 @@ pub use permutation::Permutation;
 pub use permute::{permute_symmetric, permute_symmetric_on};
 pub use spread::{SpreadGraph, SpreadLevels, vertex_parts};
 pub use spread_order::spread_reverse_cuthill_mckee;
+pub(crate) use width::HUB;
 pub use width::level_width;

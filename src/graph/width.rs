@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// A vertex with this many times the neighbours of the mean is a hub. Hubs are left out, as orders of minimum degree
 /// leave dense rows out until the end: through one, all vertices are near each other.
-const HUB: usize = 50;
+pub(crate) const HUB: usize = 50;
 
 /// Vertices of a breadth-first level, in the mean over the levels from one end of the graph to the other: about a
 /// separator of the graph if it is that of a mesh. Of the component in which the first vertex is, or the one in the

@@ -89,7 +89,7 @@ pub use modes::rigid_body_modes;
 #[cfg(feature = "cli")]
 pub(crate) use options::operator_complexity;
 pub use options::{Coarsening, LevelFacts, MultigridFacts, MultigridOptions, Prolongation, Smoothing};
-pub(crate) use sample::{is_like_an_m_matrix, is_shifted};
+pub(crate) use sample::{has_hubs, is_like_an_m_matrix, is_shifted};
 use scaling::{Scaled, near_constants};
 use setup::{Hierarchy, Plan, longest_row};
 pub(crate) use spread::{planes, seeming_grid, some_distances};

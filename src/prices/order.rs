@@ -7,15 +7,18 @@ use crate::report::seconds;
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
 const ORDER: [f64; 2] = [1.5e-7, 6e-8];
 
-/// Multiplications of a factorisation for the third power of the mean width of breadth-first levels: a separator has
-/// about as many rows as a level, and a dense factorisation of it takes most of the work. From 15 to 90 on grids and
-/// meshes in the plane and in space, 50 in the middle (the same file).
-const OF_CUBE: f64 = 50.0;
+/// Multiplications of a factorisation: this number times powers of the mean width of breadth-first levels and of the
+/// number of rows. Fitted to half of the systems of the same file; on the other half the median is off by a factor of 2,
+/// nine tenths by less than 4. A few edges between far ends of the graph make levels wide that are no separators: 40
+/// times as many as there are for the KKT systems of a band with such edges.
+const FACTOR: f64 = 11.0;
+const OF_WIDTH: f64 = 1.75;
+const OF_ROWS: f64 = 0.8;
 
-/// The more multiplications a row takes, the longer an order is sought: as this power of their number over that of
-/// [`ORDER`], up to a bound, which searches with hubs and those of random graphs come to.
-const USUAL: f64 = 1e3;
-const POWER: f64 = 0.45;
+/// How many times as long as at least an order is sought where a row takes a thousand multiplications, and the power of
+/// these by which it grows; up to a bound, which orders of random graphs come to (the same file).
+const USUAL: f64 = 1.6;
+const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;
 
 /// Seconds in which an order is found at least, for so many rows and entries.
@@ -36,8 +39,9 @@ impl OrderGuess {
     /// Of a matrix with so many rows and entries, whose graph has levels of a mean width
     /// ([`level_width`](crate::graph::level_width)).
     pub(crate) fn new(size: [usize; 2], width: f64) -> Self {
-        let multiplications = OF_CUBE * width.powi(3);
-        let longer = (multiplications / (USUAL * size[0].max(1) as f64)).powf(POWER);
+        let rows = size[0].max(1) as f64;
+        let multiplications = FACTOR * width.powf(OF_WIDTH) * rows.powf(OF_ROWS);
+        let longer = USUAL * (multiplications / (1e3 * rows)).powf(POWER);
         Self { seconds: least_order_seconds(size) * longer.clamp(1.0, MOST), multiplications }
     }
 
@@ -75,7 +79,7 @@ mod tests {
         assert!(plane.seconds > 8e-3 && plane.seconds < 3.5e-2, "{plane:?}");
         assert!(space.seconds > 5e-2 && space.seconds < 3.3e-1, "{space:?}");
         assert!(plane.multiplications > 1.2e7 && plane.multiplications < 5e7, "{plane:?}");
-        assert!(space.multiplications > 4e8 && space.multiplications < 1.8e9, "{space:?}");
-        assert!(space.exceeds(1e9) && !plane.exceeds(1e9));
+        assert!(space.multiplications > 2e8 && space.multiplications < 1.8e9, "{space:?}");
+        assert!(space.exceeds(5e8) && !plane.exceeds(5e8));
     }
 }

@@ -12,7 +12,6 @@ use super::watch::Watch;
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report};
-use crate::prices::budgets::PATIENT;
 use crate::scalar::Scalar;
 use crate::work::{StopRequest, within_solve};
 use std::cell::Cell;
@@ -98,14 +97,15 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// Why a factorisation is left out before an order is sought for it: if it may take only so many multiplications, and
-    /// other candidates come behind it, the search for the order has to be worth its time too.
+    /// Why a factorisation is left out before an order is sought for it: if multigrid comes next, and the factorisation
+    /// is there in case it is faster, the search for the order counts too.
     fn refuses_unseen(&self, number: usize) -> Option<String> {
         let stage = &self.stages[number];
         let most = stage.plan.flops.filter(|_| stage.ready.is_none() && stage.forecast.is_none())?;
         let a = self.stored.operator();
         let is_small = (a.rows() as f64).powi(3) <= most;
-        let may = a.rows() == a.columns() && !is_small && most < PATIENT;
+        let levels_next = self.stages.get(number + 1).is_some_and(|next| next.plan.has_levels());
+        let may = a.rows() == a.columns() && !is_small && levels_next;
         if !may || self.backend.factor_library().is_ok() {
             return None;
         }

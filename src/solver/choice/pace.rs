@@ -60,12 +60,13 @@ pub(in crate::solver) struct Pace {
     call: Call,
     /// Rows and nonzeros of a matrix on a GPU whose graph is looked at if the iterations are many.
     unseen: Option<[usize; 2]>,
+    has_two_products: bool,
     /// Why there is no factorisation to compare with.
     pub(in crate::solver) refused: Option<String>,
 }
 
 impl Candidate {
-    fn has_levels(&self) -> bool {
+    pub(in crate::solver) fn has_levels(&self) -> bool {
         matches!(self.preconditioner, Name::Multigrid(_))
     }
 
@@ -79,7 +80,7 @@ impl Candidate {
 
     /// Whether it has incomplete factors that are tried, and given up if they do not suit the matrix.
     fn is_tried(&self) -> bool {
-        self.has_fill() || self.preconditioner == Name::Ilu && !self.race
+        self.is_incomplete()
     }
 
     /// Whether its iterations are judged on the way, for which the norm of b has to be known.
@@ -99,9 +100,13 @@ impl Pace {
         costs: Option<Costs>,
         memory: &mut Vec<f64>,
     ) -> Self {
+        // Incomplete factors that took over have twice as long as multigrid, if that comes next: they are set up.
+        let takes_over = plan.when == When::HandedOver && then.is_some_and(Candidate::has_levels);
+        let instead = |costs: Costs| (2.0 * seconds_of_levels(costs.size[1]) / costs.each) as usize;
+        let instead = costs.filter(|_| takes_over).map_or(usize::MAX, instead);
         let trial = match turn.share {
             Some(most) if plan.has_levels() => Trial::of_levels(plan.method, goal, most),
-            Some(most) if plan.is_tried() => Trial::of_factors(goal, most),
+            Some(most) if plan.is_tried() => Trial::of_factors(goal, most.min(instead)),
             Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
             _ => Trial::None,
         };
@@ -123,7 +128,8 @@ impl Pace {
             race.with_factors(takes_over.map(|factors| costs.take_over(factors, has_levels)))
                 .before_better(is_better)
         });
-        Self { trial, race, call: Call::GoOn, unseen, refused: None }
+        let has_two_products = plan.method == Method::BiCgStab;
+        Self { trial, race, call: Call::GoOn, unseen, has_two_products, refused: None }
     }
 
     /// Goes on towards another residual norm.
@@ -143,7 +149,8 @@ impl Pace {
         if iteration >= LOOKED_AT
             && let Some(size) = self.unseen.take()
         {
-            self.trial.shorten(before_expected_factors(size, &guess()));
+            let most = before_expected_factors(size, &guess());
+            self.trial.shorten(if self.has_two_products { PART * most } else { most });
             return !self.trial.is_futile(iteration, norm);
         }
         if self.trial.is_futile(iteration, norm) {

@@ -189,10 +189,10 @@ impl Race {
         Self { promising, ..self }
     }
 
-    /// What is expected of an order of elimination and of the factorisation in it.
+    /// How long an order of elimination is expected to be sought. What is expected of the factorisation is too
+    /// uncertain to go by.
     pub(in crate::solver) fn guess(&mut self, guess: OrderGuess) {
         (self.analysis, self.is_guessed) = (guess.seconds, true);
-        self.behind = self.behind.max(guess.seconds + guess.factorisation());
     }
 
     /// What the factorisation takes by its analysis; infinity where it was refused.

@@ -5,7 +5,7 @@ use super::wanted::wanted;
 use super::{Candidate, Facts, Hierarchy, Source, When};
 use crate::prices::budgets::{
     AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
-    BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
+    BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, MEDIUM, PART, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
     SMALL_ITERATIONS, before_factors_on_device, before_levels, flops_of_levels,
 };
 use crate::prices::iterations::MORE_PRODUCTS;
@@ -225,13 +225,15 @@ fn general(facts: &Facts) -> Vec<Candidate> {
         list.push(Candidate { race, when: When::HandedOver, ..factors });
     }
     if facts.iterates_first() && n <= SMALL {
-        if facts.may_take_factors() && hierarchy.is_none() {
-            list[0].may_go_on = true;
+        list.extend(levels_later);
+        if facts.may_take_factors() && (levels_later.is_some() || hierarchy.is_none()) {
+            list[0].may_go_on = hierarchy.is_none();
             list.push(facts.incomplete(Name::Ilu, FACTORS));
-            let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
+            // An iteration has two products.
+            let most = PART * before_factors_on_device(n, facts.nonzeros);
+            let share = Some(facts.patience(most));
             list.push(Candidate { share, may_go_on: true, ..facts.plain(Method::BiCgStab, SHORT) });
         }
-        list.extend(levels_later);
         list.push(facts.direct(IN_RACE, CHEAP));
     } else if facts.begins_with_factors() {
         let flops = match levels_later {

@@ -58,7 +58,9 @@ impl<B: SolverBackend> Planner<'_, B> {
             return Ok(false);
         }
         timed(&mut self.notes.seconds.setup, || {
-            Ok(multigrid::is_like_an_m_matrix(backend, a)? && !multigrid::is_shifted(backend, a)?)
+            Ok(multigrid::is_like_an_m_matrix(backend, a)?
+                && !multigrid::has_hubs(backend, a)?
+                && !multigrid::is_shifted(backend, a)?)
         })
     }
 
