@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 ///
 /// # Errors
-/// Where the system refuses the file, or `fill` fails; the target is then as it was.
+/// If the system refuses the file, or `fill` fails; the target is then as it was.
 pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Output) -> io::Result<()>) -> Result<()> {
     let path = path.as_ref();
     let mut output = Output::create(path)?;
@@ -63,7 +63,7 @@ impl Output {
     /// exist or cannot be written.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the system refuses.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let to = Self::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
@@ -104,7 +104,7 @@ impl Output {
     /// Completes the file: from here on it is at its place.
     ///
     /// # Errors
-    /// Where the last bytes cannot be written or the file not be renamed; the target is then as it was.
+    /// If the last bytes cannot be written or the file not be renamed; the target is then as it was.
     pub fn commit(mut self) -> Result<()> {
         let done = match &mut self.to {
             To::Stream(stream) => stream.flush(),
@@ -167,7 +167,7 @@ const MOST_LINKS: usize = 40;
 /// Where a path leads whose file need not be there: what the last of its symbolic links names.
 ///
 /// # Errors
-/// Where links go round in a circle.
+/// If links go round in a circle.
 pub(crate) fn behind_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {

@@ -211,7 +211,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
     /// This part's rows of `a`, which every part has in whole; `rows` says which rows each part owns.
     ///
     /// # Errors
-    /// Unless A is square and the rows of all parts follow one another and are all of A's; without memory, and when
+    /// Unless A is square and the rows of all parts follow one another and are all of A's; if memory runs out, and when
     /// the device or another part fails.
     pub fn new(backend: &B, communicator: C, a: &Csr<T, Host>, rows: &[Range<usize>]) -> Result<Self> {
         Self::stored(backend, communicator, a, rows, |own| Ok(Box::new(own)))

@@ -127,7 +127,7 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Whether an end is asked for.
+    /// Returns whether an end is asked for.
     pub(crate) fn is_due(&self) -> bool {
         self.work.is_stopped() || self.request.is_due()
     }
@@ -204,7 +204,7 @@ impl Work {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an end was asked for.
+    /// Returns whether an end was asked for.
     pub fn is_stopped(&self) -> bool {
         self.0.stopped.load(Ordering::Relaxed)
     }
@@ -219,7 +219,7 @@ impl Work {
     /// Runs a setup, which looks for the end that is asked for in each of its loops.
     ///
     /// # Errors
-    /// Those of `setup`, and [`Error::Stopped`] where it was ended on the way.
+    /// Those of `setup`, and [`Error::Stopped`] if it was ended on the way.
     pub fn set_up<R>(&self, setup: impl FnOnce() -> Result<R>) -> Result<R> {
         // A setup without a long loop never looks.
         if self.is_stopped() {
@@ -259,7 +259,7 @@ fn entered<R>(current: Current, body: impl FnOnce() -> R) -> std::thread::Result
 /// What a setup comes to, in which loops look for the end that `request`, or the work around it, asks for.
 ///
 /// # Errors
-/// Those of `setup`, and [`Error::Stopped`] where it was ended on the way, or was to be: what was refused within it for
+/// Those of `setup`, and [`Error::Stopped`] if it was ended on the way, or was to be: what was refused within it for
 /// that reason leaves another one.
 pub(crate) fn within<R>(request: &StopRequest, setup: impl FnOnce() -> Result<R>) -> Result<R> {
     let looking = || {
@@ -297,7 +297,7 @@ fn asked_by<R>(request: &StopRequest, loops: bool, body: impl FnOnce() -> Result
     }
 }
 
-/// Whether the stack was unwound because an end was asked for.
+/// Returns whether the stack was unwound because an end was asked for.
 pub(crate) fn is_stop(payload: &(dyn std::any::Any + Send)) -> bool {
     payload.is::<Stopped>()
 }
@@ -314,7 +314,7 @@ pub(crate) fn looking<R>(setup: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Whether an end is asked for: for steps that end by themselves with what they have.
+/// Returns whether an end is asked for: for steps that end by themselves with what they have.
 pub(crate) fn is_asked() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.asker.is_due()))
 }
@@ -336,7 +336,7 @@ pub(crate) fn asker_of_loops() -> Option<Asker> {
     CURRENT.with_borrow(|current| current.as_ref().filter(|current| current.loops).map(|c| c.asker.clone()))
 }
 
-/// Whether loops of this thread look.
+/// Returns whether loops of this thread look.
 pub(crate) fn loops_look() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.loops))
 }
@@ -397,7 +397,7 @@ impl Drop for Meter {
     }
 }
 
-/// Whether this thread works for somebody who may ask for an end.
+/// Returns whether this thread works for somebody who may ask for an end.
 pub(crate) fn is_watched() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }

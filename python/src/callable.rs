@@ -20,7 +20,7 @@ impl Raised {
         Error::InvalidArgument("a function of the caller raised an exception".into())
     }
 
-    /// Whether one was kept.
+    /// Returns whether one was kept.
     pub(crate) fn any(&self) -> bool {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
     }

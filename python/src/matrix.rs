@@ -45,7 +45,7 @@ pub(crate) fn layout_of(name: &str) -> PyResult<Layout> {
 /// The arrays that Python handed over.
 ///
 /// # Errors
-/// Where an array does not lie in one piece.
+/// If an array does not lie in one piece.
 pub(crate) fn arrays_of<'a, T: Scalar + Element>(
     (layout, shape): (Layout, (usize, usize)),
     (first, second): (&'a Indices<'_>, &'a Indices<'_>),

@@ -56,14 +56,14 @@ macro_rules! of {
 
 #[pymethods]
 impl Report {
-    /// Whether b - A x, computed anew, meets the tolerance.
+    /// Returns whether b - A x, computed anew, meets the tolerance.
     #[getter]
     fn converged(&self) -> bool {
         of!(self, report => report.outcome.is_converged())
     }
 
-    /// Whether x is what was asked for: it has converged, or is the least-squares solution of a system without another, or
-    /// is as near as the precision allows, with at least one correct digit.
+    /// Returns whether x is what was asked for: it has converged, or is the least-squares solution of a system without
+    /// another, or is as near as the precision allows, with at least one correct digit.
     #[getter]
     fn solved(&self) -> bool {
         of!(self, report => report.outcome.is_solved())

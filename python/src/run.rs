@@ -38,7 +38,7 @@ struct Pool {
 }
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether this process is the first one that `place` is asked by.
+/// Returns whether this process is the first one that `place` is asked by.
 fn is_first(place: &AtomicU32) -> bool {
     let own = std::process::id();
     match place.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
@@ -47,7 +47,7 @@ fn is_first(place: &AtomicU32) -> bool {
     }
 }
 
-/// Whether a parent of this process has opened a GPU.
+/// Returns whether a parent of this process has opened a GPU.
 pub(crate) fn gpu_is_of_a_parent() -> bool {
     let first = OPENED.load(Ordering::Acquire);
     first != 0 && first != std::process::id()

@@ -38,7 +38,7 @@ pub(crate) fn begin_writing() {
     WRITING.store(true, Ordering::SeqCst);
 }
 
-/// Whether an interrupt came.
+/// Returns whether an interrupt came.
 pub(crate) fn requested() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

@@ -38,8 +38,8 @@ fn go_on_beyond_limits_of_files() {
 #[cfg(not(unix))]
 fn go_on_beyond_limits_of_files() {}
 
-/// Whether standard output was closed when the process began. Rust puts an open file that takes all and keeps nothing
-/// in its place before `main`, so that this is asked before that.
+/// Returns whether standard output was closed when the process began. Rust puts an open file that takes all and keeps
+/// nothing in its place before `main`, so that this is asked before that.
 pub(super) fn stdout_was_closed() -> bool {
     #[cfg(target_os = "linux")]
     return at_start::STDOUT_CLOSED.load(std::sync::atomic::Ordering::Relaxed);

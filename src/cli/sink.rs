@@ -80,7 +80,7 @@ impl Sink {
         }
     }
 
-    /// Whether it is standard output.
+    /// Returns whether it is standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         self.path == Path::new("-")
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 /// compressed. The file appears under its name when it is complete ([`crate::output`]).
 ///
 /// # Errors
-/// Where the system refuses.
+/// If the system refuses.
 pub fn write_npz<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<()> {
     let parts = matrix.parts();
     // SciPy takes the same type for both.
@@ -61,7 +61,7 @@ pub fn write_npz<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(
 /// [`write_npy`](super::write_npy).
 ///
 /// # Errors
-/// Unless there are `rows * columns` values, or where the system refuses.
+/// Unless there are `rows * columns` values, or if the system refuses.
 pub fn write_npz_array<T: Scalar>(
     path: impl AsRef<Path>,
     name: &str,

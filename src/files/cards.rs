@@ -49,7 +49,7 @@ impl Cut {
         self.fields.iter().any(|field| field.skipped)
     }
 
-    /// Whether numbers stand in any columns, blanks between them.
+    /// Returns whether numbers stand in any columns, blanks between them.
     fn is_free(&self) -> bool {
         self.fields[0].width == 0
     }

@@ -25,7 +25,7 @@ use num_complex::Complex;
 use std::io::Read;
 use std::path::Path;
 
-/// Whether a file starts as these do: by its second to fourth line.
+/// Returns whether a file starts as these do: by its second to fourth line.
 pub(super) fn is(start: &[u8]) -> bool {
     let mut lines = start.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).skip(1);
     let (Some(counts), Some(kind), Some(formats)) = (lines.next(), lines.next(), lines.next()) else {

@@ -79,7 +79,7 @@ impl<'a> Ascent<'a> {
     }
 }
 
-/// Whether indices drop, or stay the same, at starts of lines only.
+/// Returns whether indices drop, or stay the same, at starts of lines only.
 fn drops_at_starts<O: Offset>(offsets: &[O], first: usize, indices: &[u32]) -> bool {
     let Some((_, rest)) = indices.split_first() else { return true };
     let mut drops = 0u32;
@@ -106,7 +106,7 @@ pub(super) struct Lines<T> {
     pub(super) offsets: Offsets<Host>,
     pub(super) indices: Vec<u32>,
     pub(super) values: Vec<T>,
-    /// Whether each of them ascends.
+    /// True if each of them ascends.
     pub(super) ascending: bool,
 }
 

@@ -105,7 +105,7 @@ fn complex(path: &Path) -> Error {
 /// What a file says of itself; `-` is standard input.
 ///
 /// # Errors
-/// Where the file cannot be read, or is of no format that is known; the message names file, place and cause.
+/// If the file cannot be read, or is of no format that is known; the message names file, place and cause.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     let path = path.as_ref();
     match kind(path)? {
@@ -168,7 +168,7 @@ pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> R
 /// What a file says of the right-hand side that came with the matrix, if one did.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub fn right_hand_side_header(path: impl AsRef<Path>) -> Result<Option<Header>> {
     let path = path.as_ref();
     match kind(path)? {

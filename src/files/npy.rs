@@ -203,7 +203,7 @@ pub(super) fn by_columns<T: Scalar>(header: &Header, values: Vec<T>) -> Result<V
 /// its name when it is complete ([`crate::output`]).
 ///
 /// # Errors
-/// Unless there are `rows * columns` values, or where the system refuses.
+/// Unless there are `rows * columns` values, or if the system refuses.
 pub fn write_npy<T: Scalar>(path: impl AsRef<Path>, rows: usize, columns: usize, values: &[T]) -> Result<()> {
     Error::check_dimension("number of values", rows.saturating_mul(columns), values.len())?;
     output::write(path, |file| put_array(file, rows, columns, values))

@@ -11,7 +11,7 @@ pub(super) struct Type {
     pub(super) letter: u8,
     /// Bytes of one number.
     pub(super) size: usize,
-    /// Whether the most significant byte comes first.
+    /// True if the most significant byte comes first.
     pub(super) big: bool,
 }
 

@@ -23,7 +23,7 @@ const VALUES: [Type; 3] = [
     Type { letter: b'f', size: 4, big: true },
 ];
 
-/// Whether a file starts so.
+/// Returns whether a file starts so.
 pub(super) fn is(start: &[u8]) -> bool {
     let class = |word: &[u8]| [MATRIX, VECTOR].iter().any(|id| (*id as u32).to_be_bytes() == *word);
     let swapped = |word: &[u8]| [MATRIX, VECTOR].iter().any(|id| (*id as u32).to_le_bytes() == *word);

@@ -48,7 +48,7 @@ impl<T: Scalar> Reading<T> {
     /// The entries in the backend's memory when this returns, or in order behind what is enqueued there.
     ///
     /// # Errors
-    /// As [`read_stored`]; on too little memory, or when the device fails.
+    /// As [`read_stored`]; on too little memory, or if the device fails.
     pub fn into_resident<B: Backend>(self, backend: &B) -> Result<Resident<T, B>> {
         match self.0 {
             Source::Text(text) => {
@@ -82,7 +82,7 @@ impl<T: Scalar, B: Backend> Resident<T, B> {
     /// The matrix: entries that follow by symmetry are there, duplicates are summed.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn into_csr(self, backend: &B) -> Result<Csr<T, B>>
     where
         B: Assemble + Conversions,

@@ -266,7 +266,7 @@ impl<'a> Stretch<'a> {
     /// `count` numbers from `at` on.
     ///
     /// # Errors
-    /// Where the source ends before them.
+    /// If the source ends before them.
     pub(super) fn new(source: &'a Source, at: u64, count: u64, kind: Type, what: &str) -> Result<Self> {
         let there = source.length.saturating_sub(at) / kind.size as u64;
         if count > there {
@@ -357,7 +357,7 @@ impl<'a> Stretch<'a> {
     /// The first `used` of `values`, which were read here.
     ///
     /// # Errors
-    /// Where one of them is not finite.
+    /// If one of them is not finite.
     pub(super) fn finite<T: Scalar>(&self, values: Values<T>, used: usize) -> Result<Vec<T>> {
         let Values { mut all, fault } = values;
         if let Some(Fault { number, .. }) = fault.filter(|fault| fault.number < used) {

@@ -54,7 +54,7 @@ impl<T: Scalar> Stored<T> {
     /// The matrix: entries that follow by symmetry are there, duplicates are summed.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn into_csr(self) -> Result<Csr<T>> {
         self.into_resident(&Host)?.into_csr(&Host)
     }
@@ -62,7 +62,7 @@ impl<T: Scalar> Stored<T> {
     /// The same entries in the memory of a backend, moved where that is the host's.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn into_resident<B: Backend>(self, backend: &B) -> Result<Resident<T, B>> {
         Ok(match self.entries {
             Entries::Rows(a) => Resident::Rows(self.header, a.into_backend(backend)?),
@@ -81,7 +81,7 @@ impl<T: Scalar> Stored<T> {
     /// The stored entries, in the order of the file; of an array those that are not zero.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn into_triplets(self) -> Result<MatrixFile<T>> {
         let header = self.header;
         let size = (header.rows(), header.columns());

@@ -47,7 +47,7 @@ impl Member {
     }
 }
 
-/// Whether a file is named `stem` and holds a matrix as text.
+/// Returns whether a file is named `stem` and holds a matrix as text.
 fn is_text(file: &str, stem: &str) -> bool {
     file.strip_prefix(stem).is_some_and(|end| matches!(end, ".mtx" | ".rb"))
 }

@@ -18,7 +18,7 @@ use crate::scalar::Scalar;
 /// ```
 ///
 /// # Errors
-/// Where there are more than 2^32 rows or columns, or memory does not suffice.
+/// If there are more than 2^32 rows or columns, or memory does not suffice.
 pub fn along_the_diagonal<V: Scalar>(a: &Csr<V>, copies: usize) -> Result<Csr<V>> {
     let (rows, columns) = (unknowns(&[a.rows(), copies])?, unknowns(&[a.columns(), copies])?);
     let Some(nonzeros) = a.nonzeros().checked_mul(copies) else {

@@ -9,7 +9,7 @@ impl Cuda {
     /// The matrix of [`generate::poisson3d`](super::poisson3d) (7 points), made on the device.
     ///
     /// # Errors
-    /// On 2^32 points or more, too little memory, or when the device fails.
+    /// On 2^32 points or more, too little memory, or if the device fails.
     pub fn poisson3d<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
         csr(self.stencil([nx, ny, nz], false, 6.0)?)
     }

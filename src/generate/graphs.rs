@@ -160,7 +160,7 @@ impl FromStr for RowLengths {
 /// Rows of the given lengths, columns uniform without repetition, values uniform in [-1, 1).
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d), and where a row could be longer than there are columns.
+/// As [`poisson2d`](super::poisson2d), and if a row could be longer than there are columns.
 pub fn random(rows: usize, columns: usize, lengths: RowLengths, seed: u64) -> Result<Csr<f64>> {
     if lengths.max() > columns {
         return Err(Error::InvalidArgument(format!(

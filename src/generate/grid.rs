@@ -67,7 +67,7 @@ fn box_matrix(size: [usize; 3], centre: f64) -> Result<Csr<f64>> {
 /// -Laplacian on nx x ny points, 5 points: 4 on the diagonal, -1 to the left, right, below and above.
 ///
 /// # Errors
-/// Where the grid has more than 2^32 points, or memory does not suffice; so for all functions here.
+/// If the grid has more than 2^32 points, or memory does not suffice; so for all functions here.
 pub fn poisson2d(nx: usize, ny: usize) -> Result<Csr<f64>> {
     star_matrix([nx, ny, 1], |_| Star::laplacian([1.0, 1.0, 0.0]))
 }

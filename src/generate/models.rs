@@ -107,9 +107,9 @@ pub struct Model<T: Scalar = f64> {
     pub size: &'static [usize],
     /// Names of the [`Parameters`] that it reads, besides the size.
     pub options: &'static [&'static str],
-    /// Whether the matrix equals its transpose.
+    /// True if the matrix equals its transpose.
     pub symmetric: bool,
-    /// Whether it is also positive definite.
+    /// True if it is also positive definite.
     pub positive_definite: bool,
     build: fn(&[usize], &Parameters) -> Result<Csr<T>>,
 }
@@ -118,7 +118,7 @@ impl Model {
     /// The model of that name.
     ///
     /// # Errors
-    /// Where there is none; the message lists the names.
+    /// If there is none; the message lists the names.
     pub fn find(name: &str) -> Result<&'static Model> {
         MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
             let names: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
@@ -131,8 +131,8 @@ impl<T: Scalar> Model<T> {
     /// The matrix.
     ///
     /// # Errors
-    /// Where the size has another number of dimensions than the model, is zero or too large, or an option lies outside
-    /// of its domain.
+    /// If the size has another number of dimensions than the model, is zero or too large, or an option lies outside of
+    /// its domain.
     pub fn build(&self, parameters: &Parameters) -> Result<Csr<T>> {
         let size = match parameters.size.as_slice() {
             [] => self.size.to_vec(),

@@ -19,8 +19,8 @@ use crate::random::Random;
 /// as constraints.
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d); where there are more constraints than variables, and unless `contrast` is from 1
-/// to 1e100.
+/// As [`poisson2d`](super::poisson2d); if there are more constraints than variables, and unless `contrast` is from 1 to
+/// 1e100.
 pub fn quadratic_program(variables: usize, constraints: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if constraints > variables {
         return Err(Error::InvalidArgument(format!(

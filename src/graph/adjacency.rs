@@ -34,7 +34,7 @@ impl<'a, B: GraphSteps> Adjacency<'a, B> {
     /// symmetric the union with its transpose is made by sorting: 16 bytes of temporary memory a nonzero.
     ///
     /// # Errors
-    /// As [`Adjacency::new`], and when the device fails.
+    /// As [`Adjacency::new`], and if the device fails.
     pub fn on<V: Scalar>(backend: &B, a: &'a Csr<V, B>) -> Result<Self> {
         check(a)?;
         let parts = a.parts();
@@ -57,7 +57,7 @@ impl<B: Backend> Adjacency<'_, B> {
         self.vertices
     }
 
-    /// Whether the matrix's own pattern serves, because it is symmetric.
+    /// Returns whether the matrix's own pattern serves, because it is symmetric.
     pub fn is_borrowed(&self) -> bool {
         matches!(self.pattern, Pattern::Borrowed { .. })
     }
@@ -81,7 +81,7 @@ impl<'a> Adjacency<'a> {
     /// quality of an ordering, nothing else.
     ///
     /// # Errors
-    /// On a matrix that is not square, with 2^32 - 1 or more rows, or without memory for A + A^T.
+    /// On a matrix that is not square, with 2^32 - 1 or more rows, or if memory runs out for A + A^T.
     pub fn new<V: Scalar>(a: &'a Csr<V>) -> Result<Self> {
         Self::build(a, false)
     }
@@ -118,7 +118,7 @@ impl<'a> Adjacency<'a> {
     /// Number of neighbours of `vertex`.
     ///
     /// # Panics
-    /// Where there is no such vertex, as indexing does.
+    /// If there is no such vertex, as indexing does.
     pub fn degree(&self, vertex: usize) -> usize {
         self.degrees[vertex] as usize
     }
@@ -126,7 +126,7 @@ impl<'a> Adjacency<'a> {
     /// The neighbours of `vertex`, ascending.
     ///
     /// # Panics
-    /// Where there is no such vertex, as indexing does.
+    /// If there is no such vertex, as indexing does.
     pub fn neighbours(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
         self.row(vertex).iter().map(|&w| w as usize).filter(move |&w| w != vertex)
     }

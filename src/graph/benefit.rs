@@ -38,7 +38,7 @@ pub fn predicted_benefit<V: Scalar>(a: &Csr<V>, price: OrderingPrice, products: 
 /// As [`predicted_benefit`], of a matrix in the memory of any backend: only the rows that are looked at are copied.
 ///
 /// # Errors
-/// On too little memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn predicted_benefit_on<V: Scalar, B: Backend>(
     backend: &B,
     a: &Csr<V, B>,
@@ -145,7 +145,7 @@ impl Benefit {
         self.price - self.start
     }
 
-    /// Whether more is saved than it costs.
+    /// Returns whether more is saved than it costs.
     pub fn pays(&self) -> bool {
         self.gain() > self.price
     }

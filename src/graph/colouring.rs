@@ -23,7 +23,7 @@ pub struct Colours<B: Backend = Host> {
 /// Colours the graph with few colours: at most one more than the largest degree.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn colours<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<Colours<B>> {
     let mut colours = backend.zeros(graph.vertices())?;
     backend.colour(graph.parts(), &mut colours)?;
@@ -36,7 +36,7 @@ pub fn colours<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<C
 /// A maximal set of vertices without edges among them: 1 for its members, 0 for the others.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn independent_set<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<B::Vec<u32>> {
     let mut set = backend.zeros(graph.vertices())?;
     backend.independent_set(graph.parts(), &mut set)?;

@@ -31,7 +31,7 @@ pub fn reverse_cuthill_mckee<V: Scalar>(a: &Csr<V>) -> Result<Permutation> {
 /// The reverse Cuthill-McKee ordering of a graph in the memory of any backend: the same on each.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn reverse_cuthill_mckee_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,
@@ -155,7 +155,7 @@ impl<B: GraphSteps> Sweeps<B> for InWhole<'_, B> {
 /// likes.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>) -> Result<B::Vec<u32>> {
     order_by(backend, &InWhole { backend, graph })
 }
@@ -293,7 +293,7 @@ impl<B: Backend> Ordering<B> {
         self.permutation
     }
 
-    /// Whether the order in which the matrix came was kept, because reverse Cuthill-McKee is no better.
+    /// Returns whether the order in which the matrix came was kept, because reverse Cuthill-McKee is no better.
     pub fn keeps_natural_order(&self) -> bool {
         self.natural
     }

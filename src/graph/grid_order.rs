@@ -78,11 +78,11 @@ pub fn grid_order<V: Scalar>(a: &Csr<V>) -> Result<Option<GridOrder>> {
     }
 }
 
-/// Whether a square matrix may be one of a grid that its order hides, from a few windows of rows: none has more
+/// Returns whether a square matrix may be one of a grid that its order hides, from a few windows of rows: none has more
 /// neighbours than a point on a grid, and they lie at more distances than they would in a grid's own order.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn may_be_a_grid<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
     if a.nonzeros() > (MOST + 1) * a.rows() {
         return Ok(false);
@@ -90,10 +90,10 @@ pub fn may_be_a_grid<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
     Ok(distances(backend, a, MOST)?.is_some_and(|distances| distances > MOST / 2))
 }
 
-/// Whether all entries of a few windows of rows are on so few diagonals as those of a grid in its own order.
+/// Returns whether all entries of a few windows of rows are on so few diagonals as those of a grid in its own order.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn has_few_diagonals<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
     if a.nonzeros() > 2 * FEW_DISTANCES * a.rows() {
         return Ok(false);
@@ -127,7 +127,7 @@ fn distances<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, most: usize) -> 
 /// alone: X >= Y >= Z, Z = 1 in the plane. None where no grid has as many vertices of each degree.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn grid_sizes<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<Option<[usize; 3]>> {
     let mut counts = backend.zeros(MOST + 1)?;
     backend.histogram(graph.parts().degrees, &mut counts)?;
@@ -172,7 +172,7 @@ fn of_sum_and_product(sum: usize, product: usize) -> Option<(usize, usize)> {
 /// on the numbers of its corners. None where the graph is not that of the grid.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn grid_order_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,

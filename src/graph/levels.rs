@@ -15,7 +15,7 @@ pub struct Levels<B: Backend = Host> {
 /// Breadth-first search from one vertex.
 ///
 /// # Errors
-/// Where `source` is no vertex of the graph, or without memory.
+/// If `source` is no vertex of the graph, or if memory runs out.
 pub fn bfs(graph: &Adjacency<'_>, source: u32) -> Result<Levels> {
     bfs_from(graph, &[source])
 }
@@ -32,7 +32,7 @@ pub fn bfs_from(graph: &Adjacency<'_>, sources: &[u32]) -> Result<Levels> {
 /// sort: 16 bytes of temporary memory a vertex.
 ///
 /// # Errors
-/// As [`bfs`], and when the device fails.
+/// As [`bfs`], and if the device fails.
 pub fn bfs_on<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>, sources: &[u32]) -> Result<Levels<B>> {
     let n = graph.vertices();
     let sources = backend.upload(sources.to_vec())?;
@@ -70,7 +70,7 @@ impl<B: Backend> Levels<B> {
     /// The vertices at distance `level`, ascending.
     ///
     /// # Panics
-    /// Where there is no such level, as indexing does.
+    /// If there is no such level, as indexing does.
     pub fn level(&self, level: usize) -> &B::Slice<u32> {
         B::part(&self.vertices, self.starts[level]..self.starts[level + 1])
     }
@@ -86,7 +86,7 @@ impl<B: GraphSteps> Levels<B> {
     /// source, [`UNREACHED`] where no path leads.
     ///
     /// # Errors
-    /// Where `graph` has another number of vertices, without memory, or when the device fails.
+    /// If `graph` has another number of vertices, if memory runs out, or if the device fails.
     pub fn parents_on(&self, backend: &B, graph: &Adjacency<'_, B>) -> Result<B::Vec<u32>> {
         Error::check_dimension("number of vertices", B::len(&self.levels), graph.vertices())?;
         let mut parents = backend.buffer(graph.vertices())?;
@@ -99,7 +99,7 @@ impl Levels {
     /// Distance of `vertex` from the nearest source; `None` where no path leads there.
     ///
     /// # Panics
-    /// Where there is no such vertex, as indexing does.
+    /// If there is no such vertex, as indexing does.
     pub fn level_of(&self, vertex: usize) -> Option<u32> {
         Some(self.levels[vertex]).filter(|&level| level != UNREACHED)
     }
@@ -138,7 +138,7 @@ pub struct Components<B: Backend = Host> {
 /// The connected components, numbered in the order of their smallest vertices.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn connected_components(graph: &Adjacency<'_>) -> Result<Components> {
     connected_components_on(&Host, graph)
 }
@@ -146,7 +146,7 @@ pub fn connected_components(graph: &Adjacency<'_>) -> Result<Components> {
 /// As [`connected_components`], in the memory of any backend.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn connected_components_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,

@@ -58,7 +58,7 @@ impl Criterion {
 /// that makes the level structure taller.
 ///
 /// # Errors
-/// Where `start` is no vertex of the graph, or without memory.
+/// If `start` is no vertex of the graph, or if memory runs out.
 pub fn pseudo_peripheral(graph: &Adjacency<'_>, start: u32) -> Result<PseudoPeripheral> {
     pseudo_peripheral_on(&Host, graph, start, Criterion::Height)
 }
@@ -66,7 +66,7 @@ pub fn pseudo_peripheral(graph: &Adjacency<'_>, start: u32) -> Result<PseudoPeri
 /// As [`pseudo_peripheral`], in the memory of any backend and by either criterion: the same vertex on each.
 ///
 /// # Errors
-/// As [`pseudo_peripheral`], and when the device fails.
+/// As [`pseudo_peripheral`], and if the device fails.
 pub fn pseudo_peripheral_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,

@@ -59,7 +59,7 @@ impl<B: GraphSteps> Permutation<B> {
     /// A copy in the memory of a backend.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_host(backend: &B, permutation: &Permutation) -> Result<Self> {
         Ok(Self {
             new_to_old: backend.upload(permutation.new_to_old.clone())?,
@@ -81,7 +81,7 @@ impl<B: GraphSteps> Permutation<B> {
     /// `to` = P x, in the backend's memory.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn apply_on<T: Element>(&self, backend: &B, x: &B::Slice<T>, to: &mut B::Slice<T>) -> Result<()> {
         Error::check_dimension("length of the vector to permute", self.len(), B::len(x))?;
         backend.gather(x, &self.new_to_old, to)
@@ -113,7 +113,7 @@ impl<B: Backend> Permutation<B> {
         B::len(&*self.new_to_old)
     }
 
-    /// Whether it renumbers nothing at all.
+    /// Returns whether it renumbers nothing at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -144,7 +144,7 @@ impl Permutation {
     /// A random permutation of `len` numbers, the same for the same seed (Fisher and Yates 1938; Durstenfeld 1964).
     ///
     /// # Errors
-    /// On 2^32 numbers or more, or without memory.
+    /// On 2^32 numbers or more, or if memory runs out.
     pub fn random(len: usize, seed: u64) -> Result<Self> {
         let mut order: Vec<u32> = Self::identity(len)?.new_to_old;
         let mut random = Random::new(seed);
@@ -157,7 +157,7 @@ impl Permutation {
     /// The permutation of `len` numbers that changes nothing.
     ///
     /// # Errors
-    /// Where `len` is 2^32 or more, or without memory.
+    /// If `len` is 2^32 or more, or if memory runs out.
     pub fn identity(len: usize) -> Result<Self> {
         check_length(len)?;
         let mut numbers: Vec<u32> = Host.zeros(len)?;
@@ -183,7 +183,7 @@ impl Permutation {
         Ok(Self { new_to_old, old_to_new })
     }
 
-    /// Whether every number stays what it was.
+    /// Returns whether every number stays what it was.
     pub fn is_identity(&self) -> bool {
         self.new_to_old.iter().zip(0..).all(|(&old, new)| old == new)
     }
@@ -191,7 +191,7 @@ impl Permutation {
     /// First this one, then `next`.
     ///
     /// # Errors
-    /// On different lengths.
+    /// If lengths differ.
     pub fn then(&self, next: &Self) -> Result<Self> {
         Error::check_dimension("length of the second permutation", self.len(), next.len())?;
         Ok(Self {
@@ -203,7 +203,7 @@ impl Permutation {
     /// P x: the entry at the old number moves to the new.
     ///
     /// # Errors
-    /// On a vector of the wrong length, or without memory.
+    /// If a vector has the wrong length, or if memory runs out.
     pub fn apply<T: Element>(&self, x: &[T]) -> Result<Vec<T>> {
         gather(&self.new_to_old, x)
     }

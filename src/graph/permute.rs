@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 /// nonzeros.
 ///
 /// # Errors
-/// Unless A is square and the permutation as long as it has rows, or without memory.
+/// Unless A is square and the permutation as long as it has rows, or if memory runs out.
 pub fn permute_symmetric<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<Csr<V>> {
     permute_symmetric_on(&Host, a, permutation)
 }
@@ -18,7 +18,7 @@ pub fn permute_symmetric<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Re
 /// P A P^T in the memory of any backend, as [`permute_symmetric`].
 ///
 /// # Errors
-/// As [`permute_symmetric`], and when the device fails.
+/// As [`permute_symmetric`], and if the device fails.
 pub fn permute_symmetric_on<V: Scalar, B: GraphSteps>(
     backend: &B,
     a: &Csr<V, B>,

@@ -72,8 +72,8 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
     /// empty. All parts call this together.
     ///
     /// # Errors
-    /// On a matrix that is not square; where `own` does not begin at a multiple of 32, or the parts' vertices do not
-    /// follow one another from the first to the last; and where another part has failed.
+    /// On a matrix that is not square; if `own` does not begin at a multiple of 32, or the parts' vertices do not
+    /// follow one another from the first to the last; and if another part has failed.
     pub fn new<V: Scalar>(space: Space<B, C>, a: &'a Csr<V, B>, own: Range<usize>) -> Result<Self> {
         let n = a.rows();
         let square = Error::check_dimension("columns of a square matrix", n, a.columns());
@@ -121,7 +121,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
     /// Distances from the nearest of several vertices, numbered as in the whole graph; all parts name the same.
     ///
     /// # Errors
-    /// On a source that is no vertex, without memory, or when a device or another part fails.
+    /// On a source that is no vertex, if memory runs out, or when a device or another part fails.
     pub fn bfs(&self, sources: &[u32]) -> Result<SpreadLevels<B>> {
         let (backend, n) = (self.space.backend(), self.rows.vertices);
         if let Some(source) = sources.iter().find(|&&source| source as usize >= n) {
@@ -181,8 +181,8 @@ fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::
     Ok(bits)
 }
 
-/// Whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex, and
-/// each open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have
+/// Returns whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex,
+/// and each open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have
 /// `left`. It is the rule by which one GPU decides in a kernel (`pays` in `kernels/bfs.cu`).
 fn pulls(vertices: usize, neighbours: usize, edges: usize, left: usize, open: usize) -> bool {
     let looks = open as f64 * neighbours as f64 / edges.max(1) as f64;

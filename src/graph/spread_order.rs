@@ -24,8 +24,8 @@ use std::ops::Range;
 /// [`reverse_cuthill_mckee`](super::reverse_cuthill_mckee) gives of the whole matrix.
 ///
 /// # Errors
-/// On a matrix that is not square; where the parts' rows do not follow one another from the first to the last; without
-/// memory, and where another part has failed.
+/// On a matrix that is not square; if the parts' rows do not follow one another from the first to the last; if memory
+/// runs out, and if another part has failed.
 pub fn spread_reverse_cuthill_mckee<V: Scalar, C: Communicator<Host>>(
     space: &Space<Host, C>,
     a: &Csr<V>,

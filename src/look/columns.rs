@@ -88,7 +88,7 @@ impl Columns {
     }
 }
 
-/// Whether |a_ii| > sum of the other |a_ij|.
+/// Returns whether |a_ii| > sum of the other |a_ij|.
 pub(super) fn is_strict<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
     let parts = a.parts();
     let places =

@@ -67,7 +67,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the matrix equals its conjugate transpose: symmetric and real, or Hermitian.
+    /// Returns whether the matrix equals its conjugate transpose: symmetric and real, or Hermitian.
     pub fn is_hermitian(self) -> bool {
         matches!(self, Kind::Symmetric | Kind::Hermitian)
     }
@@ -106,15 +106,15 @@ pub struct Look {
     pub columns: usize,
     /// Stored entries.
     pub nonzeros: usize,
-    /// Whether the type of the entries has an imaginary part.
+    /// True if the type of the entries has an imaginary part.
     pub complex: bool,
     /// How A relates to its transpose, up to the rounding of files.
     pub kind: Kind,
-    /// Whether no rounding was involved in that.
+    /// True if no rounding was involved in that.
     pub exact: bool,
     /// What is certain of the eigenvalues' signs.
     pub definiteness: Definiteness,
-    /// Whether A has the signs of an M-matrix: real, a positive diagonal, nothing positive off it.
+    /// True if A has the signs of an M-matrix: real, a positive diagonal, nothing positive off it.
     pub m_matrix_signs: bool,
     /// Unknowns of a point, 1 to 6: A consists of square blocks of this size, nearly all of them full.
     pub block_size: usize,
@@ -131,7 +131,7 @@ impl Look {
     /// matching ([`maximum_matching`](crate::prepare::maximum_matching)).
     ///
     /// # Errors
-    /// Where there are 2^32 - 1 rows or columns or more, or without memory.
+    /// If there are 2^32 - 1 rows or columns or more, or if memory runs out.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
         let facts = Facts::of(a);
         let pattern = Pattern::nonzero(a)?;
@@ -161,23 +161,23 @@ impl Look {
         })
     }
 
-    /// Whether there are as many rows as columns.
+    /// Returns whether there are as many rows as columns.
     pub fn is_square(&self) -> bool {
         self.rows == self.columns
     }
 
-    /// Whether every entry is a number.
+    /// Returns whether every entry is a number.
     pub fn is_finite(&self) -> bool {
         self.facts.non_finite == 0
     }
 
-    /// Whether no choice of values on the same places makes A regular, or it is not square.
+    /// Returns whether no choice of values on the same places makes A regular, or it is not square.
     pub fn is_structurally_singular(&self) -> bool {
         self.structure.rank < self.rows.max(self.columns)
     }
 
-    /// Whether A maps constant vectors to zero, up to rounding: a Laplacian of a graph, or Neumann conditions all
-    /// around. Then each component has such a null vector.
+    /// Returns whether A maps constant vectors to zero, up to rounding: a Laplacian of a graph, or Neumann conditions
+    /// all around. Then each component has such a null vector.
     pub fn has_constant_null_vector(&self) -> bool {
         self.nonzeros > 0 && self.is_finite() && self.facts.zero_sum_rows == self.rows
     }
@@ -246,7 +246,7 @@ fn definiteness(kind: Kind, rows: usize, facts: &Facts, structure: &Structure) -
     }
 }
 
-/// Whether 1^T A 1 has another sign than the diagonal entries, of which none is of either sign.
+/// Returns whether 1^T A 1 has another sign than the diagonal entries, of which none is of either sign.
 pub(super) fn sum_has_other_sign(facts: &Facts) -> bool {
     let sign = if facts.diagonal_negative > 0 { -1.0 } else { 1.0 };
     sign * facts.entry_sum < -1e-10 * facts.magnitude_sum

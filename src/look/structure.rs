@@ -28,7 +28,7 @@ pub enum Triangle {
 pub struct Structure {
     /// Connected components of the graph of A + A^T; of a rectangular matrix, of rows and columns as its vertices.
     pub components: usize,
-    /// Whether each component has a row with |a_ii| > sum of the other |a_ij|.
+    /// True if each component has a row with |a_ii| > sum of the other |a_ij|.
     pub strict_in_each_component: bool,
     /// Largest rank that any values on these places can have.
     pub rank: usize,

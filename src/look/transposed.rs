@@ -23,7 +23,7 @@ impl Transposed {
     /// matrix on the host, and nothing more.
     ///
     /// # Errors
-    /// Unless the matrix is square; on too little memory, or when the device fails.
+    /// Unless the matrix is square; on too little memory, or if the device fails.
     pub fn of<V: Scalar, B: RowFacts>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let mut found = backend.zeros(3)?;

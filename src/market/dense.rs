@@ -47,7 +47,7 @@ impl<T: Scalar> DenseFile<T> {
     /// Column `j`.
     ///
     /// # Panics
-    /// Where there is no such column.
+    /// If there is no such column.
     pub fn column(&self, j: usize) -> &[T] {
         &self.values[j * self.header.rows..(j + 1) * self.header.rows]
     }

@@ -38,7 +38,7 @@ pub(super) struct Summary {
     ends: Option<[(u32, u32); 2]>,
     rows_fall: bool,
     columns_fall: bool,
-    /// Whether an entry lies above the diagonal, and below.
+    /// True if an entry lies above the diagonal, and below.
     pub(super) above: bool,
     pub(super) below: bool,
     /// (entry, lines): before this entry, so many lines hold none.
@@ -73,12 +73,12 @@ impl Summary {
 }
 
 impl Summary {
-    /// Whether every entry comes after the one before it, row by row.
+    /// Returns whether every entry comes after the one before it, row by row.
     pub(super) fn by_rows(&self) -> bool {
         !self.rows_fall
     }
 
-    /// Whether every entry comes after the one before it, column by column.
+    /// Returns whether every entry comes after the one before it, column by column.
     pub(super) fn by_columns(&self) -> bool {
         !self.columns_fall
     }
@@ -118,7 +118,7 @@ pub(super) type Parser<T> = fn(&[u8], usize, Shape, Slots<'_, T>) -> Result<Summ
 /// The parser for files with this header.
 ///
 /// # Errors
-/// Where the file's values are complex and `T` is real.
+/// If the file's values are complex and `T` is real.
 pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
     let indices = match header.format {
         Format::Array => 0,

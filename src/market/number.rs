@@ -45,7 +45,7 @@ pub(super) fn power_of_ten(n: usize) -> u64 {
     POWERS_OF_TEN[n]
 }
 
-/// Whether `byte` separates numbers within a line.
+/// Returns whether `byte` separates numbers within a line.
 #[inline(always)]
 pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)

@@ -25,7 +25,7 @@ pub(crate) struct Whole {
     pub(crate) entries: u64,
     /// The order of all entries.
     pub(crate) order: Order,
-    /// Whether there are entries on both sides of the diagonal, which only a file with a symmetry tells.
+    /// True if there are entries on both sides of the diagonal, which only a file with a symmetry tells.
     pub(crate) both_sides: bool,
 }
 

@@ -145,7 +145,7 @@ impl<T: Scalar> MatrixFile<T> {
 /// Reads the banner and the sizes; `-` is standard input.
 ///
 /// # Errors
-/// Where the file cannot be read, or is no Matrix Market file; the message names file, line and cause.
+/// If the file cannot be read, or is no Matrix Market file; the message names file, line and cause.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     header_of(Source::open(path.as_ref(), None)?)
 }
@@ -162,8 +162,8 @@ pub(crate) fn header_of(mut source: Source) -> Result<Header> {
 /// of the current rayon pool.
 ///
 /// # Errors
-/// Where the file cannot be read, is not what the format allows (file, line and cause are named), holds complex values
-/// and `T` is real, or is refused by the options.
+/// If the file cannot be read, is not what the format allows (file, line and cause are named), holds complex values and
+/// `T` is real, or is refused by the options.
 pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<MatrixFile<T>> {
     triplets_of(Source::open(path.as_ref(), options.metered())?, options)
 }

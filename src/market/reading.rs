@@ -70,7 +70,7 @@ impl<T: Scalar> Reading<T> {
     /// enqueued there.
     ///
     /// # Errors
-    /// As [`read_triplets`]; on too little memory, or when the device fails.
+    /// As [`read_triplets`]; on too little memory, or if the device fails.
     pub fn into_resident<B: Backend>(self, backend: &B) -> Result<(Header, ResidentTriplets<T, B>)> {
         let header = match next(&self.path, &self.messages)? {
             Message::Start(header) => header,

@@ -35,7 +35,7 @@ pub(crate) struct Source {
     path: PathBuf,
     /// Bytes of text that the file can hold at most, where that is known.
     pub(super) text_bound: Option<u64>,
-    /// Whether the text comes out of a gzip stream.
+    /// True if the text comes out of a gzip stream.
     pub(super) compressed: bool,
     lines: Lines,
 }

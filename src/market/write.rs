@@ -48,7 +48,7 @@ impl WriteOptions {
 /// The file appears under its name when it is complete ([`crate::output`]).
 ///
 /// # Errors
-/// Where the system refuses; the target is then as it was.
+/// If the system refuses; the target is then as it was.
 pub fn write_csr<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>, options: &WriteOptions) -> Result<()> {
     let symmetry = if options.detect { symmetry_of(matrix) } else { Symmetry::General };
     match matrix.parts().offsets {
@@ -100,7 +100,7 @@ fn csr<T: Scalar>(
 /// Writes triplets as they are, under a banner that names `symmetry`; otherwise as [`write_csr`].
 ///
 /// # Errors
-/// Where a symmetry other than general is given to a matrix that is not square, or the system refuses.
+/// If a symmetry other than general is given to a matrix that is not square, or the system refuses.
 pub fn write_triplets<T: Scalar>(
     path: impl AsRef<Path>,
     triplets: &Triplets<T>,
@@ -122,7 +122,7 @@ pub fn write_triplets<T: Scalar>(
 /// Writes a full array, `values` column after column; otherwise as [`write_csr`].
 ///
 /// # Errors
-/// Unless there are `rows * columns` values, or where the system refuses.
+/// Unless there are `rows * columns` values, or if the system refuses.
 pub fn write_dense<T: Scalar>(
     path: impl AsRef<Path>,
     rows: usize,

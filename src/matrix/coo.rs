@@ -72,7 +72,7 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
     /// Converts.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Self::from_tails(backend, a, 0, a.nonzeros())
     }
@@ -111,7 +111,7 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let offsets = self.row_offsets(backend)?;
         let indices = copied(backend, &self.column_indices)?;

@@ -67,7 +67,7 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
     /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    /// If a vector has the wrong length, if the backend has no kernel, or if the device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -96,7 +96,7 @@ impl<V: Scalar, B: Conversions> Csc<V, B> {
     /// Converts.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Ok(Self { transpose: a.transpose(backend)? })
     }
@@ -104,7 +104,7 @@ impl<V: Scalar, B: Conversions> Csc<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         self.transpose.transpose(backend)
     }

@@ -41,7 +41,7 @@ impl<V: Scalar> Csr<V, Host> {
     ///
     /// # Errors
     /// Unless there are `rows + 1` offsets that ascend from 0 to the number of values, and each row's columns ascend
-    /// strictly below `columns`; the message names the first row that does not. Where a dimension exceeds 2^32.
+    /// strictly below `columns`; the message names the first row that does not. If a dimension exceeds 2^32.
     pub fn from_parts(
         rows: usize,
         columns: usize,
@@ -86,7 +86,7 @@ impl<V: Scalar> Csr<V, Host> {
     /// A copy in the memory of a backend.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_backend<B: Backend>(&self, backend: &B) -> Result<Csr<V, B>> {
         self.moved(&Host, backend)
     }
@@ -240,7 +240,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// y = alpha A x + beta y. Where `beta` is zero, y is not read.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn product<T: Scalar>(
         &self,
         backend: &B,
@@ -262,7 +262,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// transpose makes a transposed copy, which is kept until the values change: [`Csc`](super::Csc) needs none.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    /// If a vector has the wrong length, if the backend has no kernel, or if the device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -289,7 +289,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// vectors + j. Where `beta` is zero, Y is not read. For 8 vectors, A is read once instead of 8 times.
     ///
     /// # Errors
-    /// On another number of vectors, on X and Y of the wrong length, or when the device fails.
+    /// On another number of vectors, on X and Y of the wrong length, or if the device fails.
     pub fn block_product<T: Scalar>(
         &self,
         backend: &B,
@@ -314,7 +314,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// A second matrix with the same content.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn copied(&self, backend: &B) -> Result<Self> {
         Ok(self.with_values(copied(backend, &self.values)?))
     }
@@ -322,7 +322,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// The same matrix in the memory of another backend.
     ///
     /// # Errors
-    /// On too little memory, or when either device fails.
+    /// If memory runs out, or when either device fails.
     fn moved<C: Backend>(&self, from: &B, to: &C) -> Result<Csr<V, C>> {
         let offsets = match &self.pattern.offsets {
             Offsets::Narrow(o) => Offsets::Narrow(to.upload(from.download(&**o)?)?),
@@ -369,7 +369,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// A copy in the host's memory.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_host(&self, backend: &B) -> Result<Csr<V, Host>> {
         self.moved(backend, &Host)
     }
@@ -377,7 +377,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// The transpose, values as they are (not conjugated).
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn transpose(&self, backend: &B) -> Result<Self>
     where
         B: Conversions,
@@ -409,7 +409,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// Entries of each row.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn row_lengths(&self, backend: &B) -> Result<RowLengths>
     where
         B: Conversions,

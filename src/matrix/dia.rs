@@ -57,7 +57,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         self.parts().diagonals()
     }
 
-    /// Whether diagonals left of the main one are not stored, but those right of it stand for them.
+    /// Returns whether diagonals left of the main one are not stored, but those right of it stand for them.
     pub fn is_half(&self) -> bool {
         self.mirrored > 0
     }
@@ -141,8 +141,8 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
     /// Converts; to half of a matrix that is its own transpose, bit by bit, where products are faster with it.
     ///
     /// # Errors
-    /// [`Error::Refused`] where padding would take more than twice the nonzeros, or where a value has every bit set; on
-    /// too little memory, or when the device fails.
+    /// [`Error::Refused`] if padding would take more than twice the nonzeros, or if a value has every bit set; on too
+    /// little memory, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let found = Self::found(backend, a)?;
         if backend.half_pays::<V>(padded(a.rows()) * found.len())
@@ -223,7 +223,7 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let mut lengths = backend.buffer(self.rows)?;
         backend.dia_lengths(self.parts(), &mut lengths)?;

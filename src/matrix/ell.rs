@@ -84,8 +84,8 @@ impl<V: Scalar, B: Conversions> Ell<V, B> {
     /// Converts.
     ///
     /// # Errors
-    /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros; on too little
-    /// memory, or when the device fails.
+    /// [`Error::Refused`](crate::Error::Refused) if padding would take more than twice the nonzeros; on too little
+    /// memory, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let lengths = lengths_of(backend, a)?;
         let width = longest_of(backend, &lengths)? as usize;
@@ -119,7 +119,7 @@ impl<V: Scalar, B: Conversions> Ell<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let offsets = scanned(backend, &self.lengths, self.nonzeros)?;
         let mut indices = backend.buffer(self.nonzeros)?;

@@ -41,7 +41,7 @@ impl<V: Scalar> Csr<V, Host> {
     /// Columns and values of row `i`.
     ///
     /// # Panics
-    /// Where there is no such row, as indexing does.
+    /// If there is no such row, as indexing does.
     pub fn row(&self, i: usize) -> (&[u32], &[V]) {
         let range = self.range(i);
         (&self.parts().indices[range.clone()], &self.parts().values[range])
@@ -50,7 +50,7 @@ impl<V: Scalar> Csr<V, Host> {
     /// The stored entry at (i, j).
     ///
     /// # Panics
-    /// Where there is no row `i`, as indexing does.
+    /// If there is no row `i`, as indexing does.
     pub fn get(&self, i: usize, j: usize) -> Option<V> {
         let (columns, values) = self.row(i);
         u32::try_from(j).ok().and_then(|j| columns.binary_search(&j).ok()).map(|k| values[k])
@@ -80,23 +80,23 @@ impl<V: Scalar> Csr<V, Host> {
         self.with_values(values)
     }
 
-    /// Whether the matrix is square and (j, i) is stored wherever (i, j) is.
+    /// Returns whether the matrix is square and (j, i) is stored wherever (i, j) is.
     pub fn is_structurally_symmetric(&self) -> bool {
         self.mirrors(|_, mirror| mirror.is_some())
     }
 
-    /// Whether A^T = A, exactly: no tolerance. An entry that is not stored counts as zero.
+    /// Returns whether A^T = A, exactly: no tolerance. An entry that is not stored counts as zero.
     pub fn is_symmetric(&self) -> bool {
         self.mirrors(|value, mirror| value == mirror.unwrap_or_default())
     }
 
-    /// Whether A^H = A, exactly: no tolerance. An entry that is not stored counts as zero.
+    /// Returns whether A^H = A, exactly: no tolerance. An entry that is not stored counts as zero.
     pub fn is_hermitian(&self) -> bool {
         self.mirrors(|value, mirror| value == mirror.unwrap_or_default().conj())
     }
 
-    /// Whether the matrix is square and `agree(a_ij, a_ji)` for every stored a_ij. One bisection an entry, several
-    /// threads.
+    /// Returns whether the matrix is square and `agree(a_ij, a_ji)` for every stored a_ij. One bisection an entry,
+    /// several threads.
     fn mirrors(&self, agree: impl Fn(V, Option<V>) -> bool + Sync + Send) -> bool {
         self.rows() == self.columns()
             && (0..self.rows()).into_par_iter().with_min_len(1 << 10).all(|i| {
@@ -140,7 +140,7 @@ impl<V: Scalar, X: AsRef<[V]> + ?Sized> Mul<&X> for &Csr<V, Host> {
     type Output = Vec<V>;
 
     /// # Panics
-    /// Where x has not as many entries as A has columns.
+    /// If x has not as many entries as A has columns.
     fn mul(self, x: &X) -> Vec<V> {
         let x = x.as_ref();
         assert_eq!(x.len(), self.columns(), "length of x, and columns of A");

@@ -33,7 +33,7 @@ impl<T: Scalar, B: Products + Conversions, V: Scalar> Format<T, B, V> {
     /// Converts.
     ///
     /// # Errors
-    /// [`Error::Refused`] where it would waste memory, and on too little memory or a failing device.
+    /// [`Error::Refused`] if it would waste memory, and on too little memory or a failing device.
     pub fn build(&self, backend: &B, a: &Csr<V, B>) -> Result<Box<dyn SparseMatrix<T, B, V>>> {
         (self.build)(backend, a)
     }

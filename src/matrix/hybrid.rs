@@ -82,7 +82,7 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
     /// transpose makes a transposed copy in CSR, which is kept.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, on too little memory for a copy, or when the
+    /// If a vector has the wrong length, if the backend has no kernel, on too little memory for a copy, or if the
     /// device fails.
     pub fn product_op<T: Scalar>(
         &self,
@@ -131,8 +131,8 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     /// Converts.
     ///
     /// # Errors
-    /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros (the rule keeps
-    /// it below that); on too little memory, or when the device fails.
+    /// [`Error::Refused`](crate::Error::Refused) if padding would take more than twice the nonzeros (the rule keeps it
+    /// below that); on too little memory, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         // A third of the rows reach the width, so that it is at most three times the mean: longer rows need not be told
         // apart.
@@ -155,7 +155,7 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let nonzeros = self.nonzeros();
         let tails = self.tail.row_offsets(backend)?;

@@ -75,7 +75,7 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
     /// Converts.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let lengths = lengths_of(backend, a)?;
         let longest = longest_of(backend, &lengths)?;
@@ -102,7 +102,7 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let nonzeros = B::len(&*self.values);
         let mut lengths = backend.buffer(self.rows)?;

@@ -23,7 +23,7 @@ impl RowLengths {
     /// Of a matrix in CSR.
     ///
     /// # Errors
-    /// When the device fails, or where one row has 2^32 entries.
+    /// If the device fails, or if one row has 2^32 entries.
     pub fn of<V: Scalar, B: Conversions>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let parts = a.parts();
         let found = backend.diagonals((a.rows(), a.columns()), parts.offsets, parts.indices, 0)?;

@@ -17,7 +17,7 @@ use crate::scalar::Scalar;
 /// ```
 ///
 /// # Errors
-/// Where A has not as many columns as B rows, without memory, or when the device fails.
+/// If A has not as many columns as B rows, if memory runs out, or if the device fails.
 pub fn multiply<V: Scalar, B: SparseProducts>(
     backend: &B,
     a: &Csr<V, B>,
@@ -44,7 +44,7 @@ pub(crate) fn multiply_at<V: Scalar, B: SparseProducts>(
 /// C = A B anew, where C came from [`multiply`] with factors of the same patterns: only values are computed.
 ///
 /// # Errors
-/// On different sizes, or when the device fails. C of another pattern gets values without meaning.
+/// On different sizes, or if the device fails. C of another pattern gets values without meaning.
 pub fn multiply_again<V: Scalar, B: SparseProducts>(
     backend: &B,
     a: &Csr<V, B>,
@@ -105,7 +105,7 @@ impl<V: Scalar, B: SparseProducts> TripleProduct<V, B> {
 /// alpha A + beta B. The pattern is that of both together, whatever alpha and beta are.
 ///
 /// # Errors
-/// On different sizes, without memory, or when the device fails.
+/// On different sizes, if memory runs out, or if the device fails.
 pub fn add<V: Scalar, B: SparseProducts>(
     backend: &B,
     alpha: V,

@@ -12,7 +12,7 @@ use std::any::Any;
 const CHUNK: usize = 1 << 14;
 
 impl<V: Scalar> Csr<V, Host> {
-    /// Whether every value can be held in the narrower type without loss ([`Scalar::narrow`]), and that type is
+    /// Returns whether every value can be held in the narrower type without loss ([`Scalar::narrow`]), and that type is
     /// narrower indeed: small integers and binary fractions, as in most stencils.
     pub fn is_narrow(&self) -> bool {
         size_of::<V::Narrow>() < size_of::<V>()
@@ -41,7 +41,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
     /// would lose something. Temporary memory: none beyond the values in both types.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn into_narrow(self, backend: &B) -> Result<std::result::Result<Csr<V::Narrow, B>, Self>> {
         if size_of::<V::Narrow>() >= size_of::<V>() {
             return Ok(Err(self));
@@ -71,7 +71,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
     /// [`Refinement`](crate::krylov::Refinement).
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_rounded(&self, backend: &B) -> Result<Csr<V::Narrow, B>> {
         let parts = self.parts();
         let mut values = backend.zeros(self.nonzeros())?;

@@ -218,9 +218,8 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// their order).
     ///
     /// # Errors
-    /// Unless `height` is at least 1 and `window` is 1 or a multiple of it, both at most 2^31;
-    /// [`Error::Refused`] where padding would take more than twice the nonzeros; on too little memory, or
-    /// when the device fails.
+    /// Unless `height` is at least 1 and `window` is 1 or a multiple of it, both at most 2^31; [`Error::Refused`] if
+    /// padding would take more than twice the nonzeros; on too little memory, or if the device fails.
     pub fn with_chunks(backend: &B, a: &Csr<V, B>, height: usize, window: usize) -> Result<Self> {
         if height == 0 || window == 0 || (window != 1 && !window.is_multiple_of(height)) {
             return Err(Error::InvalidArgument(format!(
@@ -263,7 +262,7 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let offsets = match &self.order {
             Some(order) => {

@@ -54,7 +54,7 @@ pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
     /// The same matrix in CSR: the same entries, bit for bit, explicit zeros too.
     ///
     /// # Errors
-    /// On too little memory, where the backend has no kernel, or when the device fails.
+    /// If memory runs out, if the backend has no kernel, or if the device fails.
     fn to_csr(&self, backend: &B) -> Result<Csr<V, B>>;
 }
 
@@ -77,8 +77,8 @@ macro_rules! product_op {
         #[doc = concat!("y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.", $more)]
         ///
         /// # Errors
-        /// On vectors of the wrong length, where the backend has no kernel, on too little memory for a copy, or when
-        /// the device fails.
+        /// If a vector has the wrong length, if the backend has no kernel, on too little memory for a copy, or if the
+        /// device fails.
         pub fn product_op<T: $crate::scalar::Scalar>(
             &self,
             backend: &B,

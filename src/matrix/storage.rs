@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 pub struct Storage {
     /// Bytes of all arrays; `u64::MAX` where they exceed it.
     pub bytes: u64,
-    /// Whether that is what it takes, or the most that it can take: row lengths do not tell what repeats.
+    /// True if that is what it takes, or the most that it can take: row lengths do not tell what repeats.
     pub exact: bool,
     /// Entries stored beyond the nonzeros.
     pub padding: u64,

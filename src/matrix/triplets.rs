@@ -18,7 +18,7 @@ impl<T: Scalar> Triplets<T> {
     /// No entries yet.
     ///
     /// # Errors
-    /// Where a dimension exceeds 2^32: indices have 32 bits.
+    /// If a dimension exceeds 2^32: indices have 32 bits.
     pub fn new(rows: usize, columns: usize) -> Result<Self> {
         check_dimensions(rows, columns)?;
         Ok(Self { rows, columns, row_indices: Vec::new(), column_indices: Vec::new(), values: Vec::new() })
@@ -27,7 +27,7 @@ impl<T: Scalar> Triplets<T> {
     /// From three arrays of equal length, indices from zero.
     ///
     /// # Errors
-    /// On different lengths, or an index outside of the matrix (named with its position).
+    /// If lengths differ, or an index outside of the matrix (named with its position).
     pub fn from_parts(
         rows: usize,
         columns: usize,
@@ -67,7 +67,7 @@ impl<T: Scalar> Triplets<T> {
     /// Appends an entry.
     ///
     /// # Errors
-    /// Where the place lies outside of the matrix.
+    /// If the place lies outside of the matrix.
     pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
         if row >= self.rows || column >= self.columns {
             return Err(Error::InvalidMatrix(format!(
@@ -103,7 +103,7 @@ impl<T: Scalar> Triplets<T> {
         self.values.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }

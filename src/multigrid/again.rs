@@ -175,7 +175,7 @@ pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
     new.iter().map(|level| LevelFacts { rows: level.coarse.rows(), entries: level.coarse.nonzeros() })
 }
 
-/// Whether two matrices have entries in the same places.
+/// Returns whether two matrices have entries in the same places.
 pub(super) fn same_pattern<B: MultigridBackend>(
     backend: &B,
     a: CsrPattern<'_, B>,

@@ -53,8 +53,8 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(Self { of_diagonal, of_sums, strong })
     }
 
-    /// Whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly damps
-    /// what is common to both. The host waits for it.
+    /// Returns whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly
+    /// damps what is common to both. The host waits for it.
     pub(super) fn blocks_pay(&self, backend: &B) -> Result<bool> {
         Ok(f64::from(backend.value(&self.strong)?) > MANY * B::len(&self.of_sums) as f64)
     }

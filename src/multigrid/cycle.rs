@@ -89,7 +89,7 @@ pub(super) struct Level<T: Scalar, B: MultigridBackend> {
     pub(super) a: Stored<T, B>,
     pub(super) smoother: Smoother<T, B>,
     pub(super) transfer: Transfer<T, B>,
-    /// Whether the next level is solved by two cycles, weighted as Chebyshev's iteration weights them.
+    /// True if the next level is solved by two cycles, weighted as Chebyshev's iteration weights them.
     pub(super) twice: bool,
 }
 
@@ -180,7 +180,7 @@ pub(super) struct Gathered<T: Scalar, B: MultigridBackend> {
     pub(super) cycle: Cycle<T, B>,
     /// The unknowns of this part.
     pub(super) own: Range<usize>,
-    /// Whether the level is solved by two cycles.
+    /// True if the level is solved by two cycles.
     pub(super) twice: bool,
 }
 
@@ -236,7 +236,7 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
 pub(super) struct Cycle<T: Scalar, B: MultigridBackend> {
     pub(super) levels: Vec<Level<T, B>>,
     pub(super) coarsest: Coarsest<T, B>,
-    /// Whether two cycles for a level are weighted as Chebyshev's iteration; else each weighs one.
+    /// True if two cycles for a level are weighted as Chebyshev's iteration; else each weighs one.
     pub(super) chebyshev: bool,
 }
 

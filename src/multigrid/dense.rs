@@ -23,7 +23,7 @@ const ALONE: usize = 300;
 /// left at zero.
 ///
 /// # Errors
-/// Where A is not finite.
+/// If A is not finite.
 pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     stored(a.rows(), inverse_of(&mut entries(a), a.rows())?)
 }
@@ -31,7 +31,7 @@ pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
 /// The inverse of any regular A, by Gauss-Jordan elimination with exchanges of rows (Golub and Van Loan, 3.4).
 ///
 /// # Errors
-/// Where A is not finite, or a pivot is rounding error only.
+/// If A is not finite, or a pivot is rounding error only.
 pub(super) fn general_inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     let n = a.rows();
     let mut rows = entries(a);

@@ -39,14 +39,14 @@ const ROWS: usize = 1 << 10;
 /// A + L, and what it tells of A.
 pub(super) struct Resolved<T: Scalar> {
     pub(super) a: Csr<T>,
-    /// Whether L is not zero.
+    /// True if L is not zero.
     pub(super) differs: bool,
-    /// Whether many unknowns have couplings of S that ask for blocks.
+    /// True if many unknowns have couplings of S that ask for blocks.
     pub(super) wants_blocks: bool,
-    /// Whether one of these has the diagonal's sign, as beside very flat elements: of 200 000 random points with their
+    /// True if one of these has the diagonal's sign, as beside very flat elements: of 200 000 random points with their
     /// hull 10 have, of those without it none, and one slow error for each of these spoils classical levels.
     pub(super) has_flat: bool,
-    /// Whether the wind is strong in most rows.
+    /// True if the wind is strong in most rows.
     pub(super) is_windy: bool,
 }
 

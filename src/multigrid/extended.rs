@@ -40,7 +40,7 @@ struct Level<'a, T: Scalar> {
 }
 
 impl<T: Scalar> Level<'_, T> {
-    /// Whether k is a fine unknown over whose neighbours there is a mean.
+    /// Returns whether k is a fine unknown over whose neighbours there is a mean.
     fn is_averaged(&self, k: u32) -> bool {
         !self.coarse[k as usize] && self.a.row(k as usize).0.len() <= LONGEST
     }

@@ -233,7 +233,7 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     )))
 }
 
-/// Whether the level below the one of this number is solved by two cycles.
+/// Returns whether the level below the one of this number is solved by two cycles.
 pub(super) fn is_solved_twice(level: usize) -> bool {
     level < TWICE
 }
@@ -256,7 +256,7 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
 /// Last come one less the standard deviation of sums of rows, relative to the sums of magnitudes, and points again.
 pub(super) type Ratios = [[f64; 7]; 2];
 
-/// Whether the couplings of points themselves are about as strong in the mean, and unknowns in like units.
+/// Returns whether the couplings of points themselves are about as strong in the mean, and unknowns in like units.
 pub(super) fn are_comparable([ratios, points]: &Ratios) -> bool {
     let least = [LOCALLY; 6].into_iter().chain([IN_LIKE_UNITS]);
     ratios.iter().zip(points).zip(least).all(|((&ratio, points), least)| ratio >= least * points)
@@ -327,8 +327,9 @@ fn direction(by: [i64; 3]) -> Option<usize> {
     }
 }
 
-/// Whether the couplings along all axes are about as strong. Those along an axis are those to all neighbours that are
-/// away along it, of either sign: where points between interpolate, a weak axis has couplings that add up to little.
+/// Returns whether the couplings along all axes are about as strong. Those along an axis are those to all neighbours
+/// that are away along it, of either sign: where points between interpolate, a weak axis has couplings that add up to
+/// little.
 fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bool {
     let (mut sums, points) = ([0.0; 3], grid.points());
     let away: Vec<[i64; 3]> = neighbours.iter().collect();

@@ -7,8 +7,8 @@ use crate::error::Result;
 /// those that are undecided then are left out.
 const ROUNDS: u64 = 64;
 
-/// Whether the host asks after this round if all nodes are decided. It waits for a device then; a round too many takes
-/// less time than a wait and changes nothing, and most graphs take 8 to 12 rounds.
+/// Returns whether the host asks after this round if all nodes are decided. It waits for a device then; a round too
+/// many takes less time than a wait and changes nothing, and most graphs take 8 to 12 rounds.
 fn asked_after(round: u64) -> bool {
     round >= 4 && round.is_multiple_of(2)
 }

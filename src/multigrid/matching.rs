@@ -11,8 +11,8 @@ const PASSES: usize = 3;
 /// Rounds of a pass: who is left then looks for a block to join.
 const ROUNDS: u64 = 8;
 
-/// Whether the host asks after this round if it has found a pair. It waits for a device then, and most graphs take all
-/// rounds.
+/// Returns whether the host asks after this round if it has found a pair. It waits for a device then, and most graphs
+/// take all rounds.
 fn asked_after(round: u64) -> bool {
     round % 4 == 3 && round + 1 < ROUNDS
 }

@@ -151,9 +151,9 @@ pub struct Multigrid<T: Scalar, B: MultigridBackend> {
 #[derive(Debug)]
 struct Asked {
     options: MultigridOptions,
-    /// Whether near-null vectors were given, which are not kept.
+    /// True if near-null vectors were given, which are not kept.
     near_null: bool,
-    /// Whether the matrix turned out to be Hermitian.
+    /// True if the matrix turned out to be Hermitian.
     hermitian: bool,
 }
 
@@ -177,7 +177,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     /// A hierarchy for A, from vectors of ones.
     ///
     /// # Errors
-    /// Where A is not square or has entries that are infinite or NaN, without memory, or when the device fails.
+    /// If A is not square or has entries that are infinite or NaN, if memory runs out, or if the device fails.
     pub fn new(backend: &B, a: &Csr<T, B>, options: &MultigridOptions) -> Result<Self> {
         Self::build(backend, a, None, options)
     }

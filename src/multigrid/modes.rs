@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// unknowns of a point are its displacements along the axes.
 ///
 /// # Errors
-/// For dimensions other than 2 and 3, and where coordinates are missing, infinite or NaN.
+/// For dimensions other than 2 and 3, and if coordinates are missing, infinite or NaN.
 pub fn rigid_body_modes(dimensions: usize, points: &[f64]) -> Result<Vec<f64>> {
     let refused = |what: String| Err(Error::InvalidArgument(what));
     if !(2..=3).contains(&dimensions) || !points.len().is_multiple_of(dimensions) {

@@ -81,20 +81,19 @@ pub struct MultigridOptions {
     /// that is not smoothed, or where coarsening is classical from fewer weights of each unknown, and so does one whose
     /// products, counted before they are made, would be more than a hundred times these entries.
     pub most_entries: f64,
-    /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
+    /// True if the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
     /// and no near-null vectors are given.
     pub narrow: bool,
-    /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing is weighted as
+    /// True if the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing is weighted as
     /// Chebyshev's iteration, and the points of a grid interpolate. Else each step weighs one, which converges for
     /// every diagonally dominant matrix, and levels are boxes of points, unless A turns out to be Hermitian all the
     /// same.
     pub real_eigenvalues: bool,
-    /// Whether a matrix on a grid of points gets grids as levels, where couplings along all axes are
-    /// about as strong.
+    /// True if a matrix on a grid of points gets grids as levels, where couplings along all axes are about as strong.
     pub boxes: bool,
-    /// Whether levels are looked at for convection that they do not resolve: A is not Hermitian, and on no grid.
+    /// True if levels are looked at for convection that they do not resolve: A is not Hermitian, and on no grid.
     pub(super) diffusion: bool,
-    /// Whether such levels are smoothed with incomplete factors.
+    /// True if such levels are smoothed with incomplete factors.
     pub(super) factors: bool,
 }
 
@@ -214,19 +213,19 @@ impl MultigridOptions {
         options
     }
 
-    /// Whether new values get levels of their own, for want of numbers on kept patterns.
+    /// Returns whether new values get levels of their own, for want of numbers on kept patterns.
     pub(super) fn is_made_anew(&self) -> bool {
         self.prolongation == Prolongation::LeastEnergy
             || self.coarsening == Coarsening::Classical
             || self.diffusion
     }
 
-    /// Whether all levels are Hermitian.
+    /// Returns whether all levels are Hermitian.
     pub(super) fn is_hermitian(&self) -> bool {
         self.real_eigenvalues && !self.diffusion
     }
 
-    /// Whether a cycle for matrices of `T` is in another type.
+    /// Returns whether a cycle for matrices of `T` is in another type.
     pub(super) fn is_narrow<T: Scalar>(&self) -> bool {
         self.narrow && size_of::<T::Narrow>() < size_of::<T>()
     }
@@ -278,9 +277,9 @@ pub struct LevelFacts {
 pub struct MultigridFacts {
     /// Its levels, finest first.
     pub levels: Vec<LevelFacts>,
-    /// Whether they are grids.
+    /// True if they are grids.
     pub grid: bool,
-    /// Whether they are levels of L A R, with diagonal L and R that bring constants near to the null space.
+    /// True if they are levels of L A R, with diagonal L and R that bring constants near to the null space.
     pub scaled: bool,
 }
 

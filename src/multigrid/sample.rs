@@ -48,7 +48,7 @@ fn sign_of_diagonal<T: Scalar>((columns, values): (&[u32], &[T]), row: usize) ->
     place.map_or(0.0, |place| values[place].re().to_f64().signum())
 }
 
-/// Whether nearly all couplings have the sign that is not the diagonal's, as those of an M-matrix have.
+/// Returns whether nearly all couplings have the sign that is not the diagonal's, as those of an M-matrix have.
 pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -74,8 +74,8 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
 const SHIFTED: f64 = 0.75;
 const ROUNDED: f64 = 1e-10;
 
-/// Whether nearly all sums of rows have the opposite sign to the diagonal entry, as for Helmholtz problems, which our
-/// multigrid does not suit. Convection gives sums of both signs.
+/// Returns whether nearly all sums of rows have the opposite sign to the diagonal entry, as for Helmholtz problems,
+/// which our multigrid does not suit. Convection gives sums of both signs.
 pub(crate) fn is_shifted<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     let (mut of_it, mut all) = (0.0, 0.0);
     for (first, window) in windows(backend, a)? {

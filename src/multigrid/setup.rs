@@ -245,8 +245,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         Ok(this)
     }
 
-    /// Whether the coarsest matrix is to be made smaller. Nodes that were stiff on the level before are a half of those
-    /// that it may have too: they would have to leave, or be most of the next one.
+    /// Returns whether the coarsest matrix is to be made smaller. Nodes that were stiff on the level before are a half
+    /// of those that it may have too: they would have to leave, or be most of the next one.
     fn is_large(&self, rows: usize) -> bool {
         let stiff = self.plans.last().and_then(|plan| plan.stiff.as_ref()).map_or(0, |stiff| B::len(stiff));
         self.coarsest.rows() > rows + stiff.min(rows / 2)
@@ -270,7 +270,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
     }
 }
 
-/// Whether the finest matrix has couplings so strong that smoothing takes blocks, unless a diagonal was asked for.
+/// Returns whether the finest matrix has couplings so strong that smoothing takes blocks, unless a diagonal was asked
+/// for.
 fn wants_blocks<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -296,7 +297,7 @@ pub(super) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T
     backend.value(&longest)
 }
 
-/// Whether A P and R (A P) take no more products than [`MOST_PRODUCTS`] allows.
+/// Returns whether A P and R (A P) take no more products than [`MOST_PRODUCTS`] allows.
 fn takes_few<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

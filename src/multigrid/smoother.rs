@@ -38,7 +38,7 @@ struct Step<R> {
 pub(super) struct Smoother<T: Scalar, B: TriangularSteps> {
     scaling: Scaling<T, B>,
     steps: Vec<Step<T::Real>>,
-    /// Whether all steps weigh one.
+    /// True if all steps weigh one.
     plain: bool,
 }
 

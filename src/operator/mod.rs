@@ -24,14 +24,14 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// y = A x. The operator may neither assume nor keep what `y` held.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()>;
 
     /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. The provided method knows op(A) = A alone, and
     /// takes a vector of temporary memory where `beta` is not zero, so that it can't be recorded then.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the operator does not know op(A), or when the device fails.
+    /// If a vector has the wrong length, if the operator does not know op(A), or if the device fails.
     fn product_op(
         &self,
         backend: &B,
@@ -118,7 +118,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
-    /// Whether an application waits for the backend, so that a solver can't record it.
+    /// Returns whether an application waits for the backend, so that a solver can't record it.
     fn waits(&self) -> bool {
         false
     }
@@ -155,7 +155,7 @@ pub trait PersistentOperator<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
     /// that declines a method does so at each call.
     ///
     /// # Errors
-    /// As [`LinearOperator::apply`], and without memory.
+    /// As [`LinearOperator::apply`], and if memory runs out.
     fn persistent_iterations(&self, backend: &B, work: Persistent<'_, T, B>) -> Result<bool>;
 }
 

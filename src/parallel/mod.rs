@@ -85,7 +85,7 @@ pub(crate) fn most_threads() -> usize {
     (MOST_A_PROCESSOR * processors).max(MOST_ANYWHERE)
 }
 
-/// Whether the caller has a team: then loops of a few microseconds are worth sharing.
+/// Returns whether the caller has a team: then loops of a few microseconds are worth sharing.
 pub(crate) fn in_team() -> bool {
     team::threads() > 1
 }
@@ -201,7 +201,7 @@ pub(crate) unsafe trait Pieces: Sized + Sync {
         });
     }
 
-    /// Whether `good` holds for all items; stops early where it does not.
+    /// Returns whether `good` holds for all items; stops early where it does not.
     fn all(self, good: impl Fn(Self::Item) -> bool + Sync) -> bool {
         let all = AtomicBool::new(true);
         self.for_each(|item| {

@@ -15,8 +15,8 @@ pub(super) enum Control {
 }
 
 impl Control {
-    /// Whether the starter has heard that the user wishes the work to stop. Launchers of MPI send signals to the ranks
-    /// themselves.
+    /// Returns whether the starter has heard that the user wishes the work to stop. Launchers of MPI send signals to
+    /// the ranks themselves.
     pub(super) fn interrupted(&self) -> bool {
         match self {
             Control::Starter(member) => member.interrupted(),

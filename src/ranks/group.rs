@@ -63,7 +63,7 @@ impl Group {
     /// alone. To be called once.
     ///
     /// # Errors
-    /// Where the others can't be reached or a rank has failed, and as [`Group::mpi_world`].
+    /// If the others can't be reached or a rank has failed, and as [`Group::mpi_world`].
     pub fn from_environment() -> Result<Option<Self>> {
         let Ok(told) = std::env::var(ENVIRONMENT) else {
             return Launcher::of_this_process()
@@ -91,8 +91,8 @@ impl Group {
     /// a program that has begun MPI with less than that, call the group from the thread that began it.
     ///
     /// # Errors
-    /// [`Error::Mpi`] where no library is found or it fails, and [`Error::Rank`] where a rank runs another version of
-    /// residua than rank 0.
+    /// [`Error::Mpi`] if no library is found or it fails, and [`Error::Rank`] if a rank runs another version of residua
+    /// than rank 0.
     pub fn mpi_world() -> Result<Self> {
         Self::of_mpi(mpi::world()?)
     }
@@ -102,7 +102,7 @@ impl Group {
     /// freed by [`Group::leave`]. What carries the data is as with [`Group::mpi_world`].
     ///
     /// # Errors
-    /// [`Error::Mpi`] where MPI has not begun, and as [`Group::mpi_world`]. A number that is no communicator's ends the
+    /// [`Error::Mpi`] if MPI has not begun, and as [`Group::mpi_world`]. A number that is no communicator's ends the
     /// process, as MPI has it.
     pub fn from_mpi(comm: i32) -> Result<Self> {
         Self::of_mpi(mpi::of_number(comm)?)
@@ -158,7 +158,7 @@ impl Group {
         self.0.description.clone()
     }
 
-    /// Whether the ranks share memory, as those of one machine do unless that is not wished.
+    /// Returns whether the ranks share memory, as those of one machine do unless that is not wished.
     pub fn is_one_machine(&self) -> bool {
         matches!(*lock(&self.0.carrier), Carrier::Window(_))
     }
@@ -172,7 +172,7 @@ impl Group {
     /// Sends bytes to each rank and receives those of each.
     ///
     /// # Errors
-    /// [`Error::Rank`] where a rank has failed.
+    /// [`Error::Rank`] if a rank has failed.
     pub fn deliver(&self, to_each: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         Error::check_dimension("messages, one for each rank", self.ranks(), to_each.len())?;
         let lengths: Vec<[u8; 8]> = to_each.iter().map(|bytes| (bytes.len() as u64).to_le_bytes()).collect();
@@ -241,8 +241,8 @@ impl Group {
         }
     }
 
-    /// Whether the user wishes the work to stop, as the process that started the ranks has heard. Launchers of MPI tell
-    /// every rank by a signal in place of this.
+    /// Returns whether the user wishes the work to stop, as the process that started the ranks has heard. Launchers of
+    /// MPI tell every rank by a signal in place of this.
     pub fn interrupted(&self) -> bool {
         self.0.control.interrupted()
     }

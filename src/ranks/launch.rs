@@ -287,7 +287,7 @@ impl Started {
     }
 }
 
-/// Whether a process is stopped, where the system tells that in a file.
+/// Returns whether a process is stopped, where the system tells that in a file.
 fn is_stopped(process: u32) -> bool {
     let told = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // Number, name in parentheses, state; the name may hold anything.

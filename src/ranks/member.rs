@@ -25,7 +25,7 @@ impl Member {
     /// Tells the starter that this rank is here, and waits for the file of the window.
     ///
     /// # Errors
-    /// Where the starter has gone, or a rank has failed.
+    /// If the starter has gone, or a rank has failed.
     pub(super) fn begin(socket: &Path, rank: usize, ranks: usize) -> Result<(UnixStream, String)> {
         let told = |source| Error::Io { path: socket.to_path_buf(), source };
         let stream = UnixStream::connect(socket).map_err(told)?;
@@ -40,7 +40,7 @@ impl Member {
     /// Listens from here on to what the starter has to say.
     ///
     /// # Errors
-    /// Where the starter has gone.
+    /// If the starter has gone.
     pub(super) fn listen(stream: UnixStream, ranks: usize, fault: &Arc<Fault>) -> Result<Self> {
         let told = |source| Error::Io { path: "socket of the ranks".into(), source };
         Message::Ready.send(&stream).map_err(told)?;
@@ -63,7 +63,7 @@ impl Member {
         Ok(Self { stream, interrupted })
     }
 
-    /// Whether the user wishes the work to stop.
+    /// Returns whether the user wishes the work to stop.
     pub(super) fn interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }

@@ -30,7 +30,7 @@ struct Inner {
 
 struct State {
     plane: Plane,
-    /// Whether this rank wishes to stop, and how often it was asked.
+    /// True if this rank wishes to stop, and how often it was asked.
     wish: bool,
     asked: usize,
 }
@@ -74,8 +74,8 @@ impl Peers {
     /// On the GPU that this rank computes on.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the ranks share no memory and there is no NCCL; where GPUs can't reach each other's
-    /// memory, and where a rank has failed.
+    /// [`Error::Unsupported`] if the ranks share no memory and there is no NCCL; if GPUs can't reach each other's
+    /// memory, and if a rank has failed.
     pub fn new(cuda: Cuda, group: &Group) -> Result<Self> {
         let named = std::env::var(PLANE).unwrap_or_default();
         match &*named {
@@ -115,7 +115,7 @@ impl Peers {
         Self(Arc::new(Inner { group: group.clone(), state }))
     }
 
-    /// Whether data goes by NCCL.
+    /// Returns whether data goes by NCCL.
     pub fn is_nccl(&self) -> bool {
         matches!(lock(&self.0.state).plane, Plane::Nccl(_))
     }

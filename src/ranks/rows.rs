@@ -51,7 +51,7 @@ pub(crate) struct OwnRows<T: Scalar> {
 /// Reads a square matrix together; none where the file has to be read in whole by each.
 ///
 /// # Errors
-/// Where a rank has another file, or has failed.
+/// If a rank has another file, or has failed.
 pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<OwnRows<T>>> {
     let start = Instant::now();
     let seen = market::read_header(path).ok().filter(|_| path.is_file());

@@ -95,7 +95,7 @@ impl Window {
     /// The window in that file, as `rank` sees it, who waits in such a way.
     ///
     /// # Errors
-    /// [`Error::Io`], and where the file is no window for so many ranks.
+    /// [`Error::Io`], and if the file is no window for so many ranks.
     pub(super) fn open(
         path: &Path,
         [rank, ranks]: [usize; 2],
@@ -120,7 +120,7 @@ impl Window {
     /// the place of the first of these. Returns whether any rank wishes to stop.
     ///
     /// # Errors
-    /// Where a rank has failed.
+    /// If a rank has failed.
     pub(super) fn sums(
         &mut self,
         words: &[u64],
@@ -186,7 +186,7 @@ impl Window {
     /// Sends the bytes for each rank and receives those of each.
     ///
     /// # Errors
-    /// Where a rank has failed.
+    /// If a rank has failed.
     pub(super) fn exchange(&mut self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
         receive[self.rank].copy_from_slice(send[self.rank]);
         let (mut sent, mut received) =

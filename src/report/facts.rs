@@ -12,7 +12,7 @@ pub(crate) const ROUNDING: f64 = 1e-10;
 /// Rows that add up to less than this share of the sum of their magnitudes count as adding up to zero.
 const ZERO_SUM: f64 = 1e-11;
 
-/// Whether a sum of real and imaginary parts is zero beside that of the magnitudes, up to rounding.
+/// Returns whether a sum of real and imaginary parts is zero beside that of the magnitudes, up to rounding.
 fn is_zero_sum(sum: [f64; 2], magnitudes: f64) -> bool {
     sum[0].hypot(sum[1]) <= ZERO_SUM * magnitudes
 }
@@ -24,7 +24,7 @@ const CHUNK: usize = 1 << 12;
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Facts {
-    /// Whether a_ji is stored wherever a_ij is. Rectangular matrices are not symmetric in any way.
+    /// True if a_ji is stored wherever a_ij is. Rectangular matrices are not symmetric in any way.
     pub pattern_symmetric: bool,
     /// Largest |a_ij - a_ji| over largest |a_ij|.
     pub asymmetry: f64,
@@ -161,17 +161,17 @@ impl Facts {
         }
     }
 
-    /// Whether A equals its transpose, up to the rounding of a file (1e-10 of the largest entry of a row).
+    /// Returns whether A equals its transpose, up to the rounding of a file (1e-10 of the largest entry of a row).
     pub fn is_symmetric(&self) -> bool {
         self.local_defects[0] <= ROUNDING
     }
 
-    /// Whether A equals its conjugate transpose, up to the rounding of a file: what conjugate gradients need.
+    /// Returns whether A equals its conjugate transpose, up to the rounding of a file: what conjugate gradients need.
     pub fn is_hermitian(&self) -> bool {
         self.local_defects[1] <= ROUNDING
     }
 
-    /// Whether A equals its negative transpose, up to the rounding of a file, and is not zero.
+    /// Returns whether A equals its negative transpose, up to the rounding of a file, and is not zero.
     pub fn is_skew_symmetric(&self) -> bool {
         self.local_defects[2] <= ROUNDING && self.largest > 0.0
     }

@@ -26,7 +26,7 @@ pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + 
 pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> {
     /// The type of magnitudes: `f64` for `Complex<f64>`, itself for a real type.
     type Real: Real;
-    /// Whether the type has an imaginary part.
+    /// True if the type has an imaginary part.
     const COMPLEX: bool;
     /// The real number `re`.
     fn from_real(re: Self::Real) -> Self;

@@ -33,7 +33,7 @@ impl PreconditionerChoice {
     ///
     /// # Errors
     /// On a matrix that it does not take, and for [`PreconditionerChoice::ChebyshevSingle`], which is a solver's own;
-    /// on too little memory, or when the device fails.
+    /// on too little memory, or if the device fails.
     pub fn set_up<T: Scalar, B: SolverBackend>(
         self,
         backend: &B,

@@ -297,8 +297,8 @@ impl Builder {
     /// A solver for a matrix on the host: `Csr`, which is taken over, or `&Csr`, which is copied.
     ///
     /// # Errors
-    /// On settings that make no sense, on a matrix that is not square or that no method takes, where the device that
-    /// was named is not to be had, and on too little memory.
+    /// On settings that make no sense, on a matrix that is not square or that no method takes, if the device that was
+    /// named is not to be had, and on too little memory.
     pub fn build<T: Solvable>(&self, a: impl MatrixSource<T>) -> Result<Solver<T>> {
         self.check()?;
         let (rows, _, entries) = a.size();
@@ -401,13 +401,13 @@ impl Builder {
         expected_products(n, self.right_hand_sides, self.max_iterations)
     }
 
-    /// Whether the rows of the matrix may be scaled: factorisations have a scaling of their own, and vectors near the
-    /// null space are those of the matrix as it is.
+    /// Returns whether the rows of the matrix may be scaled: factorisations have a scaling of their own, and vectors
+    /// near the null space are those of the matrix as it is.
     pub(super) fn may_scale(&self) -> bool {
         self.row_wise && self.near_null.is_none() && self.method != Method::Direct
     }
 
-    /// Whether new values can be taken over without anything being made anew.
+    /// Returns whether new values can be taken over without anything being made anew.
     pub(super) fn can_stay_open(&self) -> bool {
         (self.format == AUTO || self.format == Csr::<f64>::NAME)
             && self.precision == Precision::Double

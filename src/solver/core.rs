@@ -34,7 +34,7 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) judged: Option<Verdict>,
     /// A relative tolerance below that of the options, where one solve needs it.
     pub(super) aim: Option<f64>,
-    /// Whether the caller has said, or it was shown, that A is singular.
+    /// True if the caller has said, or it was shown, that A is singular.
     pub(super) known_singular: bool,
     pub(super) seconds: Seconds,
     device: Arc<str>,
@@ -64,7 +64,8 @@ pub(super) fn judge<T: Scalar, B: SolverBackend>(
     Ok(decided(told, &a, (&b, &x), &norms.to_host(backend)?, options))
 }
 
-/// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
+/// Returns whether a solve ended in something that another method, another preconditioner or more precision may not
+/// meet.
 pub(super) fn is_fault(outcome: &Outcome) -> bool {
     !matches!(
         outcome,

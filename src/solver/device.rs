@@ -66,7 +66,7 @@ impl Device {
     /// Opens the device. [`Device::Auto`] takes the first GPU where everything that it needs is there, else the CPU.
     ///
     /// # Errors
-    /// [`Error::Cuda`] with the reason why a GPU that was named is not to be had; [`Error::Unsupported`] where one is
+    /// [`Error::Cuda`] with the reason why a GPU that was named is not to be had; [`Error::Unsupported`] if one is
     /// named and this build knows none.
     #[cfg(feature = "cuda")]
     pub fn open(self) -> Result<Opened> {
@@ -83,7 +83,7 @@ impl Device {
     /// Opens the device: the CPU, since this build knows no other.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a GPU is named.
+    /// [`Error::Unsupported`] if a GPU is named.
     #[cfg(not(feature = "cuda"))]
     pub fn open(self) -> Result<Opened> {
         match self {

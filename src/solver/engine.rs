@@ -152,7 +152,7 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     backend: B,
     wishes: Builder,
     core: Core<T, B>,
-    /// Whether -A is kept, for -x.
+    /// True if -A is kept, for -x.
     negated: bool,
     order: Option<Order<T, B>>,
     /// Whether rows and columns of the matrix that is kept are scaled.

@@ -38,7 +38,7 @@ const ALIKE: f64 = 1.0 + 1e-3;
 const ON_DEVICE: usize = 100_000;
 const LONG: f64 = 0.3;
 
-/// Whether a system is worth a library on a device, where there is one.
+/// Returns whether a system is worth a library on a device, where there is one.
 pub(crate) fn is_worth_a_device(rows: usize, seconds_on_host: impl FnOnce() -> f64) -> bool {
     rows >= ON_DEVICE || seconds_on_host() > LONG
 }
@@ -54,7 +54,7 @@ pub(super) struct Limits {
     pub(super) flops: Option<f64>,
     /// The most bytes of a factor, where that is not what is free.
     pub(super) memory: Option<u64>,
-    /// Whether the condition number is estimated.
+    /// True if the condition number is estimated.
     pub(super) condition: bool,
     /// Kinds that have failed before.
     pub(super) without: Vec<Kind>,
@@ -85,7 +85,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
     /// allowed.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the forecast where it takes more, or more memory or time than there is.
+    /// [`Error::Unsupported`] with the forecast if it takes more, or more memory or time than there is.
     pub(super) fn new(backend: &B, a: &Csr<T, B>, options: &SolveOptions, limits: Limits) -> Result<Self> {
         let square = a.rows() == a.columns();
         let on_device = || -> Result<OnDevice<T, B>> {

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
 
-/// Whether a sum of squares says that all are finite; it may overflow where they are.
+/// Returns whether a sum of squares says that all are finite; it may overflow where they are.
 fn seems_finite<T: Scalar, B: SolverBackend>(backend: &B, values: &B::Slice<T>) -> Result<bool> {
     let mut square = backend.zeros::<T::Real>(1)?;
     backend.norm2_squared(values, &mut square)?;
@@ -15,7 +15,7 @@ fn seems_finite<T: Scalar, B: SolverBackend>(backend: &B, values: &B::Slice<T>) 
 /// Refuses a matrix with an entry that is infinite or not a number; rows and columns are counted from 0.
 ///
 /// # Errors
-/// Where there is one, and when the device fails.
+/// If there is one, and if the device fails.
 pub(super) fn check_matrix<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<()> {
     if seems_finite(backend, a.parts().values)? {
         return Ok(());
@@ -27,7 +27,7 @@ pub(super) fn check_matrix<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, 
 /// The same of some rows of a matrix on the host.
 ///
 /// # Errors
-/// Where there is such an entry.
+/// If there is such an entry.
 pub(super) fn check_rows<T: Scalar>(a: &Csr<T>, rows: std::ops::Range<usize>) -> Result<()> {
     for row in rows {
         let (columns, values) = a.row(row);

@@ -39,14 +39,14 @@ pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, bes
     START + beside.0 + beside.1 * bytes / CACHED * (1.0 + bytes / CACHE).min(UNCACHED)
 }
 
-/// Whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in half the
-/// precision.
+/// Returns whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in
+/// half the precision.
 pub(super) fn polynomial_may_pay<T: Scalar>(n: usize, products: usize) -> bool {
     (1.0 - POLYNOMIAL_SHARE) * plain_bytes::<T>(n, 0) * products as f64 > POLYNOMIAL_WORTH / 4.0
 }
 
-/// Whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer bytes than
-/// plain ones that it shows, for `products` of these.
+/// Returns whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer
+/// bytes than plain ones that it shows, for `products` of these.
 pub(super) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
     a: &dyn LinearOperator<T, B>,
     products: usize,

@@ -227,7 +227,7 @@ fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> St
     format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))
 }
 
-/// Whether grids as levels are likely to be faster than iterations alone.
+/// Returns whether grids as levels are likely to be faster than iterations alone.
 pub(super) fn grids_pay<T: Scalar>(
     sizes: [usize; 3],
     nonzeros: usize,

@@ -26,8 +26,8 @@ impl<'a> Judging<'a> {
         Self { asked, sought, worst: f64::INFINITY, last: None }
     }
 
-    /// Whether the x that a method has ended with may be the solution, and has had no verdict: one that did not come
-    /// down to what it was asked for beyond the tolerance may have come far enough.
+    /// Returns whether the x that a method has ended with may be the solution, and has had no verdict: one that did not
+    /// come down to what it was asked for beyond the tolerance may have come far enough.
     pub(super) fn is_open(&self, outcome: &Outcome) -> bool {
         let has_asked = self.worst.is_finite();
         self.last.is_none() && (*outcome == Outcome::Converged || (is_fault(outcome) && has_asked))

@@ -102,8 +102,8 @@ impl Mesh {
         EDGE * path * (1.0 + DECADE * self.decades)
     }
 
-    /// Whether multigrid is likely to be faster, its setup included; `setup`: its seconds on a device, none on the
-    /// host.
+    /// Returns whether multigrid is likely to be faster, its setup included; `setup`: its seconds on a device, none on
+    /// the host.
     pub(super) fn wants_levels<T: Scalar>(&self, setup: Option<f64>) -> bool {
         let matrix = self.nonzeros * (size_of::<T>() + size_of::<u32>());
         let iteration = plain_bytes::<T>(self.rows, matrix) / MESH_BANDWIDTH;

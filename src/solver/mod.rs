@@ -200,7 +200,7 @@ impl<T: Solvable> Solver<T> {
     /// Solves A x = b from x = 0.
     ///
     /// # Errors
-    /// Where b has another length than A has rows, on too little memory, or when the device fails.
+    /// If b has another length than A has rows, on too little memory, or if the device fails.
     pub fn solve(&mut self, b: &[T]) -> Result<Solution<T>> {
         let mut x = vec![T::zero(); self.columns()];
         let report = self.solve_into(b, &mut x)?;
@@ -211,7 +211,7 @@ impl<T: Solvable> Solver<T> {
     /// residual than it found; an infinite or NaN b or x leaves x as it was.
     ///
     /// # Errors
-    /// As [`Solver::solve`], and where x has another length.
+    /// As [`Solver::solve`], and if x has another length.
     pub fn solve_into(&mut self, b: &[T], x: &mut [T]) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
         let mut watch = Watch::new(None, canceller, *time_limit);
@@ -239,7 +239,7 @@ impl<T: Solvable> Solver<T> {
     /// As [`Solver::solve_into`] with vectors in the memory of the backend that the solver computes on.
     ///
     /// # Errors
-    /// As [`Solver::solve_into`], and [`Error::InvalidArgument`] where the solver is elsewhere.
+    /// As [`Solver::solve_into`], and [`Error::InvalidArgument`] if the solver is elsewhere.
     pub fn solve_on<B: SolverBackend>(
         &mut self,
         backend: &B,
@@ -274,7 +274,7 @@ impl<T: Solvable> Solver<T> {
     /// ([`MultiCg`](crate::krylov::MultiCg)). One report each.
     ///
     /// # Errors
-    /// Where b is not a multiple of the rows long or x of another length, and as [`Solver::solve`].
+    /// If b is not a multiple of the rows long or x of another length, and as [`Solver::solve`].
     pub fn solve_many(&mut self, b: &[T], x: &mut [T]) -> Result<Vec<SolveReport>> {
         let Self { engine, canceller, time_limit } = self;
         engine.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
@@ -333,8 +333,8 @@ impl<T: Solvable> Solver<T> {
     /// anew. Otherwise an update allocates nothing from the second one on.
     ///
     /// # Errors
-    /// On another number of values, on too little memory, or when the device fails; after an error, update again
-    /// before the next solve.
+    /// On another number of values, on too little memory, or if the device fails; after an error, update again before
+    /// the next solve.
     pub fn update(&mut self, values: &[T]) -> Result<()> {
         self.engine.update(values)
     }

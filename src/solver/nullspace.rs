@@ -58,7 +58,7 @@ pub(super) struct NullSpace<T: Scalar, B: SolverBackend> {
     ratio: Option<f64>,
     /// Room for one scalar.
     scalar: B::Vec<T>,
-    /// Whether b has no part in it where A x = b has a solution.
+    /// True if b has no part in it where A x = b has a solution.
     pub(super) hermitian: bool,
 }
 
@@ -79,7 +79,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
     /// As it is wished for, or found; and what is told of it.
     ///
     /// # Errors
-    /// On vectors of another length or that are none of the null space, on too little memory, or when the device fails.
+    /// On vectors of another length or that are none of the null space, on too little memory, or if the device fails.
     pub(super) fn of(
         backend: &B,
         a: &Csr<T, B>,
@@ -122,12 +122,12 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
         Ok(FoundNull { space: Some(made), decision })
     }
 
-    /// Whether the caller has named it.
+    /// Returns whether the caller has named it.
     pub(super) fn is_given(&self) -> bool {
         self.ratio.is_none()
     }
 
-    /// Whether what was found holds for new values too.
+    /// Returns whether what was found holds for new values too.
     pub(super) fn holds(&self, backend: &B, a: &Csr<T, B>) -> Result<bool> {
         Ok(ratio_of_constants(backend, a)? <= NULL_UNITS)
     }

@@ -38,7 +38,7 @@ pub struct RowsSolver<T: Solvable> {
     solver: SpreadSolver<T, Host, Group>,
     /// Rows that each process has given.
     rows: Vec<usize>,
-    /// Whether each process solves for the rows that it gave.
+    /// True if each process solves for the rows that it gave.
     in_place: bool,
     nonzeros: usize,
 }
@@ -51,7 +51,7 @@ impl Builder {
     /// in the whole. A process whose rows are none hands the error in, and all of them return it.
     ///
     /// # Errors
-    /// Where a process handed in an error, where the rows are not those of one square matrix, and as
+    /// If a process handed in an error, if the rows are not those of one square matrix, and as
     /// [`Builder::build_spread`].
     pub fn build_rows<T: Solvable>(&self, group: &Group, own: Result<Csr<T>>) -> Result<RowsSolver<T>> {
         group.agree_on("type of values", T::NAME.as_bytes())?;
@@ -75,8 +75,8 @@ impl Builder {
         Ok(RowsSolver { group: group.clone(), solver, rows, in_place, nonzeros })
     }
 
-    /// Whether the whole matrix is to be gathered, for another order of its unknowns or for a factorisation, which one
-    /// process makes: all processes say the same.
+    /// Returns whether the whole matrix is to be gathered, for another order of its unknowns or for a factorisation,
+    /// which one process makes: all processes say the same.
     fn wants_the_whole<T: Solvable>(
         &self,
         group: &Group,
@@ -118,7 +118,7 @@ impl<T: Solvable> RowsSolver<T> {
     /// in `x`, which take the solutions. A report each. The observer of any process ends a solve on all of them.
     ///
     /// # Errors
-    /// On lengths that are no multiple of this process's rows, where processes have another number of right-hand sides,
+    /// On lengths that are no multiple of this process's rows, if processes have another number of right-hand sides,
     /// and as [`SpreadSolver::solve_with`]. An error on one process ends all of them: the others wait for it.
     pub fn solve_with(
         &mut self,

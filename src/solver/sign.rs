@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Why -A is kept.
 pub(super) const NEGATED: &str = "the diagonal is negative: -A (-x) = b is solved";
 
-/// Whether all diagonal entries of some rows of a matrix are negative.
+/// Returns whether all diagonal entries of some rows of a matrix are negative.
 pub(super) fn has_negative_diagonal<T: Scalar>(a: &Csr<T>, mut rows: Range<usize>) -> bool {
     rows.all(|i| a.get(i, i).is_some_and(|entry| entry.re() < T::Real::zero()))
 }

@@ -88,7 +88,7 @@ pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
     pub(super) stages: Vec<Stage<T, B>>,
     /// This part's rows, where a stage is yet to be set up from them.
     pub(super) rows: Option<Csr<T>>,
-    /// Whether -A is kept, for -x.
+    /// True if -A is kept, for -x.
     negated: bool,
     /// Numbers of this part's unknowns in the caller's order.
     numbers: Vec<u32>,
@@ -120,7 +120,7 @@ impl Builder {
     /// multigrid, which are those of the whole matrix (multigrid where each node has one unknown).
     ///
     /// # Errors
-    /// As [`Builder::build`], where there are more parts than rows, and where another part has failed.
+    /// As [`Builder::build`], if there are more parts than rows, and if another part has failed.
     pub fn build_spread<T: Solvable, B: SolverBackend, C: Communicator<B>>(
         &self,
         backend: &B,
@@ -135,7 +135,7 @@ impl Builder {
     /// rows of other parts are empty there. `rows` says which rows each part owns; the order stays the caller's.
     ///
     /// # Errors
-    /// As [`Builder::build_spread`], and where the rows of all parts do not follow one another.
+    /// As [`Builder::build_spread`], and if the rows of all parts do not follow one another.
     pub fn build_spread_rows<T: Solvable, B: SolverBackend, C: Communicator<B>>(
         &self,
         backend: &B,
@@ -354,7 +354,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     /// The whole vector in the caller's order on part 0, nothing on the others.
     ///
     /// # Errors
-    /// Where another part has failed, or `own` has another length than this part.
+    /// If another part has failed, or `own` has another length than this part.
     pub fn whole(&self, own: &B::Slice<T>) -> Result<Option<Vec<T>>> {
         let (backend, communicator) = (self.space.backend(), self.space.communicator());
         let first = communicator.part() == 0;
@@ -383,7 +383,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     /// Solves A x = b from x: both are this part's entries ([`SpreadSolver::own_part`]).
     ///
     /// # Errors
-    /// On vectors of other lengths, on too little memory, and where another part has failed.
+    /// On vectors of other lengths, on too little memory, and if another part has failed.
     pub fn solve_into(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<SolveReport> {
         self.solve_with(b, x, |_| ControlFlow::Continue(()))
     }

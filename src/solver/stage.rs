@@ -144,7 +144,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
     /// Sets the stage up for a matrix, unless it is. `without`: kinds of factorisation that have failed.
     ///
     /// # Errors
-    /// [`Error::Stopped`] where its end was asked for on the way: nothing is left of it then.
+    /// [`Error::Stopped`] if its end was asked for on the way: nothing is left of it then.
     pub(super) fn prepare(
         &mut self,
         backend: &B,

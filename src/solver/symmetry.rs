@@ -15,7 +15,7 @@ use std::ops::Range;
 pub(super) struct Found {
     symmetric: bool,
     pub(super) hermitian: bool,
-    /// Whether somebody looked.
+    /// True if somebody looked.
     pub(super) looked: bool,
 }
 
@@ -42,7 +42,7 @@ impl Found {
 /// Looks at a matrix, unless it is known to be Hermitian.
 ///
 /// # Errors
-/// Where it is not Hermitian and the method that was named needs that; on too little memory, or when the device fails.
+/// If it is not Hermitian and the method that was named needs that; on too little memory, or if the device fails.
 pub(super) fn of<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -68,7 +68,7 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
     Ok(found)
 }
 
-/// Whether the first entry of the diagonal that no positive definite matrix has is complex.
+/// Returns whether the first entry of the diagonal that no positive definite matrix has is complex.
 fn has_complex_diagonal<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     let (mut inverse, mut rounded) = (backend.buffer::<T::Real>(a.rows())?, backend.buffer::<f32>(0)?);
     let mut found = backend.zeros::<u32>(3)?;
@@ -95,7 +95,7 @@ fn told<T: Scalar>(known: Option<Symmetry>) -> Option<Found> {
 /// there.
 ///
 /// # Errors
-/// As [`of`], and where another part has failed.
+/// As [`of`], and if another part has failed.
 pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, rows): (&Csr<T>, &[Range<usize>]),

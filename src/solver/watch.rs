@@ -45,7 +45,7 @@ impl Canceller {
         self.0.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the solver was asked to stop.
+    /// Returns whether the solver was asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

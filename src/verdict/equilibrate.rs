@@ -27,7 +27,7 @@ pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
     right: Option<(B::Vec<T>, B::Vec<T>)>,
 }
 
-/// Whether rows of these norms have to be scaled for what is asked for.
+/// Returns whether rows of these norms have to be scaled for what is asked for.
 fn is_needed<T: Scalar>(spread: f64, options: &SolveOptions) -> bool {
     let epsilon = <T::Real as Float>::epsilon().to_f64();
     let rounding = spread * epsilon > OF_TOLERANCE * options.threshold_of_one::<T>();
@@ -41,7 +41,7 @@ type Scaled<T, B> = (Csr<T, B>, Equilibrated<T, B>);
 /// stays one.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -103,7 +103,7 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
     /// R b, and y from x.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub(crate) fn enter(
         &self,
         backend: &B,
@@ -120,7 +120,7 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
     /// x = C y.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub(crate) fn leave(&self, backend: &B, y: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()> {
         match &self.right {
             Some((right, _)) => backend.multiply(right, y, x),

@@ -46,9 +46,9 @@ pub(crate) struct Verdict {
     pub(crate) b_rows: f64,
     /// ||x||.
     pub(crate) x: f64,
-    /// Whether the tolerance is met, in exact arithmetic.
+    /// True if the tolerance is met, in exact arithmetic.
     pub(crate) met: bool,
-    /// Whether bounds by norms of A do not tell whether it is.
+    /// True if bounds by norms of A do not tell whether it is.
     pub(crate) undecided: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) type Known<'a, T, B> = (&'a <B as Backend>::Slice<T>, f64);
 /// Judges x: what every path asks before it says that a solve has converged.
 ///
 /// # Errors
-/// Without memory, or when the device or another part fails.
+/// If memory runs out, or when the device or another part fails.
 pub(crate) fn verdict<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),

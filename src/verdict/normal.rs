@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 /// below, by which x is judged, and with the Frobenius norm. 0 where r is zero.
 ///
 /// # Errors
-/// Where the operator knows no product with its transpose, without memory, or when the device or another part fails.
+/// If the operator knows no product with its transpose, if memory runs out, or when the device or another part fails.
 pub(crate) fn normal_residual<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),

@@ -17,7 +17,7 @@ pub(crate) struct RowNorms<T: Scalar, B: Backend> {
     plain: Option<B::Vec<T::Real>>,
     rows: Option<B::Vec<T::Real>>,
     columns: Option<B::Vec<T::Real>>,
-    /// Whether rows count in units of their own.
+    /// True if rows count in units of their own.
     by_rows: bool,
     /// The smallest norm of a row of A that is not zero, and the largest.
     pub(crate) least: f64,
@@ -88,7 +88,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
     /// Of a matrix whose rows are spread over several parts, from this part's rows, which the matrix has from `first` on.
     ///
     /// # Errors
-    /// Without memory, and where another part has failed.
+    /// If memory runs out, and if another part has failed.
     pub(crate) fn of_part<C: Communicator<B>>(
         space: &Space<B, C>,
         (a, rows): (&Csr<T>, std::ops::Range<usize>),
@@ -235,7 +235,7 @@ fn longest<T: Scalar, B: MultigridBackend>(backend: &B, a: CsrParts<'_, T, B>) -
 }
 
 impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
-    /// Whether rows count in units of their own.
+    /// Returns whether rows count in units of their own.
     pub(crate) fn counts_rows(&self) -> bool {
         self.by_rows
     }

@@ -33,7 +33,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Whether it is one of the formats of the library by its own name.
+    /// Returns whether it is one of the formats of the library by its own name.
     pub(super) fn is_format(&self) -> bool {
         !self.format.contains(':')
     }

@@ -79,7 +79,7 @@ fn parse_time(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    /// Whether a format, or a word in the place of one, is asked for.
+    /// Returns whether a format, or a word in the place of one, is asked for.
     fn wants(&self, name: &str) -> bool {
         self.formats.is_empty() || self.formats.iter().any(|wanted| wanted == name)
     }

@@ -170,8 +170,8 @@ impl Arguments {
         }
     }
 
-    /// Whether all right-hand sides were solved for, A being square or not. A least-squares solution is one where that
-    /// was asked for, by name or by the shape of the matrix.
+    /// Returns whether all right-hand sides were solved for, A being square or not. A least-squares solution is one
+    /// where that was asked for, by name or by the shape of the matrix.
     fn are_solved(&self, is_square: bool, columns: &[Column]) -> bool {
         let least_squares = !is_square || self.method == Method::Lsmr || self.null_space.is_some();
         let is_solved =
@@ -269,7 +269,7 @@ struct Sinks {
     history: Option<Sink>,
     plot: Option<Sink>,
     report: Option<Sink>,
-    /// Whether standard output belongs to one of them rather than to the report for a person.
+    /// True if standard output belongs to one of them rather than to the report for a person.
     stdout: bool,
 }
 

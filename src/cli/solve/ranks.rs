@@ -26,7 +26,7 @@ use std::process::{Command, Stdio};
 /// The status of a system that was not solved.
 const NOT_SOLVED: u8 = 4;
 
-/// Whether this process was started as one of several.
+/// Returns whether this process was started as one of several.
 pub(super) fn is_one() -> bool {
     std::env::var_os("RESIDUA_RANK").is_some() || Launcher::of_this_process().is_some()
 }

@@ -144,8 +144,8 @@ impl<T: Scalar, B: Products + Conversions, V: Scalar> Choice<T, B, V> {
 /// ```
 ///
 /// # Errors
-/// On too little memory for the vectors of a trial, or when the device fails. A format that the backend has no kernel
-/// for, or that refuses the matrix, is no error.
+/// If memory runs out for the vectors of a trial, or if the device fails. A format that the backend has no kernel for,
+/// or that refuses the matrix, is no error.
 pub fn choose<T, V, B>(backend: &B, a: Csr<V, B>, options: &ChoiceOptions) -> Result<Choice<T, B, V>>
 where
     T: Scalar,

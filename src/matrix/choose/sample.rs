@@ -67,7 +67,7 @@ impl Variety {
         kinds < CODES && 8 * kinds <= self.rows
     }
 
-    /// Whether a byte a row stands for all of it, in runs of so many alike on average.
+    /// Returns whether a byte a row stands for all of it, in runs of so many alike on average.
     pub(super) fn repeats(&self, run: usize) -> bool {
         self.few(self.lines) && run * self.runs <= self.rows
     }
@@ -209,8 +209,8 @@ impl Look {
     }
 }
 
-/// Whether 16 bits hold ascending distances: near each other, or in as many ranges as a section of compressed has
-/// bases.
+/// Returns whether 16 bits hold ascending distances: near each other, or in as many ranges as a section of compressed
+/// has bases.
 fn are_held(distances: &[i64]) -> bool {
     let [low, .., high] = distances else { return true };
     let mut rest = distances;

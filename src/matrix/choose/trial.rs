@@ -58,7 +58,7 @@ pub(super) fn each(n: usize, budget: usize, starting: f64) -> usize {
     (budget / (n + 1)).max(BEFORE + BATCHES).max((SHORT * starting) as usize)
 }
 
-/// Whether an error only means that a format is not for this matrix or device.
+/// Returns whether an error only means that a format is not for this matrix or device.
 pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Refused { .. } | Error::Unsupported(_) | Error::OutOfMemory { .. })
 }

@@ -33,7 +33,7 @@ pub(super) fn longest_rows(rows: usize, nonzeros: usize) -> [usize; 2] {
     [8 * mean + 64, 2 * mean + 4].map(|longest| longest.min(LONGEST))
 }
 
-/// Whether sections pad so much that fewer rows should be in them.
+/// Returns whether sections pad so much that fewer rows should be in them.
 pub(super) fn is_padded(places: u64, entries: u64) -> bool {
     places - entries > (entries / 2).max(4096)
 }
@@ -41,8 +41,8 @@ pub(super) fn is_padded(places: u64, entries: u64) -> bool {
 /// Entries from which it no longer counts that the last tile of those dealt out is filled up.
 const MOST_OF_TILES: usize = 8 * BALANCED_TILE;
 
-/// Whether entries are better dealt out evenly than held in sections, by bytes: putting rows together again costs a
-/// fifth of what memory gives, long rows come in a launch of their own and move half of it.
+/// Returns whether entries are better dealt out evenly than held in sections, by bytes: putting rows together again
+/// costs a fifth of what memory gives, long rows come in a launch of their own and move half of it.
 fn is_uneven<B: Backend>(
     sizes: &SectionSizes<B>,
     words: [u32; 2],
@@ -67,7 +67,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     /// Compresses what the options allow.
     ///
     /// # Errors
-    /// On more than 2^32 - 257 columns, on too little memory, or when the device fails.
+    /// On more than 2^32 - 257 columns, on too little memory, or if the device fails.
     pub fn with_options(backend: &B, a: &Csr<V, B>, options: &CompressedOptions) -> Result<Self> {
         if a.columns() > MOST_COLUMNS {
             return Err(Error::Unsupported(format!(

@@ -255,7 +255,7 @@ impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
     /// matrix in CSR twice.
     ///
     /// # Errors
-    /// On vectors of the wrong length, on too little memory for the copy, or when the device fails.
+    /// If a vector has the wrong length, on too little memory for the copy, or if the device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -283,7 +283,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         // One count more than there are rows: its place in the scan is the total.
         let mut lengths = backend.zeros(self.rows + 1)?;

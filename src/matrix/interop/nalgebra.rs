@@ -18,7 +18,7 @@ use nalgebra::DMatrix;
 /// ```
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] where `rows * columns` values do not fit into memory.
+/// [`Error::OutOfMemory`] if `rows * columns` values do not fit into memory.
 impl<V: Scalar> TryFrom<&Csr<V>> for DMatrix<V> {
     type Error = Error;
 

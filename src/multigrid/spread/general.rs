@@ -41,7 +41,7 @@ pub(super) struct Levels<T: Scalar> {
     pub(super) near_null: Vec<T::Real>,
     /// Rows and entries of all of them, over all parts.
     pub(super) facts: Vec<LevelFacts>,
-    /// Whether another level would hardly be smaller.
+    /// True if another level would hardly be smaller.
     pub(super) stagnates: bool,
 }
 

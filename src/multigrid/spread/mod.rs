@@ -57,7 +57,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     /// for this part's entries of vectors; it takes no new values.
     ///
     /// # Errors
-    /// As [`Multigrid::new`], for nodes of several unknowns, and where another part has failed.
+    /// As [`Multigrid::new`], for nodes of several unknowns, and if another part has failed.
     pub fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
         a: &Csr<T>,

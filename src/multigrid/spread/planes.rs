@@ -65,8 +65,8 @@ impl Planes {
         even.then(|| Self { whole: self.whole.coarser(), counts })
     }
 
-    /// Whether there are such levels down to one that all parts can have in whole, as they can where it has no more
-    /// than `gathered` points.
+    /// Returns whether there are such levels down to one that all parts can have in whole, as they can where it has no
+    /// more than `gathered` points.
     pub(super) fn suit(&self, gathered: usize) -> bool {
         let most = gathered.max(self.whole.points() / LEAST_COARSER);
         let mut planes = Some(self.clone());

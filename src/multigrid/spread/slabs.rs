@@ -91,7 +91,7 @@ impl<S: Scalar> Slabs<S> {
         Grid { sizes: if nz > 1 { [nx, ny, sum(2)] } else { [nx, sum(1), 1] } }
     }
 
-    /// Whether the points that others' are coupled to lie beside them.
+    /// Returns whether the points that others' are coupled to lie beside them.
     fn fits(&self, own: &Range<usize>) -> bool {
         let whole = self.whole();
         (0..self.edge.a.rows()).all(|row| {

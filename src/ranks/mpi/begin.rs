@@ -27,7 +27,7 @@ pub(in crate::ranks) struct Begun {
 /// Lets the ranks find out about each other.
 ///
 /// # Errors
-/// [`Error::Rank`] on all of them where one runs another version, and as MPI.
+/// [`Error::Rank`] on all of them if one runs another version, and as MPI.
 pub(in crate::ranks) fn begin(wire: &dyn Wire) -> Result<Begun> {
     let (rank, ranks) = (wire.rank(), wire.ranks());
     // Nobody knows yet how crowded the machine is.

@@ -84,7 +84,7 @@ pub(super) fn world(mpi: &'static Mpi) -> Result<Box<dyn Wire>> {
 /// The communicator of that Fortran number.
 ///
 /// # Errors
-/// [`Error::Mpi`] where MPI has not begun, and as [`world`].
+/// [`Error::Mpi`] if MPI has not begun, and as [`world`].
 pub(super) fn of_number(mpi: &'static Mpi, number: c_int) -> Result<Box<dyn Wire>> {
     if !mpi.is_running()? {
         let cause = "a communicator was given before MPI has begun: call MPI_Init first";
@@ -110,7 +110,7 @@ struct Communicator<H: Handle> {
     handle: H,
     rank: usize,
     ranks: usize,
-    /// Whether residua began MPI, and so ends it.
+    /// True if residua began MPI, and so ends it.
     ours: bool,
     left: AtomicBool,
 }

@@ -39,7 +39,7 @@ impl Mpi {
     /// beside `mpirun` in `PATH`.
     ///
     /// # Errors
-    /// [`Error::Mpi`] where there is none, with what was tried.
+    /// [`Error::Mpi`] if there is none, with what was tried.
     pub(super) fn get(launcher: Option<&Launcher>) -> Result<&'static Mpi> {
         static FOUND: Mutex<Option<&'static Mpi>> = Mutex::new(None);
         let mut found = lock(&FOUND);
@@ -106,10 +106,10 @@ impl Mpi {
         Ok(Self { interface: interface.map_err(told)?, file: file.to_path_buf(), _library: library })
     }
 
-    /// Whether MPI has begun in this process.
+    /// Returns whether MPI has begun in this process.
     ///
     /// # Errors
-    /// [`Error::Mpi`] where it has ended already.
+    /// [`Error::Mpi`] if it has ended already.
     pub(super) fn is_running(&self) -> Result<bool> {
         let running = match &self.interface {
             Interface::Integers(table) => table.is_running(),

@@ -37,7 +37,7 @@ impl Launcher {
         Self::told(|name| std::env::var(name).ok())
     }
 
-    /// Whether a launcher has started this process, and not as rank 0.
+    /// Returns whether a launcher has started this process, and not as rank 0.
     #[cfg(feature = "cli")]
     pub(crate) fn is_beside_first() -> bool {
         Self::of_this_process().is_some_and(|launcher| launcher.rank > 0)

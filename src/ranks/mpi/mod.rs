@@ -28,7 +28,7 @@ use std::ffi::c_int;
 /// The processes that a launcher has started.
 ///
 /// # Errors
-/// [`Error::Mpi`] where no library is found, it fails, or it knows of another number of ranks than the launcher.
+/// [`Error::Mpi`] if no library is found, it fails, or it knows of another number of ranks than the launcher.
 pub(super) fn of_launcher(launcher: &Launcher) -> Result<Box<dyn Wire>> {
     let mpi = Mpi::get(Some(launcher))?;
     let wire = communicator::world(mpi)?;
@@ -59,7 +59,7 @@ pub(super) fn world() -> Result<Box<dyn Wire>> {
 /// The communicator of the host program that has this Fortran number.
 ///
 /// # Errors
-/// [`Error::Mpi`] where MPI has not begun.
+/// [`Error::Mpi`] if MPI has not begun.
 pub(super) fn of_number(number: c_int) -> Result<Box<dyn Wire>> {
     communicator::of_number(Mpi::get(Launcher::of_this_process().as_ref())?, number)
 }

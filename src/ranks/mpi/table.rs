@@ -95,7 +95,7 @@ impl<H: Handle> Table<H> {
     /// Whether MPI has begun, and has not ended, in this process.
     ///
     /// # Errors
-    /// Where MPI has ended already, in words.
+    /// If MPI has ended already, in words.
     pub(super) fn is_running(&self) -> Result<bool, String> {
         let (mut begun, mut over) = (0, 0);
         // SAFETY: both may be called at any time, and write the integers that they are given.

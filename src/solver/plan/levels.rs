@@ -51,7 +51,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
-    /// Whether a matrix that is not Hermitian is one for classical multigrid.
+    /// Returns whether a matrix that is not Hermitian is one for classical multigrid.
     pub(super) fn suits_classical_levels<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         if self.hermitian || facts.first_method() != Method::Gmres || !facts.may_take_levels() {
@@ -74,7 +74,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
-    /// Whether multigrid may be taken at once where conjugate gradients would take many iterations.
+    /// Returns whether multigrid may be taken at once where conjugate gradients would take many iterations.
     fn may_take_levels_of_a_mesh(&self, nonzeros: usize) -> bool {
         let facts = self.facts(nonzeros);
         facts.rows > SMALL && facts.first_method() == Method::Cg && facts.hermitian && facts.may_take_levels()

@@ -107,8 +107,8 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(Kept { operator, setup, rescue, hierarchy, polynomial, name, choice })
     }
 
-    /// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each
-    /// iteration.
+    /// Returns whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in
+    /// each iteration.
     fn may_pay<V: Scalar + Widen<T>, T: Scalar>(&self, a: &Csr<V, B>) -> bool {
         let (rows, nonzeros) = (a.rows(), a.nonzeros());
         <B as PreconditionSteps>::BYTES_TELL
@@ -137,7 +137,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 }
 
-/// Whether a backend does many iterations of such a system in one call.
+/// Returns whether a backend does many iterations of such a system in one call.
 pub(in crate::solver) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(
     backend: &B,
     rows: usize,
