@@ -152,7 +152,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         let mut right = vec![T::zero(); self.layout.width()];
         right[0] = T::from_real(beta);
         backend.write(&right, B::part_mut(&mut self.dense, self.layout.right()))?;
-        // Enqueues both vectors of a pair with factors of zero; the second vector is overwritten.
+        // Both vectors of the first pair are r / beta, without a projection; the second is overwritten later.
         let range = self.layout.factors();
         let mut factors = vec![T::zero(); range.len()];
         let behind = 2 * self.layout.width();
