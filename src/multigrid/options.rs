@@ -56,10 +56,9 @@ pub enum Prolongation {
 #[non_exhaustive]
 pub struct MultigridOptions {
     /// A coupling is strong if it is at least this fraction of the smaller of the largest couplings of its two rows.
-    /// The fraction is multiplied by 0.4 for [`Prolongation::LeastEnergy`], and by a similar factor where
-    /// [`Smoothing::Auto`] chooses blocks, each unknown is a node and no near-null vectors are given. For
-    /// [`Coarsening::Classical`], row i depends strongly on the columns with -a_ij at least this fraction of the row's
-    /// largest.
+    /// The fraction is multiplied by 0.4 for [`Prolongation::LeastEnergy`], and by 0.6 if smoothing is in blocks, each
+    /// unknown is a node and no near-null vectors are given. For [`Coarsening::Classical`], row i depends strongly on
+    /// the columns with -a_ij at least this fraction of the row's largest.
     pub strength: f64,
     /// Unknowns of each node, which are numbered one after another: 3 for displacements in three dimensions.
     pub unknowns_a_node: usize,
