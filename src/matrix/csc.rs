@@ -34,7 +34,7 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
         self.transpose.rows()
     }
 
-    /// The matrix whose CSR is the transpose: no entry moves.
+    /// A matrix whose transpose is given in CSR: the arrays are the same.
     pub fn from_transpose(transpose: Csr<V, B>) -> Self {
         Self { transpose }
     }
@@ -64,7 +64,7 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
         0
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read.
     ///
     /// # Errors
     /// If a vector has the wrong length, if the backend has no kernel, or if the device fails.
@@ -93,7 +93,7 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Csc<V, B> {
-    /// Converts.
+    /// Converts from CSR.
     ///
     /// # Errors
     /// If memory runs out, or if the device fails.

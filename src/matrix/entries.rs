@@ -12,27 +12,27 @@ impl<V: Scalar> Csr<V, Host> {
     /// The identity of order `n`.
     ///
     /// # Errors
-    /// On 2^32 rows or more.
+    /// If there are 2^32 rows or more.
     pub fn identity(n: usize) -> Result<Self> {
         Self::from_diagonal(vec![V::one(); n])
     }
 
-    /// The square matrix with these values on its diagonal, zeros stored too.
+    /// The square matrix with these values on its diagonal; zeros are stored too.
     ///
     /// # Errors
-    /// On 2^32 rows or more.
+    /// If there are 2^32 rows or more.
     pub fn from_diagonal(values: Vec<V>) -> Result<Self> {
         let n = values.len();
         super::triplets::check_dimensions(n, n)?;
         Self::from_parts(n, n, (0..=n).collect(), (0..n).map(|j| j as u32).collect(), values)
     }
 
-    /// Where the entries of row `i` are.
+    /// The range of the entries of row `i`.
     fn range(&self, i: usize) -> Range<usize> {
         with_offsets!(self.parts().offsets, offsets => offsets[i].to_usize()..offsets[i + 1].to_usize())
     }
 
-    /// Where row `i` ends.
+    /// The end of row `i`.
     #[cfg(feature = "sprs")]
     pub(super) fn row_end(&self, i: usize) -> usize {
         self.range(i).end
@@ -64,7 +64,7 @@ impl<V: Scalar> Csr<V, Host> {
         })
     }
 
-    /// The diagonal, zero where nothing is stored; as long as the shorter side.
+    /// The diagonal, with zero for entries that are not stored; as long as the shorter side.
     pub fn diagonal(&self) -> Vec<V> {
         let mut diagonal = vec![V::default(); self.rows().min(self.columns())];
         let each = diagonal.par_iter_mut().enumerate().with_min_len(1 << 10);
@@ -95,8 +95,8 @@ impl<V: Scalar> Csr<V, Host> {
         self.mirrors(|value, mirror| value == mirror.unwrap_or_default().conj())
     }
 
-    /// Returns whether the matrix is square and `agree(a_ij, a_ji)` for every stored a_ij. One bisection an entry,
-    /// several threads.
+    /// Returns whether the matrix is square and `agree(a_ij, a_ji)` for every stored a_ij. One binary search for each
+    /// entry, in several threads.
     fn mirrors(&self, agree: impl Fn(V, Option<V>) -> bool + Sync + Send) -> bool {
         self.rows() == self.columns()
             && (0..self.rows()).into_par_iter().with_min_len(1 << 10).all(|i| {
@@ -128,7 +128,7 @@ impl<V: Scalar> PartialEq for Csr<V, Host> {
     }
 }
 
-/// A x as a new vector; [`Csr::product`] writes into one that is there.
+/// A x as a new vector; [`Csr::product`] writes into an existing one.
 ///
 /// ```
 /// let a = residua::generate::poisson2d(3, 1)?;
@@ -140,7 +140,7 @@ impl<V: Scalar, X: AsRef<[V]> + ?Sized> Mul<&X> for &Csr<V, Host> {
     type Output = Vec<V>;
 
     /// # Panics
-    /// If x has not as many entries as A has columns.
+    /// If the length of x is not the number of columns.
     fn mul(self, x: &X) -> Vec<V> {
         let x = x.as_ref();
         assert_eq!(x.len(), self.columns(), "length of x, and columns of A");

@@ -65,7 +65,7 @@ pub(super) fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     Ok(ranges.iter().zip(all).map(share).collect())
 }
 
-/// The first rank's curvature, in the order of ranks, that is known.
+/// The first diagonal entry that is not positive, in the order of ranks; none if there is none.
 pub(super) fn of_all<B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     curvature: Option<f64>,
