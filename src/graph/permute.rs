@@ -1,4 +1,4 @@
-//! P A P^T.
+//! The symmetric permutation P A P^T.
 
 use super::Permutation;
 use crate::backend::{GraphSteps, Host, Offsets, OffsetsRef};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
-/// P A P^T: rows and columns renumbered alike, each row's columns ascending again. Several threads, one pass over the
+/// P A P^T: rows and columns are permuted alike, and the columns of each row sorted. Several threads, one pass over the
 /// nonzeros.
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub fn permute_symmetric_on<V: Scalar, B: GraphSteps>(
     let (new_to_old, old_to_new) = (permutation.new_to_old(), permutation.old_to_new());
     let mut lengths = backend.zeros(a.rows() + 1)?;
     backend.permuted_lengths(parts.offsets, new_to_old, &mut lengths)?;
-    // Both widths of offsets keep theirs.
+    // The width of the offsets stays the same.
     let offsets = match parts.offsets {
         OffsetsRef::Narrow(_) => {
             let mut offsets = backend.zeros(a.rows() + 1)?;
