@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 fn make<T: Scalar>(arguments: &Arguments, model: &Model<T>) -> Result<Ending, Failure> {
     let parameters = arguments.parameters(model)?;
     let sink = Sink::open(&arguments.output)?;
-    // A size or an option outside of its domain is a wrong command line; no file is involved yet.
+    // A size or an option out of range is a wrong command line; no file is involved yet.
     let a = model.build(&parameters).map_err(usage)?;
     let a = match arguments.shuffle {
         Some(_) if a.rows() != a.columns() => {
@@ -111,7 +111,7 @@ fn usage(error: crate::Error) -> Failure {
 }
 
 impl Arguments {
-    /// The library's parameters; an option that the model does not read is refused rather than ignored.
+    /// The library's parameters; an option that the model does not use is refused rather than ignored.
     fn parameters<T: Scalar>(&self, model: &Model<T>) -> Result<Parameters, Failure> {
         let mut parameters = Parameters::default();
         if let Some(Size(size)) = &self.size {

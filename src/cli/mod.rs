@@ -1,11 +1,11 @@
-//! The command line: one file a subcommand. No numeric code lives here; everything is the library's.
+//! The command line, one file for each subcommand. It contains no numerical code.
 //!
 //! | exit status | means |
 //! |---|---|
 //! | 0 | solved, or done |
-//! | 2 | the command line makes no sense |
-//! | 3 | bad input, or something that the machine lacks; one line on stderr says what and where |
-//! | 4 | not solved; report and best x are written all the same |
+//! | 2 | wrong command line |
+//! | 3 | bad input, or something is missing on this machine; a line on stderr says what and where |
+//! | 4 | not solved; the report and the best x are still written |
 
 mod bench;
 mod choice;
@@ -78,13 +78,13 @@ pub(crate) enum Ending {
     NotSolved,
 }
 
-/// Why there is nothing to run.
+/// The reason why no command is run.
 enum Refused {
     Line(clap::Error),
     Config(Failure),
 }
 
-/// The command line, with the options of the file that it names.
+/// Parses the command line, and adds the options of the file that it names.
 fn parse() -> Result<CommandLine, Refused> {
     let mut description = CommandLine::command();
     let mut matches = description.try_get_matches_from_mut(std::env::args_os()).map_err(Refused::Line)?;
@@ -111,7 +111,7 @@ pub(crate) fn main() -> ExitCode {
     process::prepare();
     let line = match parse() {
         Ok(line) => line,
-        // Of several processes that MPI has started with the same words, the first tells the user.
+        // If MPI has started several processes with the same words, only the first prints the message.
         #[cfg(all(unix, feature = "ranks"))]
         Err(refused) if Launcher::is_beside_first() => {
             let status = match refused {

@@ -162,7 +162,7 @@ impl Arguments {
         self.precision != Precision::Double
     }
 
-    /// The file of b, where it is one.
+    /// The file of b, if it is one.
     fn rhs_file(&self) -> Option<&Path> {
         match &self.rhs {
             Some(Rhs::File(path)) => Some(path),
@@ -170,8 +170,8 @@ impl Arguments {
         }
     }
 
-    /// Returns whether all right-hand sides were solved for, A being square or not. A least-squares solution is one
-    /// where that was asked for, by name or by the shape of the matrix.
+    /// Returns whether all right-hand sides were solved. A least-squares solution counts if it was requested, by name
+    /// or by the shape of the matrix.
     fn are_solved(&self, is_square: bool, columns: &[Column]) -> bool {
         let least_squares = !is_square || self.method == Method::Lsmr || self.null_space.is_some();
         let is_solved =
@@ -179,7 +179,8 @@ impl Arguments {
         columns.iter().all(|column| is_solved(&column.outcome))
     }
 
-    /// What was wished for, of a matrix whose file says so much of itself. Whatever it says else, the entries decide.
+    /// The settings for a matrix whose file has this header. Properties that the header does not state are found from
+    /// the entries.
     fn builder_for(&self, header: &Header) -> Result<Builder, Failure> {
         let mut builder = self.builder();
         if let Some(path) = &self.coordinates {
@@ -207,7 +208,7 @@ impl Arguments {
         })
     }
 
-    /// The same, with the null space that was named.
+    /// [`Arguments::builder_for`] with the named null space.
     fn builder_of<T: Solvable<Real = f64>>(&self, header: &Header) -> Result<Builder, Failure> {
         let builder = self.builder_for(header)?;
         let Some(path) = &self.null_space else { return Ok(builder) };
@@ -224,7 +225,7 @@ impl Arguments {
         Ok(builder.null_space(&vectors))
     }
 
-    /// What was wished for.
+    /// The settings given on the command line.
     fn builder(&self) -> Builder {
         let mut builder = Solver::builder()
             .tolerance(self.tolerance)
@@ -247,7 +248,7 @@ impl Arguments {
     }
 }
 
-/// Rows and columns of an array in a file, and its numbers row after row.
+/// Rows and columns of an array in a file, and its numbers row by row.
 fn rows_of(path: &Path) -> Result<(usize, usize, Vec<f64>), Failure> {
     let file = read_dense::<f64>(path, &ReadOptions::default()).about(path)?;
     let (rows, columns) = (file.rows(), file.columns());
@@ -262,14 +263,14 @@ fn rows_of(path: &Path) -> Result<(usize, usize, Vec<f64>), Failure> {
     Ok((rows, columns, entries))
 }
 
-/// Where the results go.
+/// The destinations of the results.
 struct Sinks {
     x: Option<Sink>,
     json: Option<Sink>,
     history: Option<Sink>,
     plot: Option<Sink>,
     report: Option<Sink>,
-    /// True if standard output belongs to one of them rather than to the report for a person.
+    /// True if one of them is standard output, which the printed report then can't use.
     stdout: bool,
 }
 
@@ -324,7 +325,7 @@ fn is_complex_system(arguments: &Arguments) -> Result<bool, Failure> {
 #[cfg(feature = "cuda")]
 fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
-    // With `auto`, a GPU only for what is worth starting it.
+    // With `auto`, a GPU is used only if the system is large enough to pay for starting it.
     if arguments.device == "auto"
         && path.is_file()
         && let Some(reason) = device::too_small(&read_header(path).about(path)?)
@@ -335,8 +336,8 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
         return run::run::<T, _>(&Host, load(path, arguments.quiet), None, arguments, sinks);
     }
     device::ask_for_one_connection();
-    // A device takes a fifth of a second to start: a good part of a large file is read by then. What comes through a
-    // pipe is left to whoever will compute, since it comes only once.
+    // A device takes a fifth of a second to start, in which a large part of a file can be read. A pipe can be read only
+    // once, and is left to the backend that will compute.
     let start = Instant::now();
     let (progress, meter) = Progress::reading(arguments.quiet, path);
     let begin = || (Reading::<T>::start(path, options(meter.clone())), start);
@@ -356,7 +357,7 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
     }
 }
 
-/// The CPU; this build knows no other device.
+/// The CPU; this build supports no other device.
 #[cfg(not(feature = "cuda"))]
 fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
     let Device::Cpu(reason) = device::open(&arguments.device)?;
