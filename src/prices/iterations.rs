@@ -1,30 +1,31 @@
-//! Iterations, and what incomplete factors and polynomials cost and save.
+//! Prices of iterations, incomplete factors and polynomials.
 
-/// Seconds of an iteration on a CPU, for any matrix, and bytes a second where all lies in the caches; bytes from which
-/// on it does so less, and by how much more all may take at most. Fitted to iterations of CG, MINRES, GMRES, BiCGSTAB
-/// and LSMR on 201 real matrices (two cores, 2026-11-25: docs/internals/benchmarks/choice-of-method.md).
+/// Seconds of an iteration on a CPU: a constant for any matrix, and bytes a second if everything fits the caches; the
+/// number of bytes from which on it fits less, and the largest factor by which it may then take longer. Fitted to
+/// iterations of CG, MINRES, GMRES, BiCGSTAB and LSMR on 201 real matrices (two cores, 2026-11-25:
+/// docs/internals/benchmarks/choice-of-method.md).
 pub(crate) const START: f64 = 3e-6;
 pub(crate) const CACHED: f64 = 28e9;
 pub(crate) const CACHE: f64 = 6e6;
 pub(crate) const UNCACHED: f64 = 2.8;
 
-/// The same of the solves with incomplete factors, whose rows wait for each other, and of multigrid's levels, of which
-/// the small ones take as long as they have phases.
+/// The constant and the factor for incomplete factors, whose rows wait for each other, and for multigrid, whose small
+/// levels take a time for each phase.
 pub(crate) const WITH_INCOMPLETE: (f64, f64) = (8e-6, 1.2);
 pub(crate) const WITH_LEVELS: (f64, f64) = (6e-5, 2.0);
 
-/// Seconds to make incomplete factors without fill on a CPU, for each row and for each entry. Of 100 real matrices of
-/// 700 rows and more (two cores, 2026-11-25) the median takes 1.3 times as long, and 76 no less than half and no more
-/// than twice; most of the others are factorised several times, with larger and larger diagonals.
+/// Seconds to make incomplete factors without fill on a CPU, for each row and for each entry. For 100 real matrices
+/// with at least 700 rows (two cores, 2026-11-25) the median takes 1.3 times as long, and 76 between half and twice as
+/// long; most of the others are factorised several times, with an increasing diagonal.
 pub(crate) const WITHOUT_FILL: [f64; 2] = [6e-8, 3e-8];
 
-/// Products that a polynomial of single precision asks for, times those of plain conjugate gradients: 1.11 to 1.20 were
-/// seen on grids in three dimensions (docs/internals/benchmarks/cg.md).
+/// Products with a polynomial of single precision, as a multiple of those of plain conjugate gradients: 1.11 to 1.20
+/// were measured on grids in three dimensions (docs/internals/benchmarks/cg.md).
 pub(crate) const MORE_PRODUCTS: f64 = 1.2;
 
-/// The polynomial is taken for fewer bytes than this share of plain ones: what it saves is expected, what it costs
-/// certain.
+/// The polynomial is chosen if it moves less than this fraction of the bytes of plain iterations: its savings are an
+/// estimate, its costs certain.
 pub(crate) const POLYNOMIAL_SHARE: f64 = 0.65;
 
-/// Bytes to be saved, at least: a GPU moves them in 25 ms, and setting the polynomial up takes up to 10.
+/// The fewest bytes that must be saved: a GPU moves them in 25 ms, and the setup of the polynomial takes up to 10.
 pub(crate) const POLYNOMIAL_WORTH: f64 = 1e11;
