@@ -1,18 +1,18 @@
-//! Arithmetic on the few scalars of a recurrence, in the backend's memory.
+//! Arithmetic on the scalars of a recurrence, in the backend's memory.
 //!
-//! A Krylov method computes a handful of numbers an iteration (step lengths, norms, rotations) from its inner products.
-//! They never travel to the host: they lie in one small buffer, the *state*, and a [`ScalarProgram`], straight-line
-//! code on that buffer, computes them where they lie. So every method is written once, and no backend has a kernel
-//! that belongs to one method.
+//! In each iteration a Krylov method computes a handful of numbers (step lengths, norms, rotations) from its inner
+//! products. They are not copied to the host: they are stored in a small buffer, the *state*, and a [`ScalarProgram`],
+//! straight-line code on that buffer, computes them in the backend's memory. So every method is written once, and no
+//! backend has a kernel for a particular method.
 //!
 //! ```text
 //! state    0 status | 1 r.r | 2 curvature | 3 threshold | 4 ended | the method's own scalars | temporaries, constants
 //! ```
 //!
-//! Once the status says that the recurrence has come to an end, the iterations that are queued behind change nothing:
-//! each iteration's first program copies the status to `ended` ([`Writer::begin`]), and programs and
-//! [updates](super::LinearUpdate) do nothing where `ended` is not zero. So the iteration that meets the threshold is
-//! carried out to its end, and the next one is not begun.
+//! Once the status says that the recurrence has ended, the iterations that are already queued change nothing: each
+//! iteration's first program copies the status to `ended` ([`Writer::begin`]), and programs and
+//! [updates](super::LinearUpdate) do nothing if `ended` is not zero. So the iteration that meets the threshold is
+//! completed, and the next one is not begun.
 
 use super::{Backend, CgStatus};
 use crate::error::Result;
@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::OnceLock;
 
-/// The place of a scalar in the state.
+/// The position of a scalar in the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot(pub(crate) u32);
 
@@ -31,17 +31,17 @@ impl Slot {
     pub const STATUS: Slot = Slot(0);
     /// ||r||^2 after this iteration, or the method's estimate of it.
     pub const RR: Slot = Slot(1);
-    /// p.Ap, where the method computes it.
+    /// p.Ap, if the method computes it.
     pub const CURVATURE: Slot = Slot(2);
-    /// The iteration has converged where `RR` is at most this.
+    /// The iteration has converged when `RR` is at most this.
     pub const THRESHOLD: Slot = Slot(3);
     /// Not zero from the iteration on that changes nothing.
     pub const ENDED: Slot = Slot(4);
-    /// Scalars that an iteration tells the caller: status, r.r, curvature.
+    /// Scalars in the message of an iteration: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
-    /// The first of a method's own.
+    /// The first of a method's own scalars.
     const FIRST: u32 = 5;
-    /// Most scalars of a state: what a kernel keeps beside its processor.
+    /// The most scalars of a state, which must fit a kernel's shared memory.
     pub const MOST: usize = 192;
 
     /// The place in the buffer.
@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// What an instruction does with its operands a and b.
+/// The operation of an instruction on its operands a and b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Code {
