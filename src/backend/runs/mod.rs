@@ -1,5 +1,5 @@
-//! Sums of runs of sources, the same places again and again with new values: what a kept map of triplets asks for. Each
-//! plan is for sources that lie in memory in another way; all of them sum in the same order.
+//! Sums over runs of sources, repeated at the same places with new values, as a stored map of triplets needs them.
+//! There are several plans for different orders of sources in memory; all of them sum in the same order.
 
 pub(crate) mod ascending;
 pub(crate) mod staged;
@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
 use tiled::MOST_TILED;
 
-/// Sources of a tile for which runs are counted ([`RunSums::mark_runs`]).
+/// Sources of a tile in which the starts of runs are counted ([`RunSums::mark_runs`]).
 #[doc(hidden)]
 pub const RUN_TILE: usize = 1024;
 
-/// The mark of a source with which a run starts ([`RunSums::mark_runs`]): its highest bit.
+/// The mark of a source at which a run starts ([`RunSums::mark_runs`]): its highest bit.
 pub(crate) const fn run_mark<S: Offset>() -> usize {
     1 << (8 * size_of::<S>() - 1)
 }
@@ -26,14 +26,14 @@ pub(crate) const fn run_mark<S: Offset>() -> usize {
 /// Elements of a tile whose slots are planned together ([`RunSums::plan_buckets`]).
 #[doc(hidden)]
 pub const BUCKET_TILE: usize = 8192;
-/// Buckets at most.
+/// The most buckets.
 #[doc(hidden)]
 pub const MOST_BUCKETS: usize = 256;
 
-/// Buckets of so many elements, and elements of the list of their runs ([`RunSums::plan_buckets`]).
+/// The number of buckets of 2^bits elements, and of elements in the list of their runs ([`RunSums::plan_buckets`]).
 ///
 /// # Errors
-/// On more buckets than [`MOST_BUCKETS`], or more elements than 32 bits count.
+/// If there are more buckets than [`MOST_BUCKETS`], or more elements than 32 bits can count.
 pub fn buckets_of(n: usize, bits: u32) -> Result<(usize, usize)> {
     let buckets = n.saturating_sub(1).checked_shr(bits).map_or(0, |last| last + 1);
     if bits >= u32::BITS || buckets > MOST_BUCKETS || n > 1 << 31 {
@@ -54,7 +54,7 @@ pub(crate) fn sources_at<B: Primitives>(
     Ok(backend.download(&*found)?.into_iter().map(|source| source & !mark).collect())
 }
 
-/// Bounds for [`RunSums::rank_places`]: the pair of some of the marked sources, and which they are.
+/// Bounds for [`RunSums::rank_places`]: the pairs of some of the marked sources, and their positions.
 pub(crate) fn bounds_at<B: Primitives>(
     backend: &B,
     (high, low): (&B::Slice<u32>, &B::Slice<u32>),
@@ -68,7 +68,7 @@ pub(crate) fn bounds_at<B: Primitives>(
     Ok([highs, lows, numbers])
 }
 
-/// Checks the parts of [`RunSums::rank_places`]' bounds.
+/// Checks the lengths of the bounds for [`RunSums::rank_places`].
 pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
     Error::check_dimension("number of the bounds' low parts", parts[0], parts[1])?;
     Error::check_dimension("number of the bounds' places", parts[0], parts[2])?;
@@ -78,14 +78,14 @@ pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
     Ok(())
 }
 
-/// Runs of sources: marked, planned, summed.
+/// Runs of sources: marking, planning, summing.
 pub trait RunSums: Primitives {
-    /// Marks runs of `sources`, which start at `starts` (ascending, the first at 0): in the highest bit of its first
-    /// source that a run starts there, and in `before[t]` how many runs start before source t [`RUN_TILE`]. `before`
-    /// has an element for each tile of so many sources. Marked sources are what [`RunSums::gather_sum`] takes.
+    /// Marks runs of `sources`, which start at `starts` (ascending, the first at 0): sets the highest bit of the first
+    /// source of each run, and writes to `before[t]` the number of runs that start before source t [`RUN_TILE`].
+    /// `before` has an element for each tile of that many sources. [`RunSums::gather_sum`] takes marked sources.
     ///
     /// # Errors
-    /// On another number of tiles, and, as [`Primitives::gather`], where a run starts behind the sources.
+    /// If the number of tiles is wrong, and, as [`Primitives::gather`], if a run starts after the sources.
     fn mark_runs<S: Offset>(
         &self,
         starts: &Self::Slice<S>,
@@ -100,7 +100,7 @@ pub trait RunSums: Primitives {
     fn follow<S: Offset>(&self, next: &Self::Slice<S>, sources: &mut Self::Slice<S>) -> Result<()>;
 
     /// `out[s]` = sum over run s of marked sources ([`RunSums::mark_runs`]) of `x[source]`, from left to right (this
-    /// order on every backend). Where `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
+    /// order on every backend). If `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
     /// ([`Symmetry::mirror`]) if m is 1. Allocates nothing.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Whether so many sources that are summed again and again should be staged ([`RunSums::stage_runs`]) on this
+    /// Whether this number of sources that are summed repeatedly should be staged ([`RunSums::stage_runs`]) on this
     /// backend.
     fn stages_runs(&self, sources: usize) -> bool {
         let _ = sources;
