@@ -1,5 +1,5 @@
-//! Scans in two passes: every chunk is combined, the results are scanned in order, and every chunk is scanned from
-//! what came before it. A segmented scan is the same, except that heads cut what is carried.
+//! Scans in two passes: every chunk is combined, the results are scanned in order, and every chunk is scanned from the
+//! result before it. In a segmented scan, heads reset the carried value.
 
 use super::chunks;
 use crate::backend::Scan;
