@@ -1,4 +1,4 @@
-//! Conversions on the device. Sizes and entries are worked out and moved there; nothing is copied to the host.
+//! Conversions on the device. Sizes are computed and entries moved there; nothing is copied to the host.
 
 use super::launch::kernels;
 use super::primitives::{bits_to, exclusive_scan, histogram_of_neighbours};
@@ -102,14 +102,14 @@ kernels! {
     );
 }
 
-/// What both directions of a conversion by rows share.
+/// The launch shape for conversions by rows, in both directions.
 fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> (Shape, u32) {
     let (shape, splits) = tuning::convert_rows(positions, nonzeros, longest);
     (shape.for_values::<V>(), splits)
 }
 
-/// The same where the columns of a layout behind some near ones have few entries each: near columns, and blocks for
-/// what is behind them, which are so many of all.
+/// The shape for layouts in which columns after some near ones have few entries each: a part for the near columns, and
+/// additional blocks for the rest.
 fn near_and_far<V: Element>(
     positions: usize,
     nonzeros: usize,
@@ -119,7 +119,7 @@ fn near_and_far<V: Element>(
     (shape.blocks(shape.blocks as usize + far), splits, near as u32, far as u32)
 }
 
-/// The number of as many bits as `most` that is largest.
+/// The largest number with as many bits as `most`.
 fn all_ones(most: usize) -> u32 {
     let bits = bits_to(most).min(u32::BITS);
     ((1_u64 << bits) - 1) as u32
@@ -154,7 +154,7 @@ impl Cuda {
 }
 
 impl Conversions for Cuda {
-    /// A warp's rows.
+    /// The rows of a warp.
     const CHUNK_HEIGHT: usize = 32;
 
     fn row_lengths(

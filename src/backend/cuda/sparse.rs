@@ -1,4 +1,4 @@
-//! Sparse products and sums of matrices on the device: rows in classes by how much work they are.
+//! Sparse products and sums of matrices on the device, with rows in classes by their amount of work.
 
 use super::launch::kernels;
 use super::product::{extent, scattered};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 mod kernel;
 
-/// Classes of rows by their products: none, those of `tuning::SORTED_CLASSES`, more, and so many that they are long.
+/// Classes of rows by their products: none, those of `tuning::SORTED_CLASSES`, more, and long rows.
 const MANY_PRODUCTS: usize = 3;
 const LONG_PRODUCTS: usize = 4;
 /// The class of rows of C that are longer than those of `tuning::LENGTHS_OF_CLASSES`.
@@ -22,26 +22,25 @@ const LONG_ROW: usize = 6;
 /// Classes of either kind.
 const CLASSES: usize = LONG_ROW + 1;
 
-/// Rows of a class that are fewer than this part of those of the next join these, as do rows that are too few for a
-/// launch.
+/// If a class has fewer rows than this fraction of the next one, or too few for a launch, its rows join the next one.
 const FEW: usize = 4;
 
-/// Where rows have fewer products in the mean than this part of what the first class has room for, most have few.
+/// If rows have fewer products on average than this fraction of the first class's limit, most rows are in it.
 const FEW_PRODUCTS: f64 = 0.9;
 
-/// Rows in an order in which each class is together.
+/// Rows in an order in which each class is contiguous.
 struct Dealt {
-    /// Descending by class; nothing where no row is listed.
+    /// Descending by class; none if no row is listed.
     order: Option<DeviceVec<u32>>,
-    /// Where each class lies in the order.
+    /// The range of each class in the order.
     places: [Range<usize>; CLASSES],
-    /// The class whose kernel is launched for all rows, in their own order, and leaves out those of other classes.
+    /// The class whose kernel is launched for all rows in their own order, and skips those of other classes.
     of_all: Option<usize>,
-    /// The class of each row, unless all are in one by what their longest rows tell.
+    /// The class of each row, unless the longest row shows that all are in one.
     classes: Option<DeviceVec<u32>>,
 }
 
-/// What rows are dealt by, and the counts of classes.
+/// The classes of rows, and the number of rows in each.
 struct Classes {
     of_rows: DeviceVec<u32>,
     counts: DeviceVec<u32>,
@@ -52,7 +51,7 @@ impl Classes {
         Ok(Self { of_rows: cuda.buffer(rows)?, counts: cuda.zeros(CLASSES)? })
     }
 
-    /// What stands for them where rows are dealt already.
+    /// A placeholder if rows are already assigned.
     fn none(cuda: Cuda) -> Result<Self> {
         Ok(Self { of_rows: cuda.buffer(0)?, counts: cuda.buffer(0)? })
     }
@@ -61,13 +60,13 @@ impl Classes {
 /// Rows of a class.
 struct Rows<'a> {
     count: usize,
-    /// None where they are all rows.
+    /// None if these are all rows.
     listed: Option<&'a Slice<u32>>,
 }
 
 impl Rows<'_> {
-    /// How many they are, whether they are listed, and the list. Where they are not, a kernel does not read it, and an
-    /// empty part of `none` stands for it.
+    /// The number of rows, whether they are listed, and the list. If they are not, a kernel does not read it, and an
+    /// empty part of `none` is passed.
     fn parts<'b>(&'b self, none: &'b Slice<u32>) -> (u64, u32, &'b Slice<u32>) {
         (self.count as u64, u32::from(self.listed.is_some()), self.listed.unwrap_or(Cuda::part(none, 0..0)))
     }

@@ -1,5 +1,5 @@
-//! Sums of staged runs. The host itself does not use this form, since its caches load whole lines; it supports it for
-//! tests.
+//! Sums of staged runs. The host itself does not use this form, since its caches load whole lines; it is here so that
+//! every backend has it.
 
 use super::Host;
 use crate::backend::run_mark;

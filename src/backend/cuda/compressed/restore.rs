@@ -1,4 +1,4 @@
-//! From the compressed format back to CSR, on the device.
+//! Decompresses a matrix to CSR on the device.
 
 use super::super::launch::kernels;
 use super::super::shape::Shape;
@@ -41,8 +41,8 @@ mod kernel {
     }
 }
 
-/// Runs the body with the arrays of either way of storage as the kernels take them; what a storage does not have is
-/// `None`.
+/// Runs the body with the arrays of either storage as the kernels take them; `None` for arrays that a storage does not
+/// have.
 macro_rules! with_arrays {
     ($cuda:expr, $a:expr, $lengths:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
         match $a.body {
@@ -67,7 +67,7 @@ macro_rules! with_arrays {
     };
 }
 
-/// As long rows are held.
+/// The shape for the storage of long rows.
 fn long(shape: Shape) -> Shape {
     shape.variant("COLUMNS", "COMPRESSED_WIDE").variant("VALUES", "COMPRESSED_STORED")
 }

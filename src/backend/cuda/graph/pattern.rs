@@ -1,4 +1,4 @@
-//! What orderings ask of a pattern, and P A P^T.
+//! Operations on patterns for orderings, and P A P^T.
 
 use super::kernels;
 use crate::backend::cuda::shape::bytes_of;

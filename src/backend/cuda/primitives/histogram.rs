@@ -12,7 +12,7 @@ pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) 
     by(cuda, tuning::histogram(keys.len(), counts.len()), keys, counts)
 }
 
-/// The same of keys that come again soon: through a cache, where there are too many to count in shared memory.
+/// The histogram of keys that repeat soon: through a cache, if there are too many bins to count in shared memory.
 pub(in crate::backend::cuda) fn histogram_of_neighbours(
     cuda: Cuda,
     keys: &Slice<u32>,
