@@ -52,7 +52,7 @@ pub struct BatchGoal {
     pub relative: f64,
     /// The largest ||b - A x||, as an alternative.
     pub absolute: f64,
-    /// Whether the tolerance must also hold with each row divided by its norm.
+    /// True if the tolerance must also hold with each row divided by its norm.
     pub row_wise: bool,
 }
 

@@ -52,7 +52,7 @@ pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     pub y: &'a mut B::Slice<T>,
     /// x, and the scalar to which this product's part of x.y is added, if that is requested.
     pub dot: Option<DotWith<'a, T, B>>,
-    /// Whether x.y is then sent to all ranks ([`Communicator::cg_residual`] receives it).
+    /// True if x.y is then sent to all ranks ([`Communicator::cg_residual`] receives it).
     pub publish: bool,
 }
 
@@ -64,7 +64,7 @@ impl<T: Scalar, B: Backend> Debug for HaloProduct<'_, T, B> {
 
 /// The collective operations of the ranks of distributed vectors. All ranks call the same functions in the same order.
 pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
-    /// Whether there is only one rank: then sums need no communication, and fused steps that compute complete sums are
+    /// True if there is only one rank: then sums need no communication, and fused steps that compute complete sums are
     /// right.
     const ALONE: bool;
 
@@ -74,8 +74,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// The number of ranks.
     fn parts(&self) -> usize;
 
-    /// Whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are supported: an exchange
-    /// that reads directly from x and adds directly to y.
+    /// Returns whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are supported: an
+    /// exchange that reads directly from x and adds directly to y.
     fn is_fused(&self) -> bool {
         false
     }
@@ -211,7 +211,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
     /// As [`Communicator::all_sum`].
     fn agree(&self, stop: bool) -> Result<bool>;
 
-    /// Whether its operations wait for the backend, so that they can't be recorded.
+    /// Returns whether its operations wait for the backend, so that they can't be recorded.
     fn waits(&self) -> bool;
 
     /// Seconds that an iteration takes in addition to each rank's share of the work: launches that only several ranks

@@ -215,10 +215,11 @@ pub trait Conversions: Primitives + CompressedSteps {
         most: usize,
     ) -> Result<Diagonals>;
 
-    /// Whether products with half of a matrix with this many places on its diagonals are faster than with all of it.
+    /// Returns whether products with half of a matrix with this many places on its diagonals are faster than with all
+    /// of it.
     fn half_pays<V: Scalar>(&self, places: usize) -> bool;
 
-    /// Whether a sample of rows of a square matrix equals its mirror image, bit by bit.
+    /// Returns whether a sample of rows of a square matrix equals its mirror image, bit by bit.
     fn seems_symmetric<V: Scalar>(&self, a: CsrParts<'_, V, Self>) -> Result<bool>;
 
     /// Every entry, in the layout of [`DiaParts`], on these diagonals, of which the last `mirrored` also represent

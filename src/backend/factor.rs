@@ -73,9 +73,9 @@ pub struct FactorOptions<'a> {
     pub kind: FactorKind,
     /// The fill-reducing ordering, for rows and columns alike; if none, the library computes one.
     pub order: Option<&'a Elimination>,
-    /// Whether L D L^H uses 2 x 2 pivots too (Bunch and Kaufman), if the library can.
+    /// True if L D L^H uses 2 x 2 pivots too (Bunch and Kaufman), if the library can.
     pub blocks_of_two: bool,
-    /// Whether the same input must give the same bits, if the library can.
+    /// True if the same input must give the same bits, if the library can.
     pub deterministic: bool,
 }
 
@@ -124,7 +124,7 @@ pub trait FactorSteps: Backend {
         Err(Error::Unsupported("no library factorises in this memory".into()))
     }
 
-    /// Whether the library has 2 x 2 pivots.
+    /// Returns whether the library has 2 x 2 pivots.
     fn has_blocks_of_two(&self) -> bool {
         false
     }

@@ -119,7 +119,7 @@ impl<B: Backend> Copy for Roots<'_, B> {}
 pub struct Sweep {
     /// The start vertex.
     pub root: u32,
-    /// Whether the bandwidth is within the limit. If not, the other fields describe the part that was traversed, which
+    /// True if the bandwidth is within the limit. If not, the other fields describe the part that was traversed, which
     /// is not the same on every backend.
     pub complete: bool,
     /// Vertices of the component.
@@ -221,7 +221,7 @@ pub trait GraphSteps: Primitives {
     /// vertices that are not in `seen` and have a neighbour in it.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn bfs_reach(
         &self,
         rows: GraphRows<'_, Self>,
@@ -252,7 +252,7 @@ pub trait GraphSteps: Primitives {
     /// itself; [`UNREACHED`] if no path leads there. `levels` are those of [`GraphSteps::bfs`] on the same graph.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn bfs_parents(
         &self,
         graph: GraphParts<'_, Self>,
@@ -301,14 +301,14 @@ pub trait GraphSteps: Primitives {
     /// `smallest[v]` = the smallest vertex of v's connected component.
     ///
     /// # Errors
-    /// On different lengths, without memory, or when the device fails.
+    /// If lengths differ, if memory runs out, or if the device fails.
     fn components(&self, graph: GraphParts<'_, Self>, smallest: &mut Self::Slice<u32>) -> Result<()>;
 
     /// `degrees[v]` = number of neighbours of v, without itself. Returns whether the pattern is symmetric, by
     /// Freivalds' test; see [`Adjacency::new`](crate::graph::Adjacency::new).
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn degrees(
         &self,
         offsets: OffsetsRef<'_, Self>,
@@ -319,7 +319,7 @@ pub trait GraphSteps: Primitives {
     /// The vertices of this degree, ascending, on the host.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn of_degree(&self, graph: GraphParts<'_, Self>, degree: u32) -> Result<Vec<u32>>;
 
     /// Numbers the points of a grid: the vertex at (x, y, z) gets x + X (y + Y z). `levels` are those of
@@ -328,7 +328,7 @@ pub trait GraphSteps: Primitives {
     /// neighbours along an axis; if not, the arrays are undefined.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn number_grid(
         &self,
         graph: GraphParts<'_, Self>,
@@ -342,7 +342,7 @@ pub trait GraphSteps: Primitives {
     /// the number `numbers[v]`, or its own without `numbers`.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn envelope(
         &self,
         graph: GraphParts<'_, Self>,
@@ -353,7 +353,7 @@ pub trait GraphSteps: Primitives {
     /// its inverse.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn reverse_order(
         &self,
         order: &Self::Slice<u32>,
@@ -364,7 +364,7 @@ pub trait GraphSteps: Primitives {
     /// `lengths[k]` = entries of the row `new_to_old[k]`; one more element than rows, the last is 0.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn permuted_lengths(
         &self,
         offsets: OffsetsRef<'_, Self>,
@@ -376,7 +376,7 @@ pub trait GraphSteps: Primitives {
     /// `new_offsets`, which are as wide as those of `a`.
     ///
     /// # Errors
-    /// On different lengths or widths, or when the device fails.
+    /// If lengths differ or widths, or if the device fails.
     fn permute_rows<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -391,14 +391,14 @@ pub trait GraphSteps: Primitives {
     /// neighbours has.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn colour(&self, graph: GraphParts<'_, Self>, colours: &mut Self::Slice<u32>) -> Result<()>;
 
     /// A maximal independent set: in the order of decreasing [`priority`], a vertex joins (1) if it has no neighbour in
     /// the set, else not (0).
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn independent_set(&self, graph: GraphParts<'_, Self>, set: &mut Self::Slice<u32>) -> Result<()>;
 }
 

@@ -55,7 +55,7 @@ impl Grid {
         x + nx * (y + ny * z)
     }
 
-    /// Whether there is a point at x, y and z.
+    /// Returns whether there is a point at x, y and z.
     pub(crate) fn has(self, place: [usize; 3]) -> bool {
         (0..3).all(|axis| place[axis] < self.sizes[axis])
     }
@@ -303,7 +303,7 @@ pub trait GridSteps: Backend {
     /// set to 1 if an entry couples a point to one that is not a neighbour, or is infinite or NaN, and else unchanged.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_coarser<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -314,7 +314,7 @@ pub trait GridSteps: Backend {
     /// The reciprocals of the row sums of magnitudes; zero if that is not finite.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_scales<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -324,7 +324,7 @@ pub trait GridSteps: Backend {
     /// `coarse` = P^T `fine`: the sum over each box.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_restrict<T: Scalar>(
         &self,
         grid: Grid,
@@ -335,7 +335,7 @@ pub trait GridSteps: Backend {
     /// `fine` += P `coarse`.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_prolong<T: Scalar>(
         &self,
         grid: Grid,
@@ -347,7 +347,7 @@ pub trait GridSteps: Backend {
     /// for [`GridSteps::grid_coarser`].
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_weights<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -358,7 +358,7 @@ pub trait GridSteps: Backend {
     /// P^H A P for the prolongation with these weights, into `values`: all neighbours in the plane or in space.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_interpolated<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -369,7 +369,7 @@ pub trait GridSteps: Backend {
     /// `coarse` = P^H `fine` for the prolongation with these weights.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_restrict_weighted<T: Scalar>(
         &self,
         grid: Grid,
@@ -381,7 +381,7 @@ pub trait GridSteps: Backend {
     /// `fine` += P `coarse` for the prolongation with these weights.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_prolong_weighted<T: Scalar>(
         &self,
         grid: Grid,
@@ -406,7 +406,7 @@ pub trait GridSteps: Backend {
     /// all diagonals are equally fast, as the provided method says.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn grid_stencil<T: Scalar>(
         &self,
         _a: CsrParts<'_, T, Self>,

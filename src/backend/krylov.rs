@@ -65,7 +65,7 @@ impl CgStatus {
             .unwrap_or(Self::Breakdown)
     }
 
-    /// Whether the iteration with this status has added its step to x.
+    /// Returns whether the iteration with this status has added its step to x.
     pub fn has_changed_x(self) -> bool {
         matches!(self, Self::Running | Self::Converged | Self::LeastSquares)
     }
@@ -130,7 +130,7 @@ pub trait KrylovSteps: VectorOps {
     /// Moves 3 vectors (r, q in; r out), and the diagonal.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn cg_residual<T: Scalar>(
         &self,
         inverse: Inverse<'_, T, Self>,
@@ -149,7 +149,7 @@ pub trait KrylovSteps: VectorOps {
     /// Moves 5 vectors (r or z, p, x in; p, x out), and the diagonal.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn cg_direction<T: Scalar>(
         &self,
         inverse: Inverse<'_, T, Self>,
@@ -175,14 +175,14 @@ pub trait KrylovSteps: VectorOps {
     /// As [`KrylovSteps::cg_direction`], and if the sums are missing.
     fn cg_part_direction<T: Scalar>(&self, step: PartDirection<'_, T, Self>) -> Result<()>;
 
-    /// Whether [`KrylovSteps::csr_persistent`] is likely to take a matrix of this size with values of type `V`: then no
-    /// other format can be as fast. The provided method returns false.
+    /// Returns whether [`KrylovSteps::csr_persistent`] is likely to take a matrix of this size with values of type `V`:
+    /// then no other format can be as fast. The provided method returns false.
     fn cg_persists<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
 
-    /// Whether [`KrylovSteps::sell_persistent`] is likely to take a matrix of this size and to be the fastest. The
-    /// provided method returns false.
+    /// Returns whether [`KrylovSteps::sell_persistent`] is likely to take a matrix of this size and to be the fastest.
+    /// The provided method returns false.
     fn cg_streams<V: Widen<T>, T: Scalar>(&self, _rows: usize, _nonzeros: usize) -> bool {
         false
     }
@@ -192,7 +192,7 @@ pub trait KrylovSteps: VectorOps {
     /// then does so at each call. The provided method always declines.
     ///
     /// # Errors
-    /// On different lengths, without memory, or when the device fails.
+    /// If lengths differ, if memory runs out, or if the device fails.
     fn csr_persistent<V: Widen<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,

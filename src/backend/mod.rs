@@ -206,7 +206,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// Copies from host memory of the same length.
     ///
     /// # Errors
-    /// On different lengths.
+    /// If lengths differ.
     fn write<T: Element>(&self, from: &[T], to: &mut Self::Slice<T>) -> Result<()>;
 
     /// Number of elements.
@@ -236,13 +236,13 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// `to = from`, same lengths.
     ///
     /// # Errors
-    /// On different lengths.
+    /// If lengths differ.
     fn copy<T: Element>(&self, from: &Self::Slice<T>, to: &mut Self::Slice<T>) -> Result<()>;
 
     /// Sets every element to `value`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn fill<T: Element>(&self, value: T, to: &mut Self::Slice<T>) -> Result<()>;
 
     /// Records `body` for replay. The host stores it and calls it again and again; a CUDA device runs it once under
@@ -284,7 +284,7 @@ pub trait Mailbox<T: Element>: Debug + Send + Sync {
     /// Enqueues a message with `value`, which has the mailbox's message length.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn post(&self, backend: &Self::Backend, value: &<Self::Backend as Backend>::Slice<T>) -> Result<()>;
     /// Copies the next message, which has the mailbox's message length. If it has not arrived, waits for it if `wait`,
     /// else returns `false`.

@@ -84,7 +84,7 @@ impl PairLayout {
         self.right().end
     }
 
-    /// Whether there are no columns.
+    /// Returns whether there are no columns.
     pub fn is_empty(self) -> bool {
         self.columns == 0
     }
@@ -104,7 +104,7 @@ pub struct PairScalars<'a, T: Scalar, B: Backend> {
     pub state: &'a mut B::Slice<T>,
     /// The position of the number of columns of R.
     pub taken: Slot,
-    /// Whether only w_1 exists, and w_2 is the same vector: one column is added, unless R has it already.
+    /// True if only w_1 exists, and w_2 is the same vector: one column is added, unless R has it already.
     pub lone: bool,
 }
 

@@ -74,7 +74,7 @@ pub type WithProduct<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a <B as Backen
 
 /// Steps of preconditioners. No step waits for the device, and all are deterministic.
 pub trait PreconditionSteps: VectorOps {
-    /// Whether this is a device on which time is determined by the bytes moved, so that a preconditioner with fewer
+    /// True if this is a device on which time is determined by the bytes moved, so that a preconditioner with fewer
     /// bytes is faster.
     const BYTES_TELL: bool = false;
 
@@ -83,7 +83,7 @@ pub trait PreconditionSteps: VectorOps {
     /// (Gauss-Jordan elimination without row exchanges had a pivot that is not positive), or `u32::MAX`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn block_inverses<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -95,7 +95,7 @@ pub trait PreconditionSteps: VectorOps {
     /// z = M r for a block-diagonal M.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn block_multiply<T: Scalar>(
         &self,
         blocks: BlockParts<'_, Self>,
@@ -108,7 +108,7 @@ pub trait PreconditionSteps: VectorOps {
     /// `step` d .* r.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn chebyshev_step<T: Scalar>(
         &self,
         step: ChebyshevStep<'_, T, Self>,
@@ -119,7 +119,7 @@ pub trait PreconditionSteps: VectorOps {
     /// missing. `lengths` has one more element than A has rows, which is set to 0.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn lower_lengths<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -133,7 +133,7 @@ pub trait PreconditionSteps: VectorOps {
     /// J) is not positive definite, or `u32::MAX`. A is Hermitian.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     #[allow(clippy::too_many_arguments)]
     fn sparse_factor<V: Widen<T>, T: Scalar>(
         &self,
@@ -148,7 +148,7 @@ pub trait PreconditionSteps: VectorOps {
     /// y = scale x, rounded to the narrower type.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn narrow<T: Scalar>(
         &self,
         scale: T::Real,
@@ -159,19 +159,19 @@ pub trait PreconditionSteps: VectorOps {
     /// `changed[0]` = 1 if the narrower type can't represent an element of x exactly ([`Scalar::narrow`]), else 0.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn narrow_changes<T: Scalar>(&self, x: &Self::Slice<T>, changed: &mut Self::Slice<u32>) -> Result<()>;
 
     /// y = x, where x has the narrower type.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn widen<T: Scalar>(&self, x: &Self::Slice<T::Narrow>, y: &mut Self::Slice<T>) -> Result<()>;
 
     /// y += scale x, where x has the narrower type.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn add_narrow<T: Scalar>(
         &self,
         scale: T::Real,

@@ -171,7 +171,7 @@ pub trait Primitives: Backend {
 
     // ---- sort and merge ----
 
-    /// Whether the keys ascend; with `strictly`, without equal neighbours.
+    /// Returns whether the keys ascend; with `strictly`, without equal neighbours.
     fn is_sorted<K: Key>(&self, keys: &Self::Slice<K>, strictly: bool) -> Result<bool>;
 
     /// Sorts by bits `bits.start..bits.end` of the ordered form ([`Key::to_ordered`]), stably (radix sort). Digits that

@@ -22,12 +22,12 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether A is transposed.
+    /// Returns whether A is transposed.
     pub fn transposes(self) -> bool {
         matches!(self, Op::Transpose | Op::ConjugateTranspose)
     }
 
-    /// Whether values are conjugated.
+    /// Returns whether values are conjugated.
     pub fn conjugates(self) -> bool {
         matches!(self, Op::Conjugate | Op::ConjugateTranspose)
     }
@@ -101,7 +101,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// y = A x and `xy` = x.y (conjugating x) in one pass over A, for a square A in CSR.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn csr_dot<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -114,7 +114,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// vector j is at i * vectors + j, so that a nonzero is multiplied with neighbouring elements.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn csr_block<V: Widen<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,
@@ -152,7 +152,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in coordinates.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn coo<V: Widen<T>, T: Scalar>(&self, _a: CooParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format coo")
     }
@@ -160,7 +160,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in ELL.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn ell<V: Widen<T>, T: Scalar>(&self, _a: EllParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format ell")
     }
@@ -168,7 +168,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in jagged diagonals.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn jds<V: Widen<T>, T: Scalar>(&self, _a: JdsParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format jds")
     }
@@ -176,7 +176,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in SELL-C-sigma.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn sell<V: Widen<T>, T: Scalar>(
         &self,
         _a: SellParts<'_, V, Self>,
@@ -206,7 +206,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A stored by diagonals.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn dia<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         _a: DiaParts<'_, V, Self>,
@@ -236,7 +236,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in the compressed format.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn compressed<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         _a: CompressedParts<'_, V, Self>,

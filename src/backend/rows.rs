@@ -14,7 +14,7 @@ pub trait RowFacts: Backend {
     /// equal; `found[2]` = a row in which `rounded` is zero, subnormal or not finite, or `u32::MAX` if there is none.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn csr_inverse_diagonal<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -37,7 +37,7 @@ pub trait RowFacts: Backend {
     /// `same[i]` = 1 if row i of A has the columns of row i - 1, else 0.
     ///
     /// # Errors
-    /// On another length, or when the device fails.
+    /// If the length differs, or if the device fails.
     fn same_columns<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -49,7 +49,7 @@ pub trait RowFacts: Backend {
     /// for a row of zeros.
     ///
     /// # Errors
-    /// On another length, or when the device fails.
+    /// If the length differs, or if the device fails.
     fn row_inverses<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,

@@ -201,7 +201,7 @@ impl ScalarLayout {
     /// Writes a program.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn program<B: Backend>(
         &self,
         backend: &B,

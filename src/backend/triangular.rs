@@ -59,7 +59,7 @@ pub struct Pivots {
     pub diagonal: f64,
     /// The smallest magnitude of a pivot, relative to the largest entry of its row of A.
     pub smallest: f64,
-    /// Whether pivots must be positive, as for a Hermitian positive definite matrix.
+    /// True if pivots must be positive, as for a Hermitian positive definite matrix.
     pub positive: bool,
 }
 

@@ -158,7 +158,7 @@ pub trait VectorOps: Backend {
     /// and `out[j]` is the inner product of the j-th of them.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn dot<T: Scalar>(&self, x: &Self::Slice<T>, y: &Self::Slice<T>, out: &mut Self::Slice<T>) -> Result<()>;
 
     /// Interleaves vectors that are stored one after another: entry i of vector j of `vectors`, at j * n + i in `x`,
@@ -179,25 +179,25 @@ pub trait VectorOps: Backend {
     /// `out[0]` = sum of |x\[i\]|^2.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn norm2_squared<T: Scalar>(&self, x: &Self::Slice<T>, out: &mut Self::Slice<T::Real>) -> Result<()>;
 
     /// y = alpha x + beta y. If `beta` is zero, `y` is not read.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn axpby<T: Scalar>(&self, alpha: T, x: &Self::Slice<T>, beta: T, y: &mut Self::Slice<T>) -> Result<()>;
 
     /// x = alpha x.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut Self::Slice<T>) -> Result<()>;
 
     /// z = x .* y, element by element.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn multiply<T: Scalar>(
         &self,
         x: &Self::Slice<T>,
@@ -208,7 +208,7 @@ pub trait VectorOps: Backend {
     /// z = d .* x with a real d: a diagonal matrix times a vector.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn scale<T: Scalar>(
         &self,
         d: &Self::Slice<T::Real>,
@@ -220,7 +220,7 @@ pub trait VectorOps: Backend {
     /// of a weighted norm.
     ///
     /// # Errors
-    /// On different lengths, without memory for a vector, or when the device fails.
+    /// If lengths differ, if memory runs out for a vector, or if the device fails.
     fn weighted_norms<T: Scalar>(
         &self,
         d: &Self::Slice<T::Real>,

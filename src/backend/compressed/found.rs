@@ -43,7 +43,7 @@ pub struct Survey<V: Element, B: Backend> {
     pub distances: Option<Keys<u32>>,
     /// Values, distinguished and sorted by their bits; at most 256.
     pub values: Option<Keys<V>>,
-    /// Whether the narrower type represents every value exactly.
+    /// True if the narrower type represents every value exactly.
     pub narrow: bool,
     /// Kinds of rows by distances; at most 255.
     pub kinds: Option<FoundKinds>,
@@ -104,7 +104,7 @@ impl<B: Backend> SectionSizes<B> {
     }
 }
 
-/// Whether slices of unsorted rows have more padding than sorting rows by length would cost.
+/// Returns whether slices of unsorted rows have more padding than sorting rows by length would cost.
 pub(crate) fn wants_order(rows: usize, places: u64, entries: u64) -> bool {
     rows > SECTION && places - entries > entries / 20
 }
@@ -128,7 +128,7 @@ pub struct Kinds<V: Element, B: Backend> {
 pub struct CompressedPlan<'a, V: Element> {
     /// Longer rows are not in slices.
     pub longest: usize,
-    /// Whether columns are given by the kinds of rows.
+    /// True if columns are given by the kinds of rows.
     pub kinds: bool,
     /// If not, columns are codes of these distances, or, if there are none, have 16 or 32 bits.
     pub distances: Option<&'a Keys<u32>>,

@@ -68,7 +68,7 @@ pub trait CompressedSteps: Backend {
     /// ([`CompressedBody::Balanced`]). An uninhabited type if the backend has no such layout.
     type Balanced: std::fmt::Debug + Send + Sync + 'static;
 
-    /// Whether products are faster if kinds of rows are known to be parts of one stencil.
+    /// True if products are faster if kinds of rows are known to be parts of one stencil.
     const STENCILS: bool = false;
 
     /// How rows differ from a full stencil ([`StencilParts`]) on a grid with these numbers of points a line, lines a
@@ -105,7 +105,7 @@ pub trait CompressedSteps: Backend {
     /// Finds the repetitions in a matrix.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn compressed_survey<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -124,7 +124,7 @@ pub trait CompressedSteps: Backend {
         with_values: bool,
     ) -> Result<Kinds<V, Self>>;
 
-    /// Whether a row, distance or value was missing in its table since the survey that returned `sets`.
+    /// Returns whether a row, distance or value was missing in its table since the survey that returned `sets`.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].

@@ -144,7 +144,8 @@ pub struct GridHoles<'a, B: Backend> {
 }
 
 impl<V: Element, B: Backend> StencilParts<'_, V, B> {
-    /// Whether places on both sides of a row in its line have the same value, and those on both sides of its plane do.
+    /// Returns whether places on both sides of a row in its line have the same value, and those on both sides of its
+    /// plane do.
     pub fn is_mirrored(&self) -> bool {
         let number = |place: usize| (self.places >> place & 1 != 0).then_some(self.numbers[place]);
         (0..STENCIL_PLACES).all(|place| {

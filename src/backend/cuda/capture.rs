@@ -64,9 +64,9 @@ pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
     });
 }
 
-/// Whether this thread's recording knows that its last launch does not write to these addresses. That launch has waited
-/// for all earlier ones, so a kernel that starts while it ends may read them at once. Operations other than launches
-/// end before the next one starts.
+/// Returns whether this thread's recording knows that its last launch does not write to these addresses. That launch
+/// has waited for all earlier ones, so a kernel that starts while it ends may read them at once. Operations other than
+/// launches end before the next one starts.
 pub(super) fn settled(ordinal: usize, read: &[Range<u64>]) -> bool {
     let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
     CURRENT.with_borrow(|current| {

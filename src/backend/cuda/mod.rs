@@ -122,7 +122,7 @@ impl Cuda {
     /// Free and total memory in bytes. Memory that residua keeps for later allocations does not count as free.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.0.memory()
     }

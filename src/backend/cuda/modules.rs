@@ -27,7 +27,7 @@ const EARLY_DRIVER: i32 = 12_030;
 pub(super) struct Kernel {
     pub(super) function: CUfunction,
     pub(super) resident: u32,
-    /// Whether its blocks may start while the launch before it ends: the kernel then waits by itself (`common.cuh`).
+    /// True if its blocks may start while the launch before it ends: the kernel then waits by itself (`common.cuh`).
     pub(super) early: bool,
     /// Whether it has been launched.
     pub(super) launched: &'static AtomicBool,
@@ -155,7 +155,7 @@ impl Cuda {
         launched.map(|((unit, name, _), _)| (unit.source(), *name)).collect()
     }
 
-    /// Whether the device can run all blocks of a launch at the same time.
+    /// Returns whether the device can run all blocks of a launch at the same time.
     pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
         let kernel = self.kernel(shape.unit(unit), name, shape)?;
         match shape.together {

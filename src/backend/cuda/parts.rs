@@ -127,7 +127,7 @@ impl Windows {
     /// [`Windows::direction`] computes. None if there are too many ranks for it.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn sends<T: Scalar>(&self, asked: &[u32], n: usize) -> Result<Option<Sends<Cuda>>> {
         if self.ranks() as usize > tuning::PART_RANKS {
             return Ok(None);
@@ -154,7 +154,7 @@ impl Windows {
     /// See [`Communicator::cg_residual`](crate::backend::Communicator::cg_residual).
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn residual<T: Scalar>(&mut self, step: PartResidual<'_, T, Cuda>) -> Result<()> {
         residual(self.cuda(), step, Some(self.way()))
     }
@@ -163,7 +163,7 @@ impl Windows {
     /// `starts[p]` of those sent.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn direction<T: Scalar>(
         &mut self,
         starts: &Slice<u64>,

@@ -214,7 +214,7 @@ impl Windows {
     /// Counts what was sent last as received, if it was not.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn drop_exchange<T: Scalar>(&mut self) -> Result<()> {
         let (rank, ranks) = (self.rank as u64, self.ranks());
         kernel::peers_drop::<T>(self.cuda, tuning::peers(1), rank, ranks, &self.addresses, &mut self.state)
@@ -223,7 +223,7 @@ impl Windows {
     /// Replaces every scalar by its sum over all ranks.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn all_sum<T: Scalar>(&mut self, sums: &mut Slice<T>) -> Result<()> {
         let mut first = 0;
         while first < sums.len() {
@@ -285,7 +285,7 @@ impl Windows {
     /// rank p begin at `starts[p]`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn send<T: Scalar>(
         &mut self,
         starts: &Slice<u64>,
@@ -301,7 +301,7 @@ impl Windows {
     /// Adds the products of rows with what others have sent, which begins at `starts[p]` for rank p.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn add_rows<T: Scalar>(&mut self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
         let HaloProduct { rows, matrix, alpha, d, y, dot, publish } = halo;
         let (x, xy) = dot.unzip();
@@ -316,7 +316,7 @@ impl Windows {
     /// Copies what others have sent. The entries of rank p begin at `starts[p]` of `halo`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn receive<T: Scalar>(&mut self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = tuning::peers(halo.len());

@@ -79,7 +79,7 @@ impl Shape {
         self.variant("VALUE_BYTES", bytes_of::<V>())
     }
 
-    /// Whether a block may have this much shared memory.
+    /// Returns whether a block may have this much shared memory.
     pub(super) fn fits(&self, bytes: usize) -> bool {
         self.shared as usize <= bytes
     }

@@ -38,7 +38,7 @@ impl<T> Slice<T> {
         self.length.len()
     }
 
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

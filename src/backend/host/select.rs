@@ -80,7 +80,7 @@ pub(super) fn pair_starts<I: Offset>(high: &[u32], low: &[u32]) -> Result<Vec<I>
     Ok(starts)
 }
 
-/// Whether keys ascend; with `strictly`, without equal neighbours.
+/// Returns whether keys ascend; with `strictly`, without equal neighbours.
 pub(super) fn is_sorted<K: Key>(keys: &[K], strictly: bool) -> bool {
     let in_order = |i: usize| {
         let (a, b) = (keys[i - 1].to_ordered(), keys[i].to_ordered());

@@ -104,7 +104,7 @@ pub fn no_entry<V: Scalar>() -> V {
     V::from_bits([u64::MAX; 2])
 }
 
-/// Whether a value is [`no_entry`].
+/// Returns whether a value is [`no_entry`].
 #[inline(always)]
 pub fn is_no_entry<V: Scalar>(value: V) -> bool {
     value.bits() == no_entry::<V>().bits()

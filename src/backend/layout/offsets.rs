@@ -49,7 +49,7 @@ impl<B: Backend> Offsets<B> {
     /// The offsets as sizes, on the host.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
         self.as_ref().download(backend)
     }
@@ -102,7 +102,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     /// The offsets as sizes, on the host.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
         Ok(match self {
             OffsetsRef::Narrow(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),

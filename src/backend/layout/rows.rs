@@ -58,7 +58,7 @@ impl<B: Backend> RowShape<B> {
         known(&self.extent, find).copied()
     }
 
-    /// Whether a product reads x in scattered places, which `find` determines if it is not known yet.
+    /// Returns whether a product reads x in scattered places, which `find` determines if it is not known yet.
     pub(crate) fn scattered(&self, find: impl FnOnce() -> Result<bool>) -> Result<bool> {
         known(&self.scattered, find).copied()
     }

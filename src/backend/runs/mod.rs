@@ -114,8 +114,8 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Whether this number of sources that are summed repeatedly should be staged ([`RunSums::stage_runs`]) on this
-    /// backend.
+    /// Returns whether this number of sources that are summed repeatedly should be staged ([`RunSums::stage_runs`]) on
+    /// this backend.
     fn stages_runs(&self, sources: usize) -> bool {
         let _ = sources;
         false
@@ -126,7 +126,7 @@ pub trait RunSums: Primitives {
     /// than 64 sources), if neighbouring runs refer to too many pieces, or if a source is not below `values`.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn stage_runs(
         &self,
         values: usize,
@@ -146,7 +146,7 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Whether this number of sources that are summed repeatedly should be fetched in the order of addresses
+    /// Returns whether this number of sources that are summed repeatedly should be fetched in the order of addresses
     /// ([`RunSums::ascend_runs`]) on this backend.
     fn ascends_runs(&self, sources: usize) -> bool {
         let _ = sources;
@@ -159,7 +159,7 @@ pub trait RunSums: Primitives {
     /// is none.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn ascend_runs(
         &self,
         values: usize,

@@ -60,7 +60,7 @@ pub struct StagedRuns<B: Backend> {
     /// The number of values to which sources refer.
     pub(crate) values: usize,
     pub(crate) runs: usize,
-    /// Whether each run has one source.
+    /// True if each run has one source.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // the host sums both alike
     pub(crate) single: bool,
     /// The number of pieces in the longest list.

@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 pub struct Image {
     /// Machine code (cubin), or PTX with a terminating zero byte if the compiler does not know the chip yet.
     pub code: Vec<u8>,
-    /// Whether it came from the cache.
+    /// True if it came from the cache.
     pub cached: bool,
     /// The time that it took.
     pub time: Duration,
@@ -98,7 +98,7 @@ impl Compiler {
         Ok(Image { code, cached: false, time: start.elapsed() })
     }
 
-    /// Whether the cache seems to have the unit's code for a chip.
+    /// Returns whether the cache seems to have the unit's code for a chip.
     pub(super) fn has_cached(&self, unit: &Unit, chip: (u32, u32)) -> bool {
         let Ok(target) = self.target(chip) else { return false };
         self.entry(sources::source(unit.source()), &unit.options(&target)).is_there()

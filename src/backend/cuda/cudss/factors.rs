@@ -227,7 +227,7 @@ pub(super) struct Factorisation<T: Scalar> {
     n: usize,
     estimate: FactorEstimate,
     factorised: bool,
-    /// Whether the library solves for several right-hand sides at once, as far as known.
+    /// True if the library solves for several right-hand sides at once, as far as known.
     several: bool,
     /// The values that `matrix` refers to. They are dropped after the objects.
     values: DeviceVec<T>,

@@ -38,7 +38,7 @@ pub(super) struct Numbers {
     pub(super) factorisation: c_int,
     pub(super) refactorisation: c_int,
     pub(super) solve: c_int,
-    /// Whether a matrix is described with a separate type for offsets.
+    /// True if a matrix is described with a separate type for offsets.
     pub(super) offset_type: bool,
 }
 

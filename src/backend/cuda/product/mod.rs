@@ -232,7 +232,7 @@ impl Cuda {
     /// differ from run to run. For comparison; [`Products::coo`] is deterministic.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn coo_by_atomics<V: Widen<T>, T: Scalar>(
         &self,
         a: CooParts<'_, V, Self>,
@@ -250,7 +250,7 @@ impl Cuda {
     /// chooses one that suits the rows.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn csr_by<V: Widen<T>, T: Scalar>(
         &self,
         algorithm: CsrAlgorithm,

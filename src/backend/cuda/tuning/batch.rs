@@ -1,4 +1,4 @@
-//! Kernels for many small systems.
+//! Constants and launch shapes of batches of small systems.
 
 use super::{Chip, Shape, Unit};
 use crate::backend::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};

@@ -42,7 +42,7 @@ impl<D: Scalar<Real = f64>> Dense<D> {
         &mut self.entries[i * self.n..(i + 1) * self.n]
     }
 
-    /// Whether the matrix equals its conjugate transpose, with a positive diagonal.
+    /// Returns whether the matrix equals its conjugate transpose, with a positive diagonal.
     #[inline(always)]
     pub(super) fn is_hermitian(&self) -> bool {
         let n = self.n;

@@ -103,7 +103,7 @@ impl Squares {
         self.b += square(b);
     }
 
-    /// Whether the norm of r is at most the threshold for any rounding errors.
+    /// Returns whether the norm of r is at most the threshold for any rounding errors.
     #[inline(always)]
     fn is_met(&self, threshold: f64) -> bool {
         let norm = self.r.sqrt();

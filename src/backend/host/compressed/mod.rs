@@ -176,7 +176,7 @@ impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
         (&self.a.indices[range.clone()], &self.a.values[range])
     }
 
-    /// Whether a row equals the one before, shifted by one column; values are compared if `with_values`.
+    /// Returns whether a row equals the one before, shifted by one column; values are compared if `with_values`.
     fn like_the_last(self, row: usize, range: &Range<usize>, with_values: bool) -> bool {
         if row == 0 {
             return false;
