@@ -1,6 +1,6 @@
-// How often each bin number occurs: counts[x[i]] += 1. Numbers of `bins` and above are left out.
+// Counts how often each bin number occurs: counts[x[i]] += 1. Numbers not below `bins` are left out.
 //
-// Two ways, chosen by the caller from the number of bins:
+// Three ways, of which the caller chooses by the number of bins:
 //
 //     histogram           bins fit in shared memory: every block counts its part there and adds its counts to the
 //                         global ones at the end. One read of x.
@@ -15,7 +15,7 @@
 //                         those bits): a block counts a window of WINDOW bins in shared memory and moves the window as
 //                         the groups go by.
 //
-// Equal neighbours of a thread are added at once. Counts are integers: the result does not depend on any order.
+// Equal neighbours of a thread are added at once. Counts are integers, so the result does not depend on any order.
 //
 // Sources: Merrill 2011, 4.5, and PMPP ch. 9 (privatisation, aggregation).
 //
