@@ -11,7 +11,7 @@
 // is the transfer between the two halves of the second-level cache, because a sector has readers on both sides. Blocks
 // therefore come in clusters of two neighbours, which share sectors and read from the same side.
 //
-// Constants: those of ascending.cuh, SCALAR, THREADS, BLOCKS (a multiprocessor, at least).
+// Constants: those of ascending.cuh, SCALAR, THREADS, BLOCKS (per multiprocessor, at least).
 #include "ascending.cuh"
 #include "block_before.cuh"
 #include "bulk.cuh"

@@ -4,7 +4,7 @@
 // n most are not aligned to 16 bytes. Therefore neighbouring threads read neighbouring elements, one at a time, and a
 // thread has AT_ONCE * ITEMS loads in flight.
 //
-//     tile of basis_products    w: ITEMS elements a thread, in registers    v_j, v_(j+1), ...: AT_ONCE at a time
+//     tile of basis_products    w: ITEMS elements per thread, in registers    v_j, v_(j+1), ...: AT_ONCE at a time
 //                               sums of a warp: shared memory, a place for each vector and warp
 //
 // Sums are computed in an order that depends on the shape of the launch alone, so they have the same bits in every run.

@@ -2,11 +2,12 @@
 //
 // Three ways to go from a level to the next, chosen level by level:
 //   narrow the first cluster of blocks keeps the frontier in its shared memory and runs level after level, the others
-//          wait. A block goes on with what it found itself, until one has so much more than others that all wait for it:
-//          then the frontier is dealt out evenly;
-//   push   the grid deals the frontier's edges out to lanes; who sets a vertex's bit first puts it into the queue;
-//   pull   a warp looks after 32 vertices: those without a bit search their neighbours for one with a bit, and stop at
-//          the first. A vertex with a bit that was set before this level, seen from one without, is of the level before.
+//          wait. A block continues with the vertices that it found, until one has so many more than others that all
+//          wait for it: then the frontier is distributed evenly;
+//   push   the frontier's edges are distributed to the lanes of the grid; the lane that sets a vertex's bit first adds
+//          the vertex to the queue;
+//   pull   a warp takes 32 vertices: those without a bit search their neighbours for one with a bit, and stop at the
+//          first. A neighbour whose bit was set before this level is in the previous level.
 // Sources: Merrill, Garland and Grimshaw 2012 (gathering by scan, bitmask); Beamer, Asanovic and Patterson 2012
 // (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels per launch).
 //

@@ -4,13 +4,14 @@
 // (`reached`, initially zero). Between the kernels these are combined over all ranks; part_settle processes the
 // vertices that are new.
 //
-// part_queue   this part's frontier becomes a queue of parts of rows, part_push    whose edges are followed; or
-// part_pull    from this part's vertices that were not seen, each to the first neighbour that was part_settle  the new
-// ones are seen from here on; this part's get their level and are the frontier (`last`, a bit each)
+//     part_queue    turns the rank's frontier into a queue of parts of rows
+//     part_push     follows the edges of the queue; or
+//     part_pull     searches for each of the rank's vertices that was not visited a neighbour that was
+//     part_settle   marks the new vertices as visited; own ones get their level and are the next frontier (`last`)
 //
 // With symmetric patterns push and pull reach the same vertices. `offsets` are those of the rank's own rows, `first` is
-// a multiple of 32, and `tail` is the number of the queue's entries, zero before part_queue. `figures`, initially zero,
-// counts the rank's new vertices and their edges; they are integers, so the order of additions does not matter.
+// a multiple of 32, and `tail` is the number of the queue's entries, zero before part_queue. `figures`, initially
+// zero, counts the rank's new vertices and their edges; they are integers, so the order of additions does not matter.
 //
 // Constants: those of bfs.cuh.
 #include "bfs.cuh"

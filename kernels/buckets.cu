@@ -1,7 +1,7 @@
 // Elements to buckets of places: out[place] = x[i]. A bucket has 1 << bits places, and the elements of a tile of TILE
 // that go to one bucket get consecutive places. The moves are planned once.
 //
-//     places  5 0 3 6 | 2 7 1 4    tiles of 4, buckets of 4    slots  2 0 1 3 | 1 2 0 3    (which of them is first in a bucket of a tile is open)
+//     places  5 0 3 6 | 2 7 1 4    tiles of 4, buckets of 4    slots  2 0 1 3 | 1 2 0 3    (any order in a bucket)
 //     runs (a pair for each tile and bucket: the first place, the first slot)    0 0, 4 2 | 2 0, 6 2
 //
 // Planning: if places are the result of a sort by pairs, rank_places finds the bucket of an element among the pairs at

@@ -5,7 +5,7 @@
 // other rows that its rows refer to, the halo, in ascending order:
 //
 //     | 1 . 7 . |   rows_a_block = 2      block 0   own 0 1, halo 2       local columns   0 2 | 2
-//     | . . 8 . |                         block 1   own 2 3, halo 0 1                     3 0 | 2 1   (row 2: 1 2, row 3: 0 3)
+//     | . . 8 . |                         block 1   own 2 3, halo 0 1                     3 0 | 2 1
 //     | . 4 3 . |
 //     | 2 . . 1 |
 //

@@ -24,8 +24,7 @@
 #define WARPS (THREADS / 32)
 #define MAX_BLOCKS 1024
 
-// ---- the meeting of blocks: sums of N values over all threads of all blocks
-// -------------------------------------------
+// ---- the meeting of blocks: sums of N values over all threads of all blocks ----------------------------------------
 
 #if CLUSTER > 1
 DEVICE void put_in(u32 mapped, f64 value) {

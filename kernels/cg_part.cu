@@ -1,8 +1,8 @@
 // The vector half of a conjugate gradient iteration on one of several ranks: the steps of krylov.cu with sums over all
 // ranks.
 //
-// cg_part_residual    p.q of all parts;  alpha = rho / p.q;  r -= alpha q;  this part's r.r, r.z     3 vectors
-// cg_part_direction   r.r, r.z of all parts;  x += alpha p;  beta = r.z / rho;  p = z + beta p       5 vectors
+//     cg_part_residual    p.q of all ranks;  alpha = rho / p.q;  r -= alpha q;  this rank's r.r, r.z     3 vectors
+//     cg_part_direction   r.r, r.z of all ranks;  x += alpha p;  beta = r.z / rho;  p = z + beta p       5 vectors
 //
 // The sums over all ranks are either in memory, where a separate launch has added them up, or they are read from the
 // windows of GPUs (peers.cuh). In the latter case no launch comes between: the last block of one kernel writes this

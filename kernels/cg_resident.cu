@@ -1,14 +1,14 @@
 // Many iterations of conjugate gradients in one launch, for systems that fit the chip: the matrix, x, r and p stay in
 // registers and shared memory, and blocks exchange only the halo of z = M^-1 r and two sums per iteration.
 //
-//     resident.cuh    where the matrix, p and its halo lie; x and r of own rows are in registers
+//     resident.cuh    the matrix, p and its halo; x and r of own rows are in registers
 //
 //     repeat  q = A p                                      own rows, from shared memory
 //             alpha = rho / p.q                            sum over all blocks
 //             r = r - alpha q;  publish z = d r
-//             r.r, r.z                                     sum over all blocks, behind everyone's z
+//             r.r, r.z                                     sum over all blocks, after every block's z
 //             x = x + alpha p;  beta = r.z / rho
-//             p = z + beta p                               own rows, and the halo, whose z is fetched
+//             p = z + beta p                               own rows, and the halo, whose z is read from other blocks
 //
 // Blocks meet twice per iteration (cg_meeting.cuh) and hold the same scalars (cg_recurrence.cuh), so that p of a row
 // has the same bits in its own block and in every halo.
@@ -17,7 +17,7 @@
 // see src/krylov/cg.rs; for persistent threads Gupta, Stuart and Owens 2012; PMPP 17.4.
 //
 // Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS
-// (rows a thread).
+// (rows per thread).
 #include "cg_recurrence.cuh"
 #include "resident.cuh"
 

@@ -1,13 +1,13 @@
 // Many iterations of conjugate gradients in one launch, for systems whose vectors fit the chip while the matrix does
 // not: it is read from the second-level cache, or from memory, once per iteration, and little else is moved.
 //
-//     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them: their r and q, which
-//                becomes z, in registers
+//     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them: their r and q,
+//                which is replaced by z, in registers
 //     shared     p and x of own rows, and their diagonal of the inverse
-//     global     p of all rows, and the matrix in SELL-32 without an order (sell.cu), so that a warp has a section
+//     global     p of all rows, and the matrix in SELL-32 without an order (sell.cu): a warp has a section
 //
 //     repeat  q = A p                                      p of any row from global memory
-//             alpha = rho / p.q                            sum over all blocks: everyone has read p
+//             alpha = rho / p.q                            sum over all blocks: all have read p
 //             r = r - alpha q,  z = d r
 //             r.r, r.z                                     sum over all blocks
 //             x = x + alpha p;  beta = r.z / rho

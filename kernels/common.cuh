@@ -120,8 +120,7 @@ template <typename T, int N> DEVICE void store16(T* p, const T (&v)[N]) {
     for (int i = 0; i < int(sizeof(T) * N / 16); i++) __stcs(reinterpret_cast<uint4*>(p) + i, raw[i]);
 }
 
-// ---- a value of any size through a shuffle
-// ---------------------------------------------------------------------------
+// ---- a value of any size through a shuffle -------------------------------------------------------------------------
 
 template <typename T> struct words_of {
     u32 word[(sizeof(T) + 3) / 4];

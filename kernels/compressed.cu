@@ -4,8 +4,8 @@
 //     | 1 . 7 . |     distances (column - row)    0 2 | 1 | -1 0 | -3 0
 //     | . . 8 . |     codes       columns, of -3 -1 0 1 2    2 4 * * | 3 * * * | 1 2 * * | 0 2 * *      (* is 255: no entry)
 //     | . 4 3 . |                 values, of 1 2 3 4 7 8     0 4     | 5       | 3 2     | 1 0
-//     | 2 . . 1 |     wide        the section's smallest, -3, and what is above it    3 5 | 4 * | 2 3 | 0 3      (* is 65535)
-//                     stored      values, row beside row                              1 8 4 2 | 7 - 3 1
+//     | 2 . . 1 |     wide        the section's smallest, -3, and distances above it  3 5 | 4 * | 2 3 | 0 3  (* 65535)
+//                     stored      values, all rows side by side                       1 8 4 2 | 7 - 3 1
 //
 // A section is 32 rows. The words of a quad of a row's entries are stored one after another, next to those of other
 // rows: one word of column codes, or two of wide ones, then one of value codes. If a section's distances differ by more

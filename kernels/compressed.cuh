@@ -45,8 +45,7 @@ template <typename To, typename A> DEVICE To widened(A a) {
     else return To(a);
 }
 
-// ---- sets of few keys: open addressing, SLOTS slots, at most 256 keys are kept
-// ----------------------------------------
+// ---- sets of few keys: open addressing, SLOTS slots, at most 256 keys are kept -------------------------------------
 
 #define SLOTS 1024
 #define MOST 256
@@ -105,8 +104,7 @@ template <typename A> DEVICE bool same_bits(A a, A b) {
     else return bits<u128>(a).low == bits<u128>(b).low && bits<u128>(a).high == bits<u128>(b).high;
 }
 
-// ---- hashes of rows: sums over the entries, in any order. In 32-bit steps, which cost a quarter of 64-bit ones
-// ---------
+// ---- hashes of rows: sums over the entries, in any order. In 32-bit steps, which cost a quarter of 64-bit ones -----
 
 struct Mix {
     u32 a, b;
@@ -135,8 +133,7 @@ DEVICE u64 row_key(u64 hash, u32 length) {
     return key == EMPTY ? 0 : key;
 }
 
-// ---- rows like the row above, as nearly all rows of a grid are
-// ----------------------------------------------------------
+// ---- rows like the row above, as nearly all rows of a grid are -----------------------------------------------------
 
 struct Likeness {
     bool pattern, line;

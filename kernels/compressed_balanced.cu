@@ -1,8 +1,8 @@
 // y = alpha A x + beta y with A compressed in tiles of equal numbers of entries (compressed_balanced.cuh), for rows of
 // any lengths.
 //
-//     | 1 . 7 . |     starts  0 2 3 5      rows are told apart by a bit at the first entry of each, 1010 1010 here, and
-//     | . . 8 . |     codes   0 2 2 1 2 0 3         by where they start in their tile
+//     | 1 . 7 . |     starts  0 2 3 5      a bit is set at the first entry of each row, 1010 1010 here, and starts are
+//     | . . 8 . |     codes   0 2 2 1 2 0 3         the rows' first entries in the tile
 //     | . 4 3 . |     values  1 7 8 4 3 2 1
 //     | 2 . . 1 |
 //

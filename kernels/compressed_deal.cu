@@ -1,6 +1,6 @@
 // From CSR to tiles of equal numbers of entries (compressed_balanced.cuh), and back. One block per tile.
 //
-//     | 1 . 7 . |     compressed_tiles     row 0, base 0, count 7; tells if columns of a tile are too far apart
+//     | 1 . 7 . |     compressed_tiles     row 0, base 0, count 7; finds columns that are too far apart
 //     | . . 8 . |     compressed_deal      starts 0 2 3 5, bits 1 0 1 1 0 1 0, codes 0 2 2 1 2 0 3, values 1 7 8 4 3 2 1
 //     | . 4 3 . |     balanced_lengths  2 1 2 2
 //     | 2 . . 1 |     balanced_to_csr   columns 0 2 2 1 2 0 3, values as they are

@@ -2,7 +2,7 @@
 // has computed the sizes of sections, and the host has numbered the keys.
 //
 //     compressed_table       the entries of the first row of each kind
-//     compressed_rows        the kind of each row, every entry compared with the table's
+//     compressed_rows        the kind of each row; every entry is compared with the table's
 //     compressed_fill        codes and values of each section
 //     compressed_long        the rows that are too long for sections
 //

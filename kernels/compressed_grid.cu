@@ -1,10 +1,10 @@
 // y = alpha A x + beta y with A a stencil of a point and its neighbours on the points of a grid: nothing of A is read
 // except, if there are holes, two bits or a byte per row.
 //
-//     o o o o o o    x of a plane that a thread reads, two points a run (f64), LINES = 2: the runs in its own columns, four of them.
-//     o o x x o o    What lies beside them comes from the threads of the warp beside it; its first and last thread have no
-//     o o x x o o    points of their own, so that warps overlap by two. Then the thread goes on to the next plane, up to DEPTH of
-//     o o o o o o    them: what it read of a plane serves its points there, in the plane before and in the plane after.
+//   o o o o o o  Elements of x in one plane for a thread, two points per run (f64), LINES = 2. The thread reads four
+//   o o x x o o  runs in its own columns and gets the others from neighbouring threads of the warp, whose first and last
+//   o o x x o o  thread have no points of their own, so that warps overlap by two. It then takes the next of DEPTH planes:
+//   o o o o o o  the elements of a plane are used for its points there, and in the planes before and after.
 //
 // Source: register blocking and marching along planes as in Datta et al. 2008.
 //

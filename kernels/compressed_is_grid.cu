@@ -2,10 +2,10 @@
 // beyond the grid; whether any row lacks more (bit 1 of *found); and how many rows have neither all points nor only
 // their own (found[1]). In that case products may read marks of two bits per row, and a list of these rows.
 //
-//     places_of 110 111 011 010    3 points a line    kind_of  0 1 2   0 1 2    a grid
-//                                                              0 1 2   3 3 2    one with holes: bit 1 of *found is set, marks are 0 0 0 1 1 0
-//                                                              0 2 2   0 1 2    likewise: the second row is listed, marks are 0 2 0 0 0 0
-//                                                              0 1 1   2 1 2    none: bit 0 of *found is set
+//     places_of 110 111 011 010   3 points per line  kind_of  0 1 2   0 1 2   a grid
+//                                                             0 1 2   3 3 2   holes: bit 1 of *found; marks 0 0 0 1 1 0
+//                                                             0 2 2   0 1 2   second row listed: marks 0 2 0 0 0 0
+//                                                             0 1 1   2 1 2   no grid: bit 0 of *found
 //
 // Bytes per row: 1; with marks 2 1/4.
 //

@@ -1,9 +1,9 @@
 // y = alpha A x with A a stencil of a point and its neighbours on the points of a grid, some of them in other planes:
 // the same sums as in compressed_grid.cu, bit by bit, with x in shared memory.
 //
-//     block 0: lines 0 .. 2   | plane 0 | plane 1 | plane 2 |     A block has a few lines of a few planes and goes from plane to plane: of
-//     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |     each it needs its lines and one more on both sides, which lie one behind
-//     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |     the other in memory, so that one thread fetches them by one copy in bulk.
+//     block 0: lines 0 .. 2   | plane 0 | plane 1 | plane 2 |   A block has a few lines and planes, and goes through
+//     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |   the planes; it reads its lines and one on both sides,
+//     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |   which are contiguous: one thread loads them in bulk.
 //
 // All blocks run at a time, and blocks with neighbouring lines are in the same plane at about the same time, so that
 // lines that two of them read come from device memory once. The last warp loads planes, STAGES of them ahead, into a

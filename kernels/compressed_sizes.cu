@@ -1,12 +1,13 @@
 // Sizes of the compressed format's sections of 32 rows: how wide each is, where it starts, and the bases of its
 // distances (column - row).
 //
-//     lengths   2 1 4 1 | 3 1 1 1      in order: widths 4 3      by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7      (sections of 4, a window of 8)
+//     lengths   2 1 4 1 | 3 1 1 1     in order: widths 4 3     by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7
+//     (sections of 4, a window of 8)
 //
-//     compressed_sizes      widths, of rows in their order and of rows from longest to shortest within windows of 256; which rows these are
-//     compressed_bases      bases, in that of both orders which the sections will have; for columns that are stored
-//     compressed_offsets    where places and words of each section start, once it is known how columns and values are held
-//     long_rows       numbers and lengths of long rows, from row << 32 | length
+//     compressed_sizes      widths with rows in their order, and from longest to shortest in windows of 256; this order
+//     compressed_bases      bases, in the order that the sections will have; for stored columns
+//     compressed_offsets    where places and words of each section start, when the storage of columns is known
+//     long_rows             numbers and lengths of long rows, from row << 32 | length
 //
 // Both orders are measured at once, and compressed_bases chooses one by itself, so that the host waits once. A width
 // has its highest bit set if distances are too far apart for 16 bits (compressed.cuh). Long rows count as empty.

@@ -2,7 +2,7 @@
 //
 //     | 1 . 7 . |     rows     0 0 1 2 2 3 3
 //     | . . 8 . |     columns  0 2 2 1 2 0 3        tiles of 3 nonzeros: 1 7 8 | 4 3 2 | 1
-//     | . 4 3 . |     values   1 7 8 4 3 2 1        row 3 is cut: 2 x_0 is the piece of tile 1, 1 x_3 that of tile 2
+//     | . 4 3 . |     values   1 7 8 4 3 2 1        row 3 spans tiles: 2 x_0 is in tile 1, 1 x_3 in tile 2
 //     | 2 . . 1 |
 //
 // coo_segmented: a block takes a tile of nonzeros, whatever rows they belong to. Each thread sums runs of equal rows

@@ -3,7 +3,7 @@
 //     | 1 . 7 . |     offsets  0   2   3   5   7          steps   r0 1 7 | r1 8 r2 | 4 3 r3 | 2 1
 //     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3        tiles of 3 steps: the start of a row is a step, each nonzero is one
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1
-//     | 2 . . 1 |     SLACK 1: tile 1 has rows 1 and 2, with 4 of row 2, whose 3 is in tile 2; SLACK 2: all of both rows
+//     | 2 . . 1 |     SLACK 1: tile 1 has rows 1 and 2, with 4 of row 2, whose 3 is in tile 2; SLACK 2: all of both
 //
 // The steps are those of merging row starts with nonzeros (merge path), so empty rows count too. The start of each tile
 // is computed once per matrix (row_shape.cu: the co-rank search) and gives a block its nonzeros. Their products a_ij

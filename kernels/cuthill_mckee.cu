@@ -3,14 +3,14 @@
 //
 // The frontier is a range of the order itself. A level takes two steps with a meeting after each:
 //   mark     every neighbour of the vertex at place p that is not in the order yet gets the smallest p + 1 (atomicMin);
-//   collect  the vertex at p looks at its neighbours' marks: its children are those that carry its own. Read in the
+//   collect  the vertex at p reads its neighbours' marks: its children are those that have its own. Read in the
 //            order of places and neighbours they are sorted by (place of the parent, number); only the children of one
 //            parent are left to be sorted by degree.
 // Three ways to do that, chosen level by level:
 //   narrow   the team's first cluster keeps the frontier in shared memory and runs level after level (narrow.cuh);
-//   alone    few vertices of which one has too long a row for that: the first block runs level after level;
-//   wide     all blocks of the team; where children go follows from the numbers of children of earlier tiles, which
-//            blocks tell each other without a third meeting.
+//   alone    for few vertices, one of which has too long a row for that: the first block runs level after level;
+//   wide     all blocks of the team; the places of children follow from the numbers of children of earlier tiles, which
+//            blocks send each other without a third meeting.
 // A team has at least one cluster, and at most 255 blocks. If a vertex has more children than a warp can sort, the
 // kernel stops after that level; the caller sorts the level and starts the kernel again. The result depends on the
 // graph and the roots alone. Sources: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).

@@ -1,7 +1,7 @@
 // y = alpha A x + beta y with A stored by diagonals, a thread for ROWS neighbouring rows (here ROWS = 1).
 //
 //     | 1 . 7 . |     C = 2 (for the drawing), distances -3 -1 0 1 2
-//     | . . 8 . |     values  * * | * * | 1 * | * 8 | 7 *      rows 0 and 1: step 2 reads 1 and x_0, step 3 reads 8 and x_2, ...
+//     | . . 8 . |     values  * * | * * | 1 * | * 8 | 7 *  rows 0 and 1: step 2 reads 1 and x_0, step 3 reads 8 and x_2
 //     | . 4 3 . |             * 2 | 4 * | 3 1 | * * | * *      rows 2 and 3
 //     | 2 . . 1 |
 //

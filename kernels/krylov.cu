@@ -2,8 +2,8 @@
 //
 //     state    0 status | 1 r.r | 2 p.Ap | 3 rho = r.z | 4 alpha | 5 threshold          (CgSlot in src/backend/krylov.rs)
 //
-// cg_residual    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes an element: 3 vectors
-// cg_direction   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes an element: 5 vectors
+//     cg_residual    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes: 3 vectors
+//     cg_direction   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes: 5 vectors
 //
 // Every block reads the scalars when it starts, and none may change them before all have read them: the block that
 // finishes last writes them. If the status is not "running" nothing changes, so replays beyond the end do no harm.

@@ -2,11 +2,12 @@
 // scalars are at state + j * SLOTS. Each system has its own alpha, beta and status. A system that has ended is not
 // written any more, and its intermediate values are ignored.
 //
-//     k = 3, n = 3 rows:   r0 s0 t0 | r1 s1 t1 | r2 s2 t2        a thread strides by a multiple of k, so that its places keep their systems
+//     k = 3, n = 3 rows:   r0 s0 t0 | r1 s1 t1 | r2 s2 t2     (threads stride by a multiple of k, keeping systems)
 //
-// cg_residuals    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes a row: 3 k scalars, an entry of the
-// diagonal cg_directions   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes a row: 5 k scalars, an
-// entry of the diagonal
+// Bytes per row, with one entry of the diagonal in addition:
+//
+//     cg_residuals    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                3 k scalars
+//     cg_directions   x += alpha p;  beta = r.z / rho;  p = z + beta p           5 k scalars
 //
 // Constants: as for krylov.cu; k is 2 to 32.
 #include "cg_step.cuh"

@@ -4,7 +4,7 @@
 //     output_i = sum_j c(i, j) input_j + sum_k c(i, INPUTS + k) output_k          all outputs on the right are old
 //     sum_p    = conj(left_p) . right_p                                           of inputs and of new outputs
 //
-// bytes an element: a read of each vector that anything needs (an output whose old values have no coefficient is not
+// bytes per element: a read of each vector that anything needs (an output whose old values have no coefficient is not
 // read), a write of each output.
 //
 // Coefficients are in the state. Every block reads them when it starts, and none may change them before all have read

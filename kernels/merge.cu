@@ -11,8 +11,8 @@
 //
 //     merge_partition, merge_tiles      with width 0: merges A (na) and B (n - na)
 //                                       with width w: merges each pair of neighbouring runs of w in one array of n
-//     merge_sort_tiles                  sorts every tile: threads sort ITEMS keys each by exchanges, then merge in shared memory
-//     merge_sort_segments               the same for segments that a list names, a block each
+//     merge_sort_tiles                  sorts every tile: each thread sorts ITEMS keys, then merges in shared memory
+//     merge_sort_segments               the same for the segments of a list, one block each
 //
 // A merge sort is merge_sort_tiles, then merges of width tile, 2 tile, 4 tile ... It is stable. Bytes per element: 2 *
 // (sizeof(KEY) + VALUE_BYTES) for the tiles and for each of log2(n / tile) merges.

@@ -1,14 +1,14 @@
 // Many iterations of MINRES in one launch, for systems that fit the chip: the matrix and all vectors stay in registers
 // and shared memory, and blocks exchange only the halo of v and two sums per iteration.
 //
-//     resident.cuh    where the matrix, v and its halo lie; x, v_before, w and w_before of own rows are in registers
+//     resident.cuh    the matrix, v and its halo; x, v_before, w and w_before of own rows are in registers
 //
 //     repeat  q = A v                                                     own rows, from shared memory
 //             delta = v.q / gamma^2                                       sum over all blocks
 //             v' = q / gamma - (delta / gamma) v - (gamma / gamma_before) v_before;  publish v'
-//             gamma'^2 = v'.v'                                            sum over all blocks, behind everyone's v'
+//             gamma'^2 = v'.v'                                            sum over all blocks, after every block's v'
 //             rotation;  w' = (v / gamma - alpha_3 w_before - alpha_2 w) / alpha_1,  x = x + c' eta w'
-//             v = v'                                                      own rows, and the halo, which is fetched
+//             v = v'                                                      own rows; the halo from other blocks
 //
 // Steps, statuses and messages are those of the programs in src/krylov/minres.rs, without a preconditioner. The state
 // is that of a method (src/backend/scalars.rs); seven of its scalars from `first_slot` on are gamma, gamma_before, eta,

@@ -4,14 +4,14 @@
 // A block distributes its part of the frontier to groups of lanes, several consecutive vertices to each. A lane holds
 // up to HELD neighbours in registers:
 //
-//     neighbours of own vertices      from the first-level cache where the last level asked for them, else from L2 or memory
+//     neighbours of own vertices      from the first-level cache if the last level requested them, else L2 or memory
 //     atomicMin on their marks        L2; at the same time the row of each neighbour
-//       meeting 1                     all marks stand
+//       meeting 1                     all marks are written
 //     marks again: whose children?    L2; each warp lists its own, by parent and number, in shared memory
 //     each block's number of children to all blocks, into each other's shared memory
-//       meeting 2                     meanwhile a lane a child ranks it among its parent's, by (degree, number)
-//     a child's row to where the next frontier holds it, its number into the order
-//       meeting 3                     only of the block's own threads where children stay in the block that found them
+//       meeting 2                     meanwhile one lane per child ranks it among its parent's, by (degree, number)
+//     a child's row is written to its place in the next frontier, its number to the order
+//       meeting 3                     only of the block's own threads if children stay in the block that found them
 //
 // A block's children are neighbours in the next frontier too, so they stay where they are until one block has so many
 // more than others that all wait for it; then they are distributed evenly. Usually that takes one atomic operation and
@@ -156,7 +156,7 @@ struct NarrowLevels {
         const bool busy = of_warp < mine;
         u32 w[SLOTS];
         u64 row[SLOTS];
-        u32 open = 0, last = 0, k = 0, part = 0; // which of a lane's neighbours may be children; are in the last part of a row
+        u32 open = 0, last = 0, k = 0, part = 0; // neighbours that may be children; in the last part of a row
         if (threadIdx.x == 0) mail.messages.expect(turn, 4 * CLUSTER);
         if (busy) {
             u32 before[SLOTS];

@@ -42,7 +42,7 @@ DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile
                 for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = Op::of(sum, shuffle(at.sum, u32(lane)));
                 if (last == newest) break;
                 last += 32;
-                from = descriptors.group(last, zero, at, again);  // no heads here, but there may be prefixes by now, with the same bits
+                from = descriptors.group(last, zero, at, again);  // no heads; perhaps prefixes by now: the same bits
                 if (from < 32) sum = shuffle(at.sum, from);
             }
         }

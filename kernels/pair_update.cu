@@ -1,7 +1,7 @@
 // The next two vectors of a basis after a pair of Arnoldi steps (src/backend/pairs.rs), and linear combinations of a
 // basis.
 //
-//     v_count       = (w_1 - V h_1) / s_1                      rounded to what the basis is stored as
+//     v_count       = (w_1 - V h_1) / s_1                      rounded to the type in which the basis is stored
 //     v_(count + 1) = (w_2 - V h_2 - r v_count) / s_2
 //
 // bytes: the basis and w_1, w_2 read once, the two vectors and a wide copy of the second written. A thread has ITEMS

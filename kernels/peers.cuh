@@ -3,7 +3,7 @@
 // round n + 2 only when it has finished round n + 1, for which it needed all ranks, which had finished round n by then.
 //
 //     window:  a word for each rank, unused | a flag of halos for each rank | sums of two rounds, MOST scalars for each
-//              rank | halos of two rounds, so many bytes for each rank
+//              rank | halos of two rounds, `room` bytes for each rank
 //     state:   rounds of sums | rounds of halos received | blocks or entries sent | blocks that have received | given up |
 //              rounds of halos sent | ... | partial sums of blocks from word PARTIALS on
 //
