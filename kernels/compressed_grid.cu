@@ -2,9 +2,9 @@
 // except, if there are holes, two bits or a byte per row.
 //
 //   o o o o o o  Elements of x in one plane for a thread, two points per run (f64), LINES = 2. The thread reads four
-//   o o x x o o  runs in its own columns and gets the others from neighbouring threads of the warp, whose first and last
-//   o o x x o o  thread have no points of their own, so that warps overlap by two. It then takes the next of DEPTH planes:
-//   o o o o o o  the elements of a plane are used for its points there, and in the planes before and after.
+//   o o x x o o  runs in its own columns and gets the others from neighbouring threads of the warp; its first and last
+//   o o x x o o  thread have no points of their own, so that warps overlap by two. It then takes the next plane, up to
+//   o o o o o o  DEPTH: the elements of a plane are used for its points there, and in the planes before and after.
 //
 // Source: register blocking and marching along planes as in Datta et al. 2008.
 //
