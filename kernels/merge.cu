@@ -243,7 +243,8 @@ DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* va
     shared.leave(have, out + begin, values_out + begin);
 }
 
-// Sorts every tile by itself; it may be in place. Dynamic shared memory as for merge_tiles. One block per tile.
+// Sorts every tile by itself; input and output may be the same. Dynamic shared memory as for merge_tiles. One block per
+// tile.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, u64 n) {
     extern __shared__ uint4 dynamic[];

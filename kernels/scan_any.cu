@@ -15,7 +15,8 @@
 
 #define TILE (THREADS * ITEMS)
 
-// `heads` may be null. It may be in place. Grid: one block per tile. Dynamic shared memory: TILE * (sizeof(VALUE) + 1).
+// `heads` may be null. Input and output may be the same. Grid: one block per tile. Dynamic shared memory: TILE *
+// (sizeof(VALUE) + 1).
 extern "C" __global__ void __launch_bounds__(THREADS) scan_any(const VALUE* x, const u8* heads, VALUE* out, u64 n, u64* workspace) {
     extern __shared__ uint4 dynamic[];
     __shared__ u64 my_tile;

@@ -242,7 +242,7 @@ sort_finish(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u
     }
 }
 
-// One block, n <= TILE, no workspace. It may be in place. Dynamic shared memory as for sort_pass.
+// One block, n <= TILE, no workspace. Input and output may be the same. Dynamic shared memory as for sort_pass.
 extern "C" __global__ void __launch_bounds__(THREADS)
 sort_small(const KEY* keys_in, KEY* keys_out, const VALUE* values_in, VALUE* values_out, u64 n, u32 first_bit, u32 bit_count) {
     extern __shared__ uint4 dynamic[];

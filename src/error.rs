@@ -104,7 +104,7 @@ pub enum Error {
         rank: usize,
         /// The number of processes.
         ranks: usize,
-        /// What happened.
+        /// A description of the failure.
         cause: String,
     },
     /// MPI is missing, or has failed.

@@ -408,7 +408,7 @@ pub(crate) fn apart<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static
     let Some(asker) = current() else { return call() };
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().name("residua-apart".into()).spawn(move || {
-        // After a stop nobody receives the result.
+        // After a stop the result is no longer received.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(call)));
     });
     if thread.is_err() {

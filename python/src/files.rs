@@ -229,7 +229,7 @@ pub(crate) fn models() -> Vec<(&'static str, &'static str, Vec<usize>, Vec<Strin
     MODELS.iter().map(row).chain(COMPLEX_MODELS.iter().map(row)).collect()
 }
 
-/// An array of values where one is needed.
+/// The array as an array of values, or an error.
 pub(crate) fn read_only<'py, T: Value>(array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'py, T>> {
     array.extract().map_err(|_| no_array(array))
 }

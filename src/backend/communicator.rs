@@ -166,7 +166,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Discards what [`Communicator::cg_direction`] has sent and nobody has received yet.
+    /// Discards what [`Communicator::cg_direction`] has sent and no rank has received yet.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].

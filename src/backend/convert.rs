@@ -61,8 +61,8 @@ impl DiaFill {
 /// buffers have undefined contents writes padding too: value 0, and index 0 or, in SELL, the index by which its product
 /// recognises padding.
 ///
-/// Every method fails if the device fails, or without temporary memory, which is small: at most a few bytes a row, and
-/// none unless stated.
+/// Every method fails if the device fails, or without temporary memory, which is small: at most a few bytes per row,
+/// and none unless stated.
 #[allow(clippy::missing_errors_doc)]
 pub trait Conversions: Primitives + CompressedSteps {
     /// Rows of a slice of SELL if the caller does not say: on the CPU two cache lines of sums in double precision.
@@ -80,7 +80,7 @@ pub trait Conversions: Primitives + CompressedSteps {
     ) -> Result<()>;
 
     /// Sorts the rows of each window of `window` rows from longest to shortest; rows of equal length keep their order.
-    /// `longest` is the largest of the lengths. Temporary memory: about 16 bytes a row.
+    /// `longest` is the largest of the lengths. Temporary memory: about 16 bytes per row.
     fn longest_first(
         &self,
         lengths: &Self::Slice<u32>,
@@ -177,7 +177,7 @@ pub trait Conversions: Primitives + CompressedSteps {
     }
 
     /// The transpose, whose offsets are known, with columns ascending. Temporary memory on a device: two and a quarter
-    /// bytes an entry, for values of 4 bytes one and a third; if there are more columns than entries, or at least 2^28
+    /// bytes per entry, for values of 4 bytes one and a third; if there are more columns than entries, or at least 2^28
     /// nonzeros, a tenth of source and target, or 16 MiB.
     fn csr_transpose<V: Element>(
         &self,

@@ -119,7 +119,7 @@ use std::ops::{DerefMut, Range};
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// An owned buffer.
     type Vec<T: Element>: DerefMut<Target = Self::Slice<T>> + Debug + Send + Sync + 'static;
-    /// A borrowed buffer, always behind a reference.
+    /// A borrowed buffer, always used by reference.
     type Slice<T: Element>: ?Sized + Debug + Send + Sync;
     /// Recorded work that can be replayed at low cost; it borrows the buffers that it uses.
     type Recording<'a>: Replay;

@@ -68,8 +68,8 @@ fn elasticity(elements: [usize; 3], dimensions: usize, poisson_ratio: f64) -> Re
     })
 }
 
-/// The element matrix of the unit square or cube, row-major; corner `a` lies at the bits of `a`:
-/// K\[a i, b j\] = integral of lambda d_i N_a d_j N_b + mu d_j N_a d_i N_b + mu (grad N_a . grad N_b) delta_ij.
+/// The element matrix of the unit square or cube, row-major; the bits of `a` are the coordinates of corner `a`: K\[a i,
+/// b j\] = integral of lambda d_i N_a d_j N_b + mu d_j N_a d_i N_b + mu (grad N_a . grad N_b) delta_ij.
 fn element_stiffness(dimensions: usize, poisson_ratio: f64) -> Vec<f64> {
     let lambda = YOUNG * poisson_ratio / ((1.0 + poisson_ratio) * (1.0 - 2.0 * poisson_ratio));
     let mu = YOUNG / (2.0 * (1.0 + poisson_ratio));

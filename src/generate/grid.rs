@@ -26,7 +26,7 @@ pub(super) fn point(size: [usize; 3], index: usize) -> [usize; 3] {
     [index % nx, index / nx % ny, index / nx / ny]
 }
 
-/// The matrix with a star at each point (up to 7 entries a row).
+/// The matrix with a star at each point (up to 7 entries per row).
 pub(super) fn star_matrix(size: [usize; 3], star: impl Fn([usize; 3]) -> Star + Sync) -> Result<Csr<f64>> {
     let n = unknowns(&size)?;
     let strides = [1, size[0], size[0] * size[1]];

@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::random::Random;
 
-/// The biharmonic operator on a clamped plate of nx x ny points, 13 points a row: u and its normal derivative are 0 at
-/// the boundary (G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.8). Positive definite, with a
-/// condition number that grows with the fourth power of the side.
+/// The biharmonic operator on a clamped plate of nx x ny points, 13 points per row: u and its normal derivative are 0
+/// at the boundary (G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.8). Positive definite, with
+/// a condition number that grows with the fourth power of the side.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d).

@@ -251,7 +251,7 @@ impl<B: Backend> Again<B> {
     }
 }
 
-/// The choice between the original order and reverse Cuthill-McKee, with the numbers behind it.
+/// The choice between the original order and reverse Cuthill-McKee, with the numbers it is based on.
 #[derive(Debug)]
 pub struct Ordering<B: Backend = Host> {
     permutation: Permutation<B>,

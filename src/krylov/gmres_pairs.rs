@@ -252,7 +252,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         Ok(())
     }
 
-    /// Bytes that a step moves beside the matrix, on average.
+    /// Bytes that a step moves in addition to the matrix, on average.
     pub(super) fn bytes(&self, n: usize, inverse: usize) -> usize {
         let stored = if self.is_narrow { size_of::<T::Narrow>() } else { size_of::<T>() };
         let basis = (self.layout.columns + 2) * n * stored / 2;

@@ -8,7 +8,7 @@ use crate::scalar::{Real, Scalar, Symmetry};
 /// differ, and NaN equals itself). A diagonal matrix is symmetric; a matrix with a stored diagonal entry is not
 /// skew-symmetric.
 ///
-/// Time: one pass over the nonzeros, which ends at the first entry without a partner. Memory: 8 bytes a row.
+/// Time: one pass over the nonzeros, which ends at the first entry without a partner. Memory: 8 bytes per row.
 pub fn symmetry_of<T: Scalar>(matrix: &Csr<T>) -> Symmetry {
     match matrix.parts().offsets {
         OffsetsRef::Narrow(offsets) => walk(matrix, |i| offsets[i] as usize),

@@ -57,7 +57,7 @@ impl<T: Scalar> Reading<T> {
         let file = path.clone();
         let (give, messages) = channel();
         let (empty, room) = sync_channel(SPARE);
-        // Not joined: if nobody receives the rest, the thread ends at its next block.
+        // Not joined: if the receiver is dropped, the thread ends at its next block.
         std::thread::spawn(move || {
             if let Err(error) = read(&file, &options, &give, &room) {
                 let _ = give.send(Err(error));
@@ -162,7 +162,7 @@ fn read<T: Scalar>(
     give: &Sender<Result<Message<T>>>,
     room: &Receiver<Part<T>>,
 ) -> Result<()> {
-    // If nobody receives any more, nothing needs to be sent.
+    // If the receiver was dropped, nothing needs to be sent.
     let tell = |message| give.send(Ok(message)).is_ok();
     // A pipe can be read only once, and a compressed file does not show its size.
     if path.is_file() {

@@ -114,7 +114,7 @@ pub struct RowStatistics {
     pub min: usize,
     /// Entries of the longest row.
     pub max: usize,
-    /// Mean number of entries a row.
+    /// Mean number of entries per row.
     pub mean: f64,
     /// Coefficient of variation: standard deviation divided by the mean; 0 if all rows have the same length.
     pub cv: f64,

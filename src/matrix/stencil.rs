@@ -98,7 +98,7 @@ impl<V: Scalar, B: Backend> Stencil<V, B> {
 const OWN_PLANE: u32 = 0x1ff << 9;
 
 impl<V: Scalar> Shape<V> {
-    /// The numbers of points a line, lines a plane, and planes, if the rows are a full grid.
+    /// The numbers of points per line, lines per plane, and planes, if the rows are a full grid.
     fn grid(&self, rows: usize, columns: usize) -> Option<[u32; 3]> {
         let deep = self.places & !OWN_PLANE != 0;
         let plane = if deep { self.plane } else { u32::try_from(rows).ok()? };

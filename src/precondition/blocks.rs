@@ -17,7 +17,7 @@ use crate::scalar::{Scalar, Widen};
 /// Blocks have at most 32 rows. If several unknowns belong to a point (displacements in elasticity), blocks of that
 /// size are the natural ones; [`BlockJacobi::natural_blocks`] finds rows that share a pattern.
 ///
-/// An application moves one scalar for each entry of a block, 4 bytes a row, and r and z.
+/// An application moves one scalar for each entry of a block, 4 bytes per row, and r and z.
 #[derive(Debug)]
 pub struct BlockJacobi<T: Scalar, B: PreconditionSteps> {
     starts: B::Vec<u32>,

@@ -61,7 +61,7 @@ impl IlutOptions {
 
 /// M = D^-1 P^T L U E^-1 near A: ILUT, Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 10.6,
 /// after the rows are permuted and rows and columns are scaled such that the entries with the largest product of
-/// magnitudes lie on the diagonal and are 1 (Duff and Koster), all others no larger. So zeros on the diagonal do no
+/// magnitudes are on the diagonal and are 1 (Duff and Koster), all others no larger. So zeros on the diagonal do no
 /// harm.
 ///
 /// Factors are computed on one thread of the CPU, since the entries that are kept of a row depend on the rows before

@@ -13,7 +13,7 @@
 //!
 //! Which one pays: Jacobi nearly always. Block Jacobi if several unknowns belong to each point, as in elasticity.
 //! Incomplete LU for matrices that are not symmetric, if they have few level sets. FSAI if iterations are many and the
-//! matrix has few entries a row. Chebyshev if global sums are expensive, since it needs fewer of them (but not fewer
+//! matrix has few entries per row. Chebyshev if global sums are expensive, since it needs fewer of them (but not fewer
 //! products); [`Narrowed`] Chebyshev if an iteration moves vectors more than the matrix.
 //!
 //! A preconditioner of your own implements [`Preconditioner::apply`]; for conjugate gradients it must be Hermitian

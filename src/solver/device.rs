@@ -96,7 +96,7 @@ impl Device {
     }
 
     /// The reason why [`Device::Auto`] leaves a system of this size to the CPU without looking for a GPU, if it does:
-    /// the CPU has probably solved it before a GPU has started. An iteration moves 12 bytes an entry.
+    /// the CPU has probably solved it before a GPU has started. An iteration moves 12 bytes per entry.
     pub fn too_small(rows: usize, entries: usize, right_hand_sides: usize) -> Option<String> {
         let bytes =
             12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;

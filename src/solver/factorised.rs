@@ -356,7 +356,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 }
 
-/// The most bytes and multiplications, where there is a limit.
+/// Maximum bytes and multiplications, if there is a limit.
 type Limit = Option<(f64, f64)>;
 
 /// A factorisation on the host, and its limits.

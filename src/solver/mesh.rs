@@ -162,7 +162,7 @@ mod tests {
         // Random points with less contrast: 334 iterations on good triangles, 4400 with some flat ones.
         let points = Mesh { bandwidth: 5400, reach: 3100.0, decades: 0.74, ..mesh };
         assert!(points.wants_levels::<f64>(device(1_000_000)));
-        // 256^3 in random order behind reverse Cuthill-McKee: 49 409 rows to either side.
+        // 256^3 in random order after reverse Cuthill-McKee: bandwidth 49 409.
         assert!(grid(256, 49_000).wants_levels::<f64>(device(256 * 256 * 256)));
     }
 

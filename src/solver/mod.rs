@@ -220,7 +220,7 @@ impl<T: Solvable> Solver<T> {
     }
 
     /// [`Solver::solve_into`] with an observer, which is called after each iteration and can stop the solve. On a GPU
-    /// the observer is called when later iterations are already under way.
+    /// the observer is called when later iterations are already in progress.
     ///
     /// # Errors
     /// As [`Solver::solve_into`].

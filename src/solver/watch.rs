@@ -1,4 +1,4 @@
-//! The observer of a solve under way, and the ways to stop it.
+//! The observer of a running solve, and the ways to stop it.
 
 use super::names::Method;
 use super::report::{Seconds, SolveReport};
@@ -137,7 +137,7 @@ impl<'a> Watch<'a> {
     /// The stop request for setups and factorisations, which don't call the observer.
     pub(super) fn request(&self) -> StopRequest {
         let Canceller(flag) = self.canceller;
-        // If the solver holds the only handle, nobody else can cancel it.
+        // If the solver holds the only handle, no one else can cancel it.
         let cancelled =
             (Arc::strong_count(flag) > 1 || self.canceller.is_cancelled()).then(|| Arc::clone(flag));
         StopRequest { deadline: self.limit.and_then(|limit| self.start.checked_add(limit)), cancelled }

@@ -71,8 +71,8 @@ pub trait CompressedSteps: Backend {
     /// True if products are faster if kinds of rows are known to be parts of one stencil.
     const STENCILS: bool = false;
 
-    /// How rows differ from a full stencil ([`StencilParts`]) on a grid with these numbers of points a line, lines a
-    /// plane and planes. There are as many rows as points. Called only if [`CompressedSteps::STENCILS`] is set.
+    /// How rows differ from a full stencil ([`StencilParts`]) on a grid with these numbers of points per line, lines
+    /// per plane and planes. There are as many rows as points. Called only if [`CompressedSteps::STENCILS`] is set.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].

@@ -112,7 +112,7 @@ pub struct StencilParts<'a, V: Element, B: Backend> {
     pub places_of: &'a B::Slice<u32>,
     /// The kind that has all places, if there is one.
     pub whole: Option<u8>,
-    /// Points a line, lines a plane and planes, if the rows are the points of a grid and each lacks at least the
+    /// Points per line, lines per plane and planes, if the rows are the points of a grid and each lacks at least the
     /// neighbours beyond the boundary. All values are finite.
     pub grid: Option<[u32; 3]>,
     /// Set if some rows lack more than that; otherwise the kind of a row need not be known.

@@ -34,7 +34,7 @@ mod kernel {
             order: &Slice<u32>, diagonals: &Slice<J>, count: u64, columns: &Slice<u32>, values: &Slice<V>,
             splits: u32, near: u32, far: u32,
         );
-        /// `order` is null where rows keep their order.
+        /// `order` is null if rows keep their order.
         fn csr_to_sell(
             rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,

@@ -138,8 +138,8 @@ impl Cuda {
         self.0.pool.usage().forget_peak();
     }
 
-    /// Takes back the memory of a buffer of this device. A recording under way keeps it instead, because its graph may
-    /// use it.
+    /// Takes back the memory of a buffer of this device. A recording in progress keeps it instead, because its graph
+    /// may use it.
     fn release(&self, allocation: Allocation) {
         if !capture::keep(self.0.ordinal, allocation) {
             self.0.free(allocation);

@@ -16,8 +16,8 @@ pub(crate) const MOST_TILED: usize = 1 << 13;
 /// 4 places of their sources, where the bucket of each has come to fast memory        0 1 2 | 0 2 3
 /// ```
 ///
-/// It takes 2 bytes a value for its slot, 4 a sum for the places of its sources, about 2 for each source of sums with
-/// more than two, and 2 for each tile and bucket.
+/// It takes 2 bytes per value for its slot, 4 per sum for the places of its sources, about 2 for each source of sums
+/// with more than two, and 2 for each tile and bucket.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA makes them
 pub struct TileRuns<B: Backend> {

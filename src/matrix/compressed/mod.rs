@@ -30,8 +30,8 @@ use crate::scalar::{Element, Scalar, Widen};
 /// 2. **Kinds.** If there are at most 255 kinds of rows by distances only, one byte a row replaces its columns:
 ///    structured grids, also with several unknowns a point.
 /// 3. **Codes.** If there are at most 255 distances, one byte an entry.
-/// 4. **Wide.** Else two bytes an entry: 16 bits above the smallest distance of the slice, or, in a slice that spans
-///    more, 14 bits above one of four distances; if that is not enough either, the slice has columns of 32 bits.
+/// 4. **Wide.** Else two bytes per entry: 16 bits above the smallest distance of the slice, or, in a slice that
+///    spans more, 14 bits above one of four distances; if that is not enough either, the slice has columns of 32 bits.
 ///
 /// In 2 to 4, values are one-byte codes if at most 256 different ones occur, else they have half the width if that is
 /// exact, else full width. They are stored in slices of 32 rows, each as wide as its longest row; if that pads more
@@ -40,7 +40,7 @@ use crate::scalar::{Element, Scalar, Widen};
 ///
 /// 5. **Balanced.** If that takes fewer bytes than 2 to 4 with their padding and long rows, a GPU distributes
 ///    entries evenly, 2048 to a tile in the order of CSR, provided that the columns of every tile fit 16 bits: two
-///    bytes and a bit an entry in addition to its value, which is not coded, and two bytes a row, whatever the row
+///    bytes and a bit per entry in addition to its value, which is not coded, and two bytes a row, whatever the row
 ///    lengths.
 ///
 /// The running example has codes for both columns and values. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7

@@ -87,7 +87,7 @@ impl Drop for Running<'_> {
 }
 
 /// Kernels that are being compiled and loaded on other threads ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)).
-/// When dropped, no further compilation begins, and those under way are waited for, because a process must not end
+/// When dropped, no further compilation begins, and those in progress are waited for, because a process must not end
 /// while its compiler is running.
 #[must_use = "dropped, it waits for the compiler"]
 pub struct CompilingAhead(&'static Ahead);

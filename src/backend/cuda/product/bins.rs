@@ -17,7 +17,7 @@ struct Part {
 const LAST: u32 = 1 << 31;
 /// Padding for the warps of a bin.
 const NOTHING: Part = Part { begin: 0, end: 0, row: u32::MAX, since: 0 };
-/// Bins with 1, 2, 4 ... 32 lanes a row.
+/// Bins with 1, 2, 4 ... 32 lanes per row.
 const BINS: usize = 6;
 
 /// Parts in the order of the launch.

@@ -237,7 +237,7 @@ pub(in crate::backend::cuda) fn triangular_solve() -> Shape {
 mod tests {
     use super::*;
 
-    /// Every vector lies in a slice, slices fit shared memory and counters, and long vectors have as few as they can.
+    /// Every vector is in a slice, slices fit shared memory and counters, and long vectors have as few as possible.
     #[test]
     fn slices_cover_the_basis() {
         let chip = Chip {
