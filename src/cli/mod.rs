@@ -51,20 +51,20 @@ struct CommandLine {
 enum Command {
     /// Solve A x = b
     Solve(Box<solve::Arguments>),
-    /// Tell what one should know of a matrix before solving with it
+    /// Analyse a matrix before solving with it
     Info(info::Arguments),
-    /// Rewrite a file of any format: sorted, duplicates summed, symmetric where it is, the format by the name; values
-    /// as real or complex numbers in double precision, those of a pattern as 1
+    /// Rewrite a file of any format: sorted, duplicates summed, symmetric if the matrix is, in the format given by the
+    /// name; values as real or complex numbers in double precision, those of a pattern as 1
     Convert(convert::Arguments),
-    /// Renumber a matrix so that its nonzeros lie near the diagonal
+    /// Renumber a matrix so that its nonzeros are near the diagonal
     Reorder(reorder::Arguments),
     /// Compare the formats' products on your matrix
     Bench(bench::Arguments),
     /// Make a model problem
     Generate(generate::Arguments),
-    /// List what this machine can solve on
+    /// List the devices on which this machine can solve
     Devices(devices::Arguments),
-    /// Print what a shell needs to complete words of this command
+    /// Print a script with which a shell completes words of this command
     Completions(pages::Completions),
     /// Write manual pages
     Man(pages::Man),

@@ -21,17 +21,18 @@ use std::time::Instant;
 pub(crate) struct Arguments {
     /// File of any format that `residua solve` reads; '-' is standard input
     matrix: PathBuf,
-    /// File for the renumbered matrix; gzip where it ends in .gz
+    /// File for the renumbered matrix; gzip if it ends in .gz
     #[arg(short, long)]
     output: PathBuf,
     /// How to order: rcm (reverse Cuthill-McKee, for products), nested-dissection or minimum-degree (for factors with
     /// little fill)
     #[arg(long, default_value = "rcm")]
     method: By,
-    /// Write, for each row of the new matrix, its number in the old one, counted from zero, one a line
+    /// Write, for each row of the new matrix, its number in the old one, counted from zero, one per line
     #[arg(long, value_name = "FILE")]
     permutation: Option<PathBuf>,
-    /// Where to order: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N; all but rcm run on the CPU
+    /// Where to order: auto (a GPU if there is one, otherwise the CPU), cpu, cuda or cuda:N; all except rcm run on the
+    /// CPU
     #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
     /// Write the figures as JSON

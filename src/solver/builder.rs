@@ -359,7 +359,7 @@ impl Builder {
         let named = self.method != Method::Auto || self.preconditioner != PreconditionerChoice::Auto;
         if !self.candidates.is_empty() && (named || self.near_null.is_some()) {
             return refused(
-                "a list of candidates beside a method, a preconditioner or near-null vectors".into(),
+                "a list of candidates together with a method, a preconditioner or near-null vectors".into(),
             );
         }
         self.candidates.iter().try_for_each(|(_, preconditioner)| preconditioner.check())?;

@@ -101,7 +101,8 @@ impl Device {
         let bytes =
             12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;
         (bytes < STARTING).then(|| {
-            "so small that the CPU is probably done before a GPU has started (device cuda takes it all the same)".into()
+            "so small that the CPU is probably done before a GPU has started (device cuda uses it anyway)"
+                .into()
         })
     }
 }

@@ -457,7 +457,7 @@ fn words_of_device(told: &DeviceReport) -> String {
         seconds(factor),
         seconds(solve)
     );
-    let bits = if told.same_bits { "" } else { "; last bits differ, for want of memory" };
+    let bits = if told.same_bits { "" } else { "; the last bits may differ, because memory is short" };
     words + bits + &said(&told.reasons)
 }
 

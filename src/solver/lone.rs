@@ -35,11 +35,11 @@ pub(super) fn why<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     let saved = seconds * (1.0 - 1.0 / parts as f64);
     let microseconds = |seconds: f64| format!("{:.0} us", 1e6 * seconds);
     if hermitian && backend.cg_persists::<T, T>(n, nonzeros) {
-        return Some(format!("{} unknowns stay on the chip of one", count(n as u64)));
+        return Some(format!("{} unknowns fit the chip of one GPU", count(n as u64)));
     }
     (saved < latency).then(|| {
         let (saved, latency) = (microseconds(saved), microseconds(latency));
-        format!("{parts} would save {saved} an iteration, and take {latency} to meet")
+        format!("{parts} ranks would save {saved} per iteration, but need {latency} to communicate")
     })
 }
 
@@ -65,7 +65,7 @@ pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize)
     if a.rows() < parts {
         return Some(format!("{} unknowns, fewer than there are ranks", a.rows()));
     }
-    (wishes.method == Method::Direct).then(|| "a factorisation is made on one".into())
+    (wishes.method == Method::Direct).then(|| "a factorisation is made by one rank".into())
 }
 
 /// A real number by its bits, since JSON has no NaN and infinities.

@@ -89,7 +89,7 @@ fn a_page_for_a_colleague_tells_all_and_fetches_nothing() {
         "A times a random x, seed 3",
         "conjugate gradients",
         "poly",
-        "its turn did not come",
+        "not reached",
         "residua solve &#39;&lt;a&gt;&amp;b.mtx&#39; --rhs a-random:3 --report page.html --quiet",
         env!("CARGO_PKG_VERSION"),
         "prefers-color-scheme:dark",

@@ -20,7 +20,7 @@ pub(super) fn table(lines: &[Line]) -> String {
         ("hybrid keeps that waste off", facts.hybrid_helps()),
         ("jds has no padding", facts.jds_is_tight()),
         ("chunks of rows (sell) pad little", facts.sell_pads_little()),
-        ("coo takes the most room a nonzero", facts.coo_is_large()),
+        ("coo takes the most bytes per nonzero", facts.coo_is_large()),
         ("formats by column are read faster than csr (coalesced)", facts.csr_is_uncoalesced()),
         ("csr suffers from rows of unlike length, coo is balanced", facts.coo_is_balanced()),
     ];

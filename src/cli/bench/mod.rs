@@ -43,24 +43,24 @@ pub(crate) struct Arguments {
     /// A model problem of `residua generate`: KIND, KIND:100x100x100, or with options KIND:SIZE,seed=7
     #[arg(long, value_name = "MODEL")]
     generate: Vec<Source>,
-    /// How often each matrix is repeated along a diagonal: a small one's kind, at a size where memory decides, not
-    /// latency
+    /// How often each matrix is repeated along a diagonal, to measure a small matrix at a size where memory is the
+    /// limit, not latency
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     copies: u32,
-    /// What to compare, separated by commas: names of formats, auto (the automatic choice) [default: all]
+    /// Formats to compare, separated by commas: names of formats, auto (the automatic choice) [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_format)]
     formats: Vec<String>,
     /// Types of values and vectors, separated by commas; mixed is values in f32, vectors and sums in f64
     #[arg(long, value_delimiter = ',', default_value = "f64,f32", value_parser = ["f64", "f32", "mixed"])]
     types: Vec<String>,
-    /// Where to compute: auto (the CPU, and a GPU where there is one), cpu, cuda or cuda:N
+    /// Where to compute: auto (the CPU, and a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", value_parser = device::parse)]
     device: String,
     /// Seconds that each measurement lasts
     #[arg(long, default_value_t = 0.2, value_parser = parse_time)]
     time: f64,
-    /// Time products one call after another; by default, what a device does is recorded once and replayed, as solvers
-    /// do
+    /// Time products one call after another; by default, the work of a device is recorded once and replayed, as in
+    /// solvers
     #[arg(long)]
     unrecorded: bool,
     /// Write the figures as JSON

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// Write x to this file: Matrix Market, or by its name .npy or .npz
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Method; auto takes what suits the matrix
+    /// Method; auto chooses one for the matrix
     #[arg(long, default_value = "auto", value_parser = one_of::<Method>(Method::ALL.iter().map(|value| value.name())))]
     method: Method,
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same
@@ -63,11 +63,11 @@ pub(crate) struct Arguments {
     /// to be faster
     #[arg(long, default_value = "auto", value_name = "NAME")]
     preconditioner: PreconditionerChoice,
-    /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go
-    /// on in double where that does not reach the tolerance
+    /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and
+    /// continue in double if that does not reach the tolerance
     #[arg(long, default_value = "double", value_parser = one_of::<Precision>(Precision::ALL.iter().map(|value| value.name())))]
     precision: Precision,
-    /// Stop where ||b - A x|| is at most this times ||b||
+    /// Stop when ||b - A x|| is at most this times ||b||
     #[arg(long, default_value = "1e-8", value_parser = parse_tolerance, allow_negative_numbers = true)]
     tolerance: f64,
     /// Stop after this many iterations [default: 10 for each unknown, at least 1000, at most 100000]
@@ -76,38 +76,38 @@ pub(crate) struct Arguments {
     /// Stop after this many seconds of setting up and solving [default: none]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
-    /// The most memory of a factorisation, such as 4GB [default: seven eighths of what is free]
+    /// Maximum memory of a factorisation, such as 4GB [default: seven eighths of the free memory]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
     /// Storage format of A: auto or one that `residua info` lists
     #[arg(long, default_value = "auto", value_parser = super::choice::parse_format)]
     format: String,
-    /// Where to compute: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N
+    /// Where to compute: auto (a GPU if there is one, otherwise the CPU), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
-    /// Renumber the unknowns before solving: auto does so where it is likely to pay; x comes back in the order of the
-    /// file [default: auto]
+    /// Renumber the unknowns before solving: auto does so if it is likely to pay; x is in the order of the file in any
+    /// case [default: auto]
     #[arg(long, value_parser = one_of::<Reorder>(Reorder::ALL.iter().map(|value| value.name())))]
     reorder: Option<Reorder>,
-    /// Coordinates of the points of the mesh, one point a row of this file: multigrid then represents rigid body modes
-    /// where each point has as many unknowns as there are dimensions
+    /// Coordinates of the points of the mesh, one point per row of this file: multigrid then represents rigid body
+    /// modes if each point has as many unknowns as there are dimensions
     #[arg(long, value_name = "FILE", conflicts_with = "near_null")]
     coordinates: Option<PathBuf>,
-    /// Vectors that A takes near to zero, for multigrid: the columns of this file
+    /// Vectors that A maps near to zero, for multigrid: the columns of this file
     #[arg(long, value_name = "FILE")]
     near_null: Option<PathBuf>,
-    /// Solve with so many processes of this machine, each with its rows of A (on the CPU); under `mpirun -n N` there
-    /// are as many as it has started
+    /// Solve with this many processes on this machine, each with its rows of A (on the CPU); under `mpirun -n N` it is
+    /// the number of processes that mpirun has started
     #[cfg(all(unix, feature = "ranks"))]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     ranks: Option<u16>,
-    /// Take options from this file too, by their long names, such as `tolerance = 1e-10` (TOML); what is given here
-    /// takes precedence
+    /// Take further options from this file, by their long names, such as `tolerance = 1e-10` (TOML); options of the
+    /// command line take precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Null space of A: constants (on each component of its graph), or a file of vectors. Of all solutions x is then
-    /// the shortest, and where A is symmetric the part of b that no x comes to is taken away and told [default:
-    /// constants are found where A is symmetric and its rows add up to zero]
+    /// Null space of A: constants (on each component of its graph), or a file of vectors. x is then the shortest of all
+    /// solutions and, if A is symmetric, the part of b outside the range of A is removed and reported [default:
+    /// constants are found if A is symmetric and its rows add up to zero]
     #[arg(long, value_name = "constants|FILE")]
     null_space: Option<PathBuf>,
     /// Write the report as JSON
@@ -119,14 +119,14 @@ pub(crate) struct Arguments {
     /// Draw the residuals as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Write a page (HTML) with all of it, to send to a colleague: result, convergence, the matrix and its picture,
+    /// Write a page (HTML) with everything, to send to a colleague: result, convergence, the matrix and its picture,
     /// what was tried and why, times
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Leave out the estimate of the condition number, which takes a factorisation a few solves more
+    /// Leave out the estimate of the condition number, for which a factorisation needs a few more solves
     #[arg(long)]
     no_condition: bool,
-    /// Solve nothing: tell which methods would be tried, in which order and why, and what they are expected to take
+    /// Solve nothing: show which methods would be tried, in which order and why, and their expected cost
     #[arg(long, conflicts_with_all = ["output", "json", "history", "plot", "report", "quiet"])]
     dry_run: bool,
     /// Print nothing but errors

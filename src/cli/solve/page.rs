@@ -149,7 +149,7 @@ fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
             )
         }
         (None, Some(refused)) => ("-".into(), refused.clone()),
-        (None, None) => ("-".into(), "its turn did not come".into()),
+        (None, None) => ("-".into(), "not reached".into()),
     };
     let ended = stage.remark.as_ref().map_or(ended.clone(), |remark| format!("{ended}; {remark}"));
     vec![name, stage.why.to_string(), expected, took, ended]
