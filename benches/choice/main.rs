@@ -1,14 +1,16 @@
 //! Every candidate of the choice on a collection of systems: what the best choice would have been, compared with the
 //! actual choice.
 //!
-//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [WORD ...]` prints a line for each candidate of each
-//! system whose name contains one of the words: what the choice knew, the cost of the candidate, and the residual norms
-//! of some of its iterations. A candidate is stopped at five times the seconds of the best so far.
-//! `benches/choice/*.csv` contain such lines; `cargo test choice` replays the choice on them.
+//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` prints a line for each candidate
+//! of each system whose name contains one of the words: what the choice knew, the cost of the candidate, and the residual
+//! norms of some of its iterations. A candidate is stopped at five times the seconds of the best so far. With `--widths`
+//! it prints the mean width of the levels of each graph, and solves nothing. `benches/choice/*.csv` contain lines of the
+//! former kind; `cargo test choice` replays the choice on them.
 
 mod systems;
 
 use residua::direct::{Direct, DirectOptions, Factorable};
+use residua::graph::{Adjacency, level_width};
 use residua::solver::{
     Device, IlutChoice, Method, PreconditionerChoice as Name, Solvable, Solver, StageReport,
 };
@@ -16,7 +18,7 @@ use residua::{Csr, Result};
 use std::time::{Duration, Instant};
 use systems::{Made, System, all, is_fitted_on, right_hand_side};
 
-const HEAD: &str = "system;half;rows;nonzeros;longest;hermitian;complex;device;limit;multigrid;made;polynomial;\
+const HEAD: &str = "system;half;rows;nonzeros;width;hermitian;complex;device;limit;multigrid;made;polynomial;\
                     analysis;multiplications;bytes;forecast;candidate;outcome;total;setup;solve;iterations;each;bytes_each;history";
 
 /// Maximum seconds of a solve, on a CPU and on a GPU, and as a multiple of the best so far.
@@ -34,18 +36,20 @@ const POINTS: usize = 40;
 
 struct Wishes {
     cuda: bool,
+    widths: bool,
     seed: u64,
     part: (usize, usize),
     words: Vec<String>,
 }
 
 fn wishes() -> Wishes {
-    let mut wishes = Wishes { cuda: false, seed: 7, part: (0, 1), words: Vec::new() };
+    let mut wishes = Wishes { cuda: false, widths: false, seed: 7, part: (0, 1), words: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut next = || words.next().expect("a value behind the option");
         match word.as_str() {
             "--cuda" => wishes.cuda = true,
+            "--widths" => wishes.widths = true,
             "--seed" => wishes.seed = next().parse().expect("a number"),
             "--part" => {
                 let part = next();
@@ -61,7 +65,7 @@ fn wishes() -> Wishes {
 
 fn main() {
     let wishes = wishes();
-    println!("{HEAD}");
+    println!("{}", if wishes.widths { "system;width" } else { HEAD });
     for (number, system) in all(wishes.seed).iter().enumerate() {
         let named = wishes.words.is_empty() || wishes.words.iter().any(|word| system.name.contains(word));
         if !named || number % wishes.part.1 != wishes.part.0 {
@@ -78,7 +82,16 @@ fn main() {
     }
 }
 
+/// The mean width of the levels of a matrix's graph.
+fn width_of<T: Solvable>(a: &Csr<T>) -> String {
+    Adjacency::new(a).map_or("nan".into(), |graph| format!("{:.1}", level_width(&graph)))
+}
+
 fn every_candidate<T: Solvable + Factorable>(system: &System, a: &Csr<T>, wishes: &Wishes) -> Result<()> {
+    if wishes.widths {
+        println!("{};{}", system.name, width_of(a));
+        return Ok(());
+    }
     let b = right_hand_side(a, wishes.seed)?;
     let start = Instant::now();
     let (analysis, forecast) = match Direct::analyse(a, &DirectOptions::default().flop_limit(ANY)) {
@@ -155,7 +168,7 @@ fn run<T: Solvable>(
                 "{};{};{};{};{};{};{};{};{};{}",
                 facts.rows,
                 facts.nonzeros,
-                facts.longest_row,
+                width_of(a),
                 facts.hermitian,
                 facts.complex,
                 if facts.on_device { "gpu" } else { "cpu" },

@@ -19,6 +19,7 @@
 //! | `spread` | breadth-first levels of a graph that is distributed over several ranks |
 //! | `spread_order` | reverse Cuthill-McKee of a distributed graph |
 //! | `peripheral` | pseudo-peripheral vertices |
+//! | `width` | the mean width of breadth-first levels, which differs between two and three dimensions |
 //! | `cuthill_mckee` | reverse Cuthill-McKee |
 //! | `grid_order` | the order in which a graph is a grid, if there is one |
 //! | `benefit` | predicts whether renumbering pays |
@@ -41,6 +42,7 @@ mod permutation;
 mod permute;
 mod spread;
 mod spread_order;
+mod width;
 
 pub use adjacency::Adjacency;
 pub use benefit::{Benefit, predicted_benefit, predicted_benefit_on};
@@ -56,3 +58,4 @@ pub use permutation::Permutation;
 pub use permute::{permute_symmetric, permute_symmetric_on};
 pub use spread::{SpreadGraph, SpreadLevels, vertex_parts};
 pub use spread_order::spread_reverse_cuthill_mckee;
+pub use width::level_width;

@@ -1,5 +1,7 @@
 //! Budgets: how much each candidate may take before the next one is tried.
 
+use super::order::OrderGuess;
+
 /// The fraction of the remaining iterations that a method chosen by the solver gets if it makes slow progress and
 /// another one may converge.
 pub(crate) const SHARE: f64 = 0.4;
@@ -91,21 +93,42 @@ const FACTORS_BESIDE_DEVICE: f64 = 1.2e-6;
 /// Seconds of an iteration of MINRES or GMRES on a device: a constant, mostly launches, and for each entry.
 const DEVICE_ITERATION_OF_OTHERS: [f64; 2] = [2.5e-5, 8e-12];
 
+/// Iterations of GMRES there before incomplete factors are tried, and then BiCGSTAB: about as long as fifteen iterations
+/// with factors with a thousand level sets (1.4 ms each, H200, 2026-11-28).
+pub(crate) const BEFORE_TRIALS: f64 = 500.0;
+
 /// The fraction of the next candidate's time that a trial may take: an unsuccessful trial makes the total half as long
 /// again.
 pub(crate) const PART: f64 = 0.5;
 
-/// Iterations on a device before a factorisation is tried.
-pub(crate) fn before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
+/// Seconds of an iteration of MINRES or GMRES on a device.
+fn device_iteration_of_others(n: usize, nonzeros: usize) -> f64 {
     let [fixed, each] = DEVICE_ITERATION_OF_OTHERS;
-    let seconds = fixed + each * (nonzeros + 10 * n) as f64;
-    PART * FACTORS_BESIDE_DEVICE * nonzeros as f64 / seconds
+    fixed + each * (nonzeros + 10 * n) as f64
+}
+
+/// Iterations on a device before a factorisation of unknown cost is tried.
+pub(crate) fn before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
+    PART * FACTORS_BESIDE_DEVICE * nonzeros as f64 / device_iteration_of_others(n, nonzeros)
+}
+
+/// Iterations on a device after which the graph of the matrix is searched, which takes as long (10 ms).
+pub(crate) const LOOKED_AT: usize = 400;
+
+/// The time of a factorisation on a device without its multiplications, relative to the time to compute the order (2 to
+/// 5 for control, Stokes, waves, circuits and Oseen, 2026-11-28).
+const ALL_OF_IT: f64 = 3.0;
+
+/// Iterations on a device before a factorisation with this expected cost is tried.
+pub(crate) fn before_expected_factors([n, nonzeros]: [usize; 2], guess: &OrderGuess) -> f64 {
+    let factors = ALL_OF_IT * guess.seconds + guess.factorisation();
+    PART * factors / device_iteration_of_others(n, nonzeros)
 }
 
 /// Seconds of multigrid on the host for each entry of A, including setup and iterations (7 points 50^3 with convection,
 /// two cores, 2026-11-27), and multiplications of a factorisation in a second there.
 const LEVELS: f64 = 8e-7;
-const BLOCKS: f64 = 5e9;
+pub(super) const BLOCKS: f64 = 5e9;
 
 /// Seconds of multigrid on the host for a matrix with this many entries.
 pub(crate) fn seconds_of_levels(nonzeros: usize) -> f64 {
@@ -115,17 +138,4 @@ pub(crate) fn seconds_of_levels(nonzeros: usize) -> f64 {
 /// Multiplications of a factorisation that takes equally long.
 pub(crate) fn flops_of_levels(nonzeros: usize) -> f64 {
     BLOCKS * seconds_of_levels(nonzeros)
-}
-
-/// Seconds to compute a fill-reducing ordering on the host, for each row and for each entry: less than most take (0.2 s
-/// for a triangulation of 2 10^5 points, two cores, 2026-11-27). Rows that are this many times as long as the mean are
-/// high-degree vertices, with which it takes longer, 4 s for a power-law graph of 10^5.
-const ORDER: [f64; 2] = [1.5e-7, 6e-8];
-const HUB: usize = 50;
-const WITH_HUBS: f64 = 4.0;
-
-/// Seconds to compute a fill-reducing ordering on the host.
-pub(crate) fn order_seconds([rows, nonzeros, longest]: [usize; 3]) -> f64 {
-    let hubs = if longest * rows > HUB * nonzeros { WITH_HUBS } else { 1.0 };
-    hubs * (ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64)
 }

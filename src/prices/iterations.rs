@@ -19,6 +19,16 @@ pub(crate) const WITH_LEVELS: (f64, f64) = (6e-5, 2.0);
 /// long; most of the others are factorised several times, with an increasing diagonal.
 pub(crate) const WITHOUT_FILL: [f64; 2] = [6e-8, 3e-8];
 
+/// The factor by which incomplete factors without fill reduce the iterations with the diagonal: 3 to 11 on the systems
+/// of `benches/choice/cpu.csv` that both solve, with a median of 4.5 (2026-11-28); less on a third of real matrices.
+pub(crate) const FEWER_WITHOUT_FILL: f64 = 4.0;
+
+/// Factors with fill on a CPU: seconds of their setup for each entry of A, which is 0.1e-6 to 10e-6, and the time of an
+/// iteration with them relative to one with the diagonal, 2 to 17; and the factor by which they reduce the iterations if
+/// they suit the matrix, 10 to 600 (the same file).
+pub(crate) const WITH_FILL: [f64; 2] = [1.2e-6, 5.0];
+pub(crate) const FEWER_WITH_FILL: f64 = 20.0;
+
 /// Products with a polynomial of single precision, as a multiple of those of plain conjugate gradients: 1.11 to 1.20
 /// were measured on grids in three dimensions (docs/internals/benchmarks/cg.md).
 pub(crate) const MORE_PRODUCTS: f64 = 1.2;

@@ -1,6 +1,6 @@
 //! The table of prices for `residua devices --prices`.
 
-use super::{budgets, factors, iterations, multigrid};
+use super::{budgets, factors, iterations, multigrid, order};
 
 /// A price: its description, its value, and its unit.
 pub(crate) type Row = (String, f64, &'static str);
@@ -62,8 +62,8 @@ pub(crate) fn table() -> Vec<(&'static str, Vec<Row>)> {
                 row("multigrid", budgets::LEVELS_ITERATIONS, "iterations"),
                 row("GMRES and BiCGSTAB", budgets::PATIENCE, "iterations"),
                 row("multigrid is taken from", budgets::LEVELS_FROM as f64, "unknowns"),
-                row("an order on the CPU: a row", budgets::order_seconds([1, 0, 0]), "s"),
-                row("an order on the CPU: an entry", budgets::order_seconds([0, 1, 0]), "s"),
+                row("an order on the CPU: a row", order::least_order_seconds([1, 0]), "s"),
+                row("an order on the CPU: an entry", order::least_order_seconds([0, 1]), "s"),
             ],
         ),
     ]

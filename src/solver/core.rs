@@ -15,6 +15,7 @@ use crate::krylov::{Outcome, Report, SolveOptions};
 use crate::scalar::Scalar;
 use crate::verdict::{Known, RowNorms, Verdict, decided, normal_residual, verdict};
 use crate::work;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A matrix with its stages, and the state of the last solve.
@@ -42,6 +43,8 @@ pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) history: Vec<f64>,
     /// Memory for the residual norms of a race between candidates, kept so that later solves allocate nothing.
     pub(super) falls: Vec<f64>,
+    /// The mean width of the levels of the graph, once it is known.
+    pub(super) width: Cell<Option<f64>>,
     /// The histories of several right-hand sides.
     histories: Vec<Vec<f64>>,
 }
@@ -105,6 +108,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             history: Vec::new(),
             histories: Vec::new(),
             falls: Vec::new(),
+            width: Cell::new(None),
         };
         core.announce();
         core

@@ -19,6 +19,10 @@ const WORK_BEFORE_MINRES: f64 = 200.0;
 /// for each; a full row and a full column take up to as many as A has rows.
 const WORK_WITHOUT_FILL: f64 = 100.0;
 
+/// Level sets of factors without fill that are tried on a device before a factorisation: each takes 1.2 us of an
+/// iteration, all of them together as long as twenty iterations with the diagonal.
+pub(super) const TRIED_LEVELS: usize = 400;
+
 /// The limits of incomplete factors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -36,8 +40,10 @@ impl Bounds {
     pub(super) const FILL: Self = Self { work: WORK, ..Self::NONE };
     pub(super) const BEFORE_MINRES: Self = Self { work: WORK_BEFORE_MINRES, ..Self::NONE };
 
-    /// The limits for factors without fill that replace the diagonal during a solve.
+    /// The limits for factors without fill that replace the diagonal during a solve, and for those that are tried on a
+    /// device.
     pub(super) const TAKES_OVER: Self = Self { work: WORK_WITHOUT_FILL, ..Self::NONE };
+    pub(super) const TRIED: Self = Self { levels: TRIED_LEVELS, ..Self::TAKES_OVER };
 }
 
 /// Factors, and their description.

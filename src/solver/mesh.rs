@@ -28,6 +28,8 @@ pub(super) struct Mesh {
     decades: f64,
     /// The mean of |row sum| / (sum of magnitudes of the row).
     row_sums: f64,
+    /// The 10 % quantile of the same quotient.
+    low_row_sums: f64,
     /// Edges of the longest shortest path that a search has found, or 0 before a search.
     path: usize,
 }
@@ -37,7 +39,7 @@ impl Mesh {
     pub(super) fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let rows = a.rows();
         let (mut bandwidth, mut diagonal) = (0, Vec::new());
-        let (mut of_sums, mut reaches, mut seen) = (0.0, 0, 0);
+        let (mut of_sums, mut reaches) = (Vec::new(), 0);
         let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
         let windows: Vec<_> = starts.map(|start| start..(start + WINDOW).min(rows)).collect();
         for (start, window) in windows.iter().map(|rows| rows.start).zip(a.windows(backend, &windows)?) {
@@ -53,17 +55,20 @@ impl Mesh {
                     sum += value;
                     magnitudes += value.abs().to_f64();
                 }
-                if magnitudes > 0.0 {
-                    of_sums += sum.abs().to_f64() / magnitudes;
-                }
+                of_sums.push(if magnitudes > 0.0 { sum.abs().to_f64() / magnitudes } else { 0.0 });
                 bandwidth = bandwidth.max(reach);
                 reaches += reach;
-                seen += 1;
             }
         }
-        let (decades, row_sums) = (decades(diagonal), of_sums / f64::from(seen.max(1)));
-        let reach = reaches as f64 / f64::from(seen.max(1));
-        Ok(Self { rows, nonzeros: a.nonzeros(), bandwidth, reach, decades, row_sums, path: 0 })
+        let seen = of_sums.len().max(1) as f64;
+        let (decades, row_sums, reach) =
+            (decades(diagonal), of_sums.iter().sum::<f64>() / seen, reaches as f64 / seen);
+        let tenth = of_sums.len() / 10;
+        let low_row_sums = match of_sums.get(tenth) {
+            Some(_) => *of_sums.select_nth_unstable_by(tenth, f64::total_cmp).1,
+            None => 0.0,
+        };
+        Ok(Self { rows, nonzeros: a.nonzeros(), bandwidth, reach, decades, row_sums, low_row_sums, path: 0 })
     }
 
     /// Adds the length of a shortest path through the mesh, which does not depend on the order of rows: from a node to
@@ -105,6 +110,9 @@ impl Mesh {
     /// Returns whether multigrid, including its setup, is likely to be faster. `setup` is its seconds on a device, none
     /// on the host.
     pub(super) fn wants_levels<T: Scalar>(&self, setup: Option<f64>) -> bool {
+        if self.low_row_sums > SOON_DONE {
+            return false;
+        }
         let matrix = self.nonzeros * (size_of::<T>() + size_of::<u32>());
         let iteration = plain_bytes::<T>(self.rows, matrix) / MESH_BANDWIDTH;
         let with = match setup {
@@ -142,11 +150,22 @@ mod tests {
     fn multigrid_at_once_on_large_meshes_in_the_plane_and_not_on_small_ones_or_in_space() {
         // A triangulation of 10^6 points with coefficients over two decades, after reverse Cuthill-McKee: 1670
         // iterations.
-        let known =
-            Mesh { rows: 0, nonzeros: 0, bandwidth: 0, reach: 0.0, decades: 0.0, row_sums: 0.0, path: 0 };
+        let known = Mesh {
+            rows: 0,
+            nonzeros: 0,
+            bandwidth: 0,
+            reach: 0.0,
+            decades: 0.0,
+            row_sums: 0.0,
+            low_row_sums: 0.0,
+            path: 0,
+        };
         let mesh = Mesh { rows: 1_000_000, nonzeros: 7_000_000, bandwidth: 1500, decades: 1.6, ..known };
         let mesh = Mesh { reach: 1400.0, ..mesh };
         assert!(mesh.wants_levels::<f64>(device(1_000_000)) && mesh.wants_levels::<f64>(None));
+        // A short time step adds so much to the diagonal that conjugate gradients converge soon.
+        let step = Mesh { low_row_sums: 0.1, ..mesh };
+        assert!(!step.wants_levels::<f64>(device(1_000_000)) && !step.wants_levels::<f64>(None));
         // A random order gives no information.
         let random = Mesh { bandwidth: 999_000, reach: 7e5, ..mesh };
         assert!(!random.wants_levels::<f64>(None) && !random.wants_levels::<f64>(device(1_000_000)));

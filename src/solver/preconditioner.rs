@@ -92,7 +92,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     where
         V: Scalar + Widen<T>,
     {
-        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL), ..bounds };
+        let bounds = Bounds { levels: most_levels(a.rows(), B::BYTES_TELL).min(bounds.levels), ..bounds };
         Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
     }
 
@@ -168,7 +168,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
 /// The most level sets of incomplete factors that the solver chooses. On a device a level takes 0.6 us, however few
 /// rows it has, so that 10^6 rows in a chain take a second for each application; levels must have this many rows on
 /// average there. On a CPU narrow levels are done by one thread, which does not wait.
-fn most_levels(rows: usize, on_device: bool) -> usize {
+pub(super) fn most_levels(rows: usize, on_device: bool) -> usize {
     const ROWS: usize = 16;
     const ALWAYS: usize = 1000;
     if on_device { (rows / ROWS).max(ALWAYS) } else { usize::MAX }

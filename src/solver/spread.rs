@@ -30,6 +30,7 @@ use crate::matrix::{self, ChoiceOptions, Csr};
 use crate::multigrid::{planes, seeming_grid, some_distances};
 use crate::operator::LinearOperator;
 use crate::parallel::of_stretches;
+use crate::prices::order::OrderGuess;
 use crate::scalar::{Real, Scalar, Symmetry, Widen};
 use crate::spread::{Spread, balanced_parts};
 use crate::verdict::{RowNorms, Verdict, verdict};
@@ -451,7 +452,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                     pace.seek(next * length);
                 }
                 // Norms are the same on all ranks, so all give up together.
-                if !pace.goes_on((iteration, norm), || Ok(f64::INFINITY)) {
+                let no_order = || OrderGuess::new([0, 0], 0.0);
+                if !pace.goes_on((iteration, norm), no_order, || Ok(f64::INFINITY)) {
                     return ControlFlow::Break(());
                 }
                 let mut stop = false;

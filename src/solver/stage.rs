@@ -13,12 +13,14 @@ use super::names::{Method, PreconditionerChoice};
 use super::preconditioner::Setup;
 use super::report::Evidence;
 use super::system::Stored;
+use crate::backend::PreconditionSteps;
 use crate::direct::Kind;
 use crate::error::{Error, Result};
 use crate::krylov::{BiCgStab, Cg, Gmres, Lsmr, Minres, Report, SolveOptions};
 use crate::matrix::Csr;
 use crate::multigrid::LevelFacts;
 use crate::operator::LinearOperator;
+use crate::prices::budgets::SMALL;
 use crate::scalar::Scalar;
 use crate::verdict::RowNorms;
 use crate::work::{StopRequest, within};
@@ -167,7 +169,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         options: &SolveOptions,
         (without, deadline): (&[Kind], Option<Instant>),
     ) -> Result<Box<dyn Ready<T, B>>> {
-        let Candidate { method, preconditioner: name, flops, memory, condition, when, .. } = self.plan;
+        let Candidate { method, preconditioner: name, flops, memory, condition, when, share, .. } = self.plan;
         if method == Method::Direct {
             let limits = Limits { flops, memory, condition, without: without.to_vec(), deadline };
             let made = match a {
@@ -178,11 +180,17 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         }
         let set_up = |a: &Csr<T, B>| match name {
             PreconditionerChoice::Ilu => {
-                let bounds = if when == When::HandedOver { Bounds::TAKES_OVER } else { Bounds::NONE };
+                let is_tried = <B as PreconditionSteps>::BYTES_TELL && a.rows() <= SMALL;
+                let bounds = match share {
+                    Some(_) if is_tried => Bounds::TRIED,
+                    Some(_) => Bounds::TAKES_OVER,
+                    None => Bounds::NONE,
+                };
                 Setup::without_fill(backend, a, (method, bounds))
             }
             PreconditionerChoice::Ilut(choice) => {
-                let bounds = if when == When::Indefinite { Bounds::BEFORE_MINRES } else { Bounds::FILL };
+                let is_before_minres = matches!(when, When::Indefinite | When::HandedOver);
+                let bounds = if is_before_minres { Bounds::BEFORE_MINRES } else { Bounds::FILL };
                 Setup::with_fill(backend, a, choice, (method, bounds))
             }
             _ => Setup::new(backend, a, (method, name), None),

@@ -13,8 +13,10 @@ use crate::graph::{self, Adjacency, Benefit, GridOrder, Permutation};
 use crate::matrix::{Csr, SparseMatrix};
 use crate::operator::LinearOperator;
 use crate::prices::multigrid::PRODUCTS_OF_LEVELS;
+use crate::prices::order::OrderGuess;
 use crate::report::{count, seconds};
 use crate::scalar::{Element, Scalar};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A matrix in the storage of its products.
@@ -79,6 +81,18 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
     /// moves `bytes`.
     pub(super) fn factors_seconds(&self, bytes: f64) -> (f64, f64) {
         of_factors::<T, B>((self.operator().rows(), self.nonzeros()), bytes)
+    }
+
+    /// A guess of the cost of an order of elimination for a square matrix, from the mean width of the levels of its graph,
+    /// which is computed once. If memory runs out, the guess is the one for an arbitrary matrix.
+    pub(super) fn guess_of_order(&self, backend: &B, width: &Cell<Option<f64>>) -> OrderGuess {
+        let look = || -> Result<f64> {
+            let a = self.to_csr(backend)?.to_host(backend)?;
+            Ok(graph::level_width(&Adjacency::new(&a)?))
+        };
+        let known = width.get().unwrap_or_else(|| look().unwrap_or(0.0));
+        width.set(Some(known));
+        OrderGuess::new([self.operator().rows(), self.nonzeros()], known)
     }
 
     /// A copy of the matrix in CSR, with values of full width.

@@ -9,8 +9,10 @@ use super::nullspace::norm;
 use super::report::SolveReport;
 use super::stage::Task;
 use super::watch::Watch;
+use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report};
+use crate::prices::budgets::PATIENT;
 use crate::scalar::Scalar;
 use crate::work::{StopRequest, within_solve};
 use std::cell::Cell;
@@ -70,6 +72,11 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             return Ok(false);
         }
         let is_last = number + 1 == self.stages.len();
+        if let Some(why) = self.refuses_unseen(number) {
+            Arc::make_mut(&mut self.trail).stages[number].refused = Some(why);
+            return Ok(false);
+        }
+        let told = &mut Arc::make_mut(&mut self.trail).stages[number];
         let stage = &mut self.stages[number];
         let iterations = stage.plan.iterations;
         match stage.prepare(&self.backend, &self.stored, &self.options, (&course.failed, request)) {
@@ -89,6 +96,21 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The reason why a factorisation is skipped before an order is computed for it, if there is one: if its
+    /// multiplications are limited, and other candidates follow, the search for the order must be worth its time.
+    fn refuses_unseen(&self, number: usize) -> Option<String> {
+        let stage = &self.stages[number];
+        let most = stage.plan.flops.filter(|_| stage.ready.is_none() && stage.forecast.is_none())?;
+        let a = self.stored.operator();
+        let is_small = (a.rows() as f64).powi(3) <= most;
+        let may = a.rows() == a.columns() && !is_small && most < PATIENT;
+        if !may || self.backend.factor_library().is_ok() {
+            return None;
+        }
+        let guess = self.stored.guess_of_order(&self.backend, &self.width);
+        guess.exceeds(most).then(|| guess.words(most))
     }
 
     /// Solves with a stage, and records its result; returns whether the solve is over.
@@ -115,16 +137,18 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let a = self.stored.operator();
         let (stage, behind) = self.stages[number..].split_first_mut().expect("a stage of this number");
         let ready = stage.ready.as_mut().expect("a stage that was made ready");
-        let costs = turn.rival.map(|rival| Costs {
+        let costs = Costs {
             each: ready.forecast(a, 1, self.backend.ordering_price().bandwidth).1,
             least: self.stored.least_seconds(plan.method),
-            known: behind[rival - number - 1].forecast,
-            size: [a.rows(), self.stored.nonzeros(), self.norms.longest()],
+            known: turn.rival.and_then(|rival| behind[rival - number - 1].forecast),
+            on_device: <B as PreconditionSteps>::BYTES_TELL,
+            size: [a.rows(), self.stored.nonzeros()],
             incomplete: self.stored.factors_seconds(ready.bytes(a)),
-        });
+        };
         let next = behind.first().map(|stage| stage.plan);
         let then = turn.rival.and_then(|rival| behind.get(rival - number)).map(|stage| stage.plan);
-        let mut pace = Pace::new((&plan, next.as_ref(), then.as_ref()), turn, goal, costs, &mut self.falls);
+        let mut pace =
+            Pace::new((&plan, next.as_ref(), then.as_ref()), turn, goal, Some(costs), &mut self.falls);
         let left = (turn.share.is_some() || course.total.is_some()).then(|| turn.most(&plan));
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
         self.judged = None;
@@ -144,7 +168,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 }
                 None => Ok(f64::INFINITY),
             };
-            if !pace.goes_on((iteration, norm), analyse) {
+            let guess = || stored.guess_of_order(&self.backend, &self.width);
+            if !pace.goes_on((iteration, norm), guess, analyse) {
                 return ControlFlow::Break(());
             }
             if iteration > 0 || is_first {

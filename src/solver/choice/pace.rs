@@ -2,12 +2,14 @@
 //! forecast to be sooner at its end ([`super::race`]).
 
 use super::course::Turn;
-use super::race::{Call, Race};
-use super::trial::Trial;
+use super::race::{Call, Race, TakeOver};
+use super::trial::{JUDGED_FROM, Trial};
 use super::{Candidate, When};
 use crate::krylov::Outcome;
-use crate::prices::budgets::{order_seconds, seconds_of_levels};
-use crate::solver::names::PreconditionerChoice as Name;
+use crate::prices::budgets::{LOOKED_AT, PART, before_expected_factors, seconds_of_levels};
+use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, WITH_FILL};
+use crate::prices::order::{OrderGuess, least_order_seconds};
+use crate::solver::names::{Method, PreconditionerChoice as Name};
 
 const HANDED_OVER: &str = "given up: with incomplete factors fewer are left";
 
@@ -20,10 +22,34 @@ pub(in crate::solver) struct Costs {
     pub(in crate::solver) least: f64,
     /// Of the factorisation, if it was analysed in this solve.
     pub(in crate::solver) known: Option<f64>,
-    /// Rows and nonzeros of the matrix, and the entries of its longest row.
-    pub(in crate::solver) size: [usize; 3],
-    /// Of setting incomplete factors up, and of an iteration with them.
+    /// Whether vectors lie in the memory of a GPU.
+    pub(in crate::solver) on_device: bool,
+    /// Rows and nonzeros of the matrix.
+    pub(in crate::solver) size: [usize; 2],
+    /// Of setting incomplete factors without fill up, and of an iteration with them.
     pub(in crate::solver) incomplete: (f64, f64),
+}
+
+impl Costs {
+    /// Incomplete factors that take over from the iterations, perhaps with multigrid behind them.
+    fn take_over(&self, factors: &Candidate, has_levels: bool) -> TakeOver {
+        let trial = JUDGED_FROM;
+        let levels = if has_levels { seconds_of_levels(self.size[1]) } else { f64::INFINITY };
+        if factors.has_fill() {
+            let [setup, times] = WITH_FILL;
+            let setup = setup * self.size[1] as f64;
+            return TakeOver {
+                setup,
+                each: times * self.each,
+                fewer: FEWER_WITH_FILL,
+                trial,
+                part: PART,
+                levels,
+            };
+        }
+        let (setup, each) = self.incomplete;
+        TakeOver { setup, each, fewer: FEWER_WITHOUT_FILL, trial, part: f64::INFINITY, levels }
+    }
 }
 
 /// The pace of a candidate.
@@ -32,6 +58,8 @@ pub(in crate::solver) struct Pace {
     race: Option<Race>,
     /// What the race has called for last.
     call: Call,
+    /// Rows and nonzeros of a matrix on a GPU whose graph is looked at if the iterations are many.
+    unseen: Option<[usize; 2]>,
     /// Why there is no factorisation to compare with.
     pub(in crate::solver) refused: Option<String>,
 }
@@ -49,10 +77,15 @@ impl Candidate {
         matches!(self.preconditioner, Name::Ilut(_))
     }
 
+    /// Whether it has incomplete factors that are tried, and given up if they do not suit the matrix.
+    fn is_tried(&self) -> bool {
+        self.has_fill() || self.preconditioner == Name::Ilu && !self.race
+    }
+
     /// Whether its iterations are judged on the way, for which the norm of b has to be known.
     pub(in crate::solver) fn is_judged(&self, turn: &Turn) -> bool {
         turn.rival.is_some()
-            || turn.share.is_some() && (self.has_levels() || self.has_fill() || self.may_go_on)
+            || turn.share.is_some() && (self.has_levels() || self.is_tried() || self.may_go_on)
     }
 }
 
@@ -68,25 +101,29 @@ impl Pace {
     ) -> Self {
         let trial = match turn.share {
             Some(most) if plan.has_levels() => Trial::of_levels(plan.method, goal, most),
-            Some(most) if plan.has_fill() => Trial::of_factors(goal, most),
+            Some(most) if plan.is_tried() => Trial::of_factors(goal, most),
             Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
             _ => Trial::None,
         };
+        let on_device = costs.filter(|costs| costs.on_device && matches!(trial, Trial::Budget { .. }));
+        let unseen = on_device.map(|costs| costs.size).filter(|_| plan.method != Method::Cg);
         let race = costs.filter(|_| turn.rival.is_some()).map(|costs| {
             let least = match costs.least {
                 // A factorisation that is as fast has had its turn.
                 least if plan.has_levels() => least.max(seconds_of_levels(costs.size[1])),
                 least => least,
             };
-            let behind_it = (least, costs.known, order_seconds(costs.size));
+            let behind_it = (least, costs.known, least_order_seconds(costs.size));
             let what = (plan.method, plan.has_levels(), costs.each);
             let race =
                 Race::new(what, behind_it, goal, turn.share.unwrap_or(turn.left), std::mem::take(memory));
-            let takes_over = behind.is_some_and(|behind| behind.when == When::HandedOver);
+            let takes_over = behind.filter(|behind| behind.when == When::HandedOver);
             let is_better = then.is_some_and(|then| then.has_levels() || then.is_incomplete());
-            race.with_factors(takes_over.then_some(costs.incomplete)).before_better(is_better)
+            let has_levels = then.is_some_and(Candidate::has_levels);
+            race.with_factors(takes_over.map(|factors| costs.take_over(factors, has_levels)))
+                .before_better(is_better)
         });
-        Self { trial, race, call: Call::GoOn, refused: None }
+        Self { trial, race, call: Call::GoOn, unseen, refused: None }
     }
 
     /// Goes on towards another residual norm.
@@ -95,19 +132,30 @@ impl Pace {
         self.race.iter_mut().for_each(|race| race.seek(goal));
     }
 
-    /// Whether the candidate goes on after an iteration, of which the start is number 0. `analyse` finds out what the
-    /// factorisation takes, or why it is refused.
+    /// Whether the candidate goes on after an iteration, of which the start is number 0. `guess` looks at what to expect
+    /// of an order of elimination, `analyse` finds out what the factorisation takes, or why it is refused.
     pub(in crate::solver) fn goes_on(
         &mut self,
         (iteration, norm): (usize, f64),
+        guess: impl FnOnce() -> OrderGuess,
         analyse: impl FnOnce() -> Result<f64, String>,
     ) -> bool {
+        if iteration >= LOOKED_AT
+            && let Some(size) = self.unseen.take()
+        {
+            self.trial.shorten(before_expected_factors(size, &guess()));
+            return !self.trial.is_futile(iteration, norm);
+        }
         if self.trial.is_futile(iteration, norm) {
             return false;
         }
         let Some(race) = &mut self.race else { return true };
         race.see(norm);
         self.call = race.call();
+        if self.call == Call::Guess {
+            race.guess(guess());
+            self.call = race.call();
+        }
         if self.call == Call::Analyse {
             let forecast = analyse();
             race.learn(forecast.as_ref().copied().unwrap_or(f64::INFINITY));

@@ -6,6 +6,7 @@
 //! multiplications, residual norms) and nothing read from a clock, so that the same input takes the same way.
 
 use crate::prices::budgets::PART;
+use crate::prices::order::OrderGuess;
 use crate::report::seconds;
 use crate::solver::names::Method;
 
@@ -55,17 +56,37 @@ const SOON: f64 = 1e-3;
 /// No slope is read from fewer iterations.
 const FIRST: usize = 4;
 
-/// Incomplete factors without fill take over from GMRES with the diagonal after so many iterations at least, where they
-/// are forecast to be at their end so many times sooner. They divide the iterations by 3 to 11 on the systems of
-/// `benches/choice/cpu.csv` that both solve, 4.5 in the median (2026-11-28); on real matrices by less in a third of them.
+/// Incomplete factors take over from iterations with the diagonal after so many of these at least, if they are forecast
+/// to be at their end so many times sooner.
 const BEFORE_TAKE_OVER: usize = 8;
 const SOONER: f64 = 1.25;
-const FEWER: f64 = 4.0;
+
+/// What is nearer to its end than so many iterations goes on: the slope of the first iterations is a rough forecast, and
+/// a setup takes as long.
+const NEARLY_DONE: f64 = 25.0;
+
+/// Incomplete factors that may take over from iterations with the diagonal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::solver) struct TakeOver {
+    /// Seconds of their setup, and of an iteration with them.
+    pub(in crate::solver) setup: f64,
+    pub(in crate::solver) each: f64,
+    /// What they divide the number of iterations by.
+    pub(in crate::solver) fewer: f64,
+    /// Iterations after which they are given up if they do not suit the matrix, and the part that the setup and these
+    /// may take of what is left otherwise: many matrices are not suited.
+    pub(in crate::solver) trial: usize,
+    pub(in crate::solver) part: f64,
+    /// Seconds of multigrid, if it comes next; infinity else.
+    pub(in crate::solver) levels: f64,
+}
 
 /// What to do after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) enum Call {
     GoOn,
+    /// Find out what to expect of an order of elimination: [`Race::guess`].
+    Guess,
     /// Find out what the factorisation takes: [`Race::learn`].
     Analyse,
     GiveUp,
@@ -92,8 +113,9 @@ pub(in crate::solver) struct Race {
     pub(in crate::solver) best: Vec<f64>,
     /// Seconds that were left when they were given up.
     left: f64,
-    /// Seconds of the setup of incomplete factors that may take over, and of an iteration with them.
-    incomplete: Option<(f64, f64)>,
+    is_guessed: bool,
+    /// Incomplete factors that may take over.
+    incomplete: Option<TakeOver>,
     trust: &'static Trust,
 }
 
@@ -150,13 +172,14 @@ impl Race {
             goal,
             best: memory,
             left: 0.0,
+            is_guessed: is_analysed,
             incomplete: None,
             trust,
         }
     }
 
-    /// With incomplete factors that may take over: seconds of their setup, and of an iteration with them.
-    pub(in crate::solver) fn with_factors(self, incomplete: Option<(f64, f64)>) -> Self {
+    /// With incomplete factors that may take over.
+    pub(in crate::solver) fn with_factors(self, incomplete: Option<TakeOver>) -> Self {
         Self { incomplete, ..self }
     }
 
@@ -164,6 +187,12 @@ impl Race {
     pub(in crate::solver) fn before_better(self, is_better: bool) -> Self {
         let promising = if is_better { self.promising.min(NEAR_BETTER) } else { self.promising };
         Self { promising, ..self }
+    }
+
+    /// What is expected of an order of elimination and of the factorisation in it.
+    pub(in crate::solver) fn guess(&mut self, guess: OrderGuess) {
+        (self.analysis, self.is_guessed) = (guess.seconds, true);
+        self.behind = self.behind.max(guess.seconds + guess.factorisation());
     }
 
     /// What the factorisation takes by its analysis; infinity where it was refused.
@@ -207,18 +236,24 @@ impl Race {
             false if self.left <= self.analysis => Call::GoOn,
             // An analysis takes as long as many iterations, and is in vain where incomplete factors take over.
             false if self.incomplete.is_some() && iterations < BEFORE_TAKE_OVER => Call::GoOn,
+            false if !self.is_guessed => Call::Guess,
             false => Call::Analyse,
             true if spent <= budget * self.behind => Call::GoOn,
             true => Call::GiveUp,
         }
     }
 
-    /// Whether incomplete factors are forecast to be sooner at their end than the iterations that are left, and than
-    /// the factorisation.
+    /// Whether incomplete factors are forecast to be sooner at their end than the iterations that are left, than
+    /// multigrid and than the factorisation, and whether a trial of them in vain would cost little beside both.
     fn hands_over(&self, left: f64) -> bool {
-        self.incomplete.is_some_and(|(setup, each)| {
-            let theirs = setup + left / FEWER * each;
-            SOONER * theirs < self.left && theirs < self.trust.near * self.behind
+        self.incomplete.is_some_and(|TakeOver { setup, each, fewer, trial, part, levels }| {
+            let theirs = setup + left / fewer * each;
+            let in_vain = setup + trial as f64 * each;
+            left > NEARLY_DONE
+                && SOONER * theirs < self.left
+                && theirs < levels
+                && theirs < self.trust.near * self.behind
+                && in_vain <= part * self.left.min(self.behind)
         })
     }
 
@@ -257,25 +292,40 @@ mod tests {
         // 270 of them: the factorisation is analysed when they have taken a tenth of what it takes usually, and has its
         // turn ...
         let mut slow = race(None);
-        assert_eq!(first_call(&mut slow, 1.07), Some((9, Call::Analyse)));
+        assert_eq!(first_call(&mut slow, 1.07), Some((9, Call::Guess)));
+        slow.guess(OrderGuess { seconds: 1e-3, multiplications: 1e8 });
+        assert_eq!(slow.call(), Call::Analyse);
         slow.learn(65e-3);
         assert_eq!(slow.call(), Call::GiveUp);
         let words = slow.words().unwrap();
         assert!(words.contains("65.0 ms") && words.contains("263 ms more"), "{words}");
-        // ... unless it takes twice as long as they.
+        // ... unless an order is expected to take longer than what is left of them ...
+        let mut in_space = race(None);
+        assert_eq!(first_call(&mut in_space, 1.07), Some((9, Call::Guess)));
+        in_space.guess(OrderGuess { seconds: 0.4, multiplications: 1e9 });
+        assert_eq!(first_call(&mut in_space, 1.07), None);
+        // ... or unless it takes twice as long as they.
         assert_eq!(first_call(&mut race(Some(0.6)), 1.07), None);
     }
 
     #[test]
     fn incomplete_factors_take_over_where_they_are_forecast_to_be_sooner() {
         // 50 iterations of 1 ms are left, or 17 of 2 ms; a factorisation takes 62 ms at least.
-        let slow = |incomplete| Race { incomplete: Some(incomplete), ..race(Some(0.2)) };
+        let factors = |(setup, each)| {
+            Some(TakeOver { setup, each, fewer: 4.0, trial: 15, part: f64::INFINITY, levels: f64::INFINITY })
+        };
+        let slow = |incomplete| Race { incomplete: factors(incomplete), ..race(Some(0.2)) };
         assert_eq!(first_call(&mut slow((1e-3, 1.2e-3)), 1.4), Some((BEFORE_TAKE_OVER, Call::HandOver)));
         // Not where their setup takes longer than what is left, nor for few iterations.
         assert_eq!(first_call(&mut slow((0.1, 1e-3)), 1.4), None);
         assert_eq!(first_call(&mut slow((1e-2, 1e-3)), 5.0), None);
+        // Nor if a trial in vain would cost more than a part of them.
+        let part = |part| factors((1e-3, 1.2e-3)).map(|factors| TakeOver { part, ..factors });
+        let tried = |share| first_call(&mut Race { incomplete: part(share), ..race(Some(0.2)) }, 1.4);
+        assert_eq!(tried(0.5), Some((BEFORE_TAKE_OVER, Call::HandOver)));
+        assert_eq!(tried(0.25), None);
         // Where the factorisation is sooner than both it comes.
-        let mut creeping = Race { incomplete: Some((1e-3, 1e-3)), ..race(Some(62e-3)) };
+        let mut creeping = Race { incomplete: factors((1e-3, 1e-3)), ..race(Some(62e-3)) };
         assert!(matches!(first_call(&mut creeping, 1.02), Some((_, Call::GiveUp))));
     }
 

@@ -12,11 +12,19 @@ use super::*;
 use crate::backend::Host;
 use crate::direct::least_seconds;
 use crate::krylov::{Outcome, Report};
+use crate::prices::budgets::PATIENT;
 use crate::prices::iterations::{WITH_INCOMPLETE, WITH_LEVELS};
+use crate::prices::order::OrderGuess;
 use crate::solver::forecast::{of_factors, of_iteration};
+use crate::solver::incomplete::TRIED_LEVELS;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
+use crate::solver::preconditioner::most_levels;
 use num_complex::Complex;
 use std::collections::HashMap;
+
+/// Seconds of a look at the graph for each entry, and of a level of rows of incomplete factors on a device.
+const LOOK: f64 = 2e-8;
+const A_LEVEL: f64 = 1.2e-6;
 
 /// The relative residual that is asked for.
 const GOAL: f64 = 1e-8;
@@ -42,7 +50,8 @@ struct Case {
     name: String,
     is_fitted_on: bool,
     facts: Facts,
-    longest: usize,
+    /// Mean width of the levels of the graph.
+    width: f64,
     complex: bool,
     /// Of a factorisation: seconds of its analysis, and by that its multiplications and seconds.
     analysis: f64,
@@ -113,6 +122,21 @@ impl Case {
         if is_soon_refused { 0.3 * self.analysis } else { self.analysis }
     }
 
+    fn guess(&self) -> OrderGuess {
+        OrderGuess::new([self.facts.rows, self.facts.nonzeros], self.width)
+    }
+
+    /// Seconds of a look at the graph.
+    fn looked(&self) -> f64 {
+        LOOK * self.facts.nonzeros as f64
+    }
+
+    /// Whether incomplete factors without fill are refused on a device, since their rows wait for each other.
+    fn is_refused(&self, plan: &Candidate, run: &Run) -> bool {
+        let most = most_levels(self.facts.rows, self.facts.on_device).min(TRIED_LEVELS) as f64;
+        self.facts.on_device && plan.preconditioner == Name::Ilu && run.iteration() > A_LEVEL * most
+    }
+
     fn costs(&self, plan: &Candidate, run: &Run, known: Option<f64>) -> Costs {
         let beside = match plan.preconditioner {
             Name::Multigrid(_) => WITH_LEVELS,
@@ -125,7 +149,8 @@ impl Case {
             each: if self.facts.on_device { run.each } else { on_host() },
             least: self.least(plan.method),
             known,
-            size: [size.0, size.1, self.longest],
+            on_device: self.facts.on_device,
+            size: [size.0, size.1],
             incomplete: if self.complex {
                 of_factors::<Complex<f64>, Host>(size, run.bytes)
             } else {
@@ -152,8 +177,15 @@ impl Case {
         {
             from = turn.number + 1;
             let plan = &list[turn.number];
-            let Some(run) = self.run(plan) else { continue };
+            let Some(run) = self.run(plan).filter(|run| !self.is_refused(plan, run)) else { continue };
             let (outcome, iterations, said) = if plan.method == Method::Direct {
+                if known.is_none()
+                    && plan.flops.is_some_and(|most| most < PATIENT && self.guess().exceeds(most))
+                {
+                    seconds += self.looked();
+                    way.push("direct refused unseen".into());
+                    continue;
+                }
                 let rest = (run.total - self.preparation() - self.analysis).max(0.0);
                 if known.replace(self.forecast).is_none() {
                     seconds += self.analysed(plan.flops);
@@ -206,7 +238,7 @@ impl Case {
         course: &mut Course,
     ) -> (Outcome, usize, Option<String>) {
         let start = *reached;
-        let costs = turn.rival.map(|_| self.costs(plan, run, *known));
+        let costs = Some(self.costs(plan, run, *known));
         let then = turn.rival.and_then(|rival| list.get(rival + 1));
         let mut pace = Pace::new((plan, behind, then), turn, GOAL, costs, &mut Vec::new());
         let may_take = |most: Option<f64>| most.is_none_or(|most| self.multiplications <= most);
@@ -230,7 +262,7 @@ impl Case {
                 let rival = turn.rival.map(|rival| list[rival].flops);
                 if rival.is_some_and(may_take) { Ok(self.forecast) } else { Err("refused".into()) }
             };
-            let goes_on = pace.goes_on((iteration, norm), analyse);
+            let goes_on = pace.goes_on((iteration, norm), || self.guess(), analyse);
             if norm < *reached {
                 *reached = norm;
             }
@@ -291,7 +323,7 @@ fn read(text: &str) -> Vec<Case> {
                 name: fields["system"].into(),
                 is_fitted_on: fields["half"] == "fitted",
                 facts,
-                longest: whole("longest"),
+                width: number("width"),
                 complex: fields["complex"] == "true",
                 analysis: number("analysis"),
                 multiplications: number("multiplications"),

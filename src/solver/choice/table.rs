@@ -5,8 +5,8 @@ use super::wanted::wanted;
 use super::{Candidate, Facts, Hierarchy, Source, When};
 use crate::prices::budgets::{
     AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
-    IN_RACE, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL, SMALL_ITERATIONS,
-    before_factors_on_device, before_levels, flops_of_levels,
+    BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
+    SMALL_ITERATIONS, before_factors_on_device, before_levels, flops_of_levels,
 };
 use crate::prices::iterations::MORE_PRODUCTS;
 use crate::solver::forecast::expected_products;
@@ -43,6 +43,7 @@ const LAST: &str = "a factorisation, where iterations do not serve";
 const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
 const FEWER: &str = "an incomplete factorisation, with which fewer iterations are sooner at their end";
 const FILL: &str = "an incomplete factorisation with fill";
+const SADDLES: &str = "an incomplete factorisation with fill, which suits some saddle points";
 pub(in crate::solver) const LEVELS: &str =
     "conjugate gradients have not come far: multigrid takes few iterations";
 
@@ -139,6 +140,10 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
     if race {
         let share = Some(facts.share(BEFORE_MINRES));
         list.push(Candidate { share, race, when: When::Indefinite, ..minres });
+        if facts.may_take_factors() {
+            let factors = facts.incomplete(Name::Ilut(Default::default()), SADDLES);
+            list.push(Candidate { method: Method::Gmres, when: When::HandedOver, ..factors });
+        }
     } else if facts.on_device && n <= MEDIUM {
         // Thousands of iterations take as long as an order of elimination, which is found on the host.
         let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
@@ -179,6 +184,9 @@ fn general(facts: &Facts) -> Vec<Candidate> {
     let name = facts.named_or(Name::Jacobi);
     let most = match name {
         Name::Multigrid(_) => LEVELS_ITERATIONS,
+        _ if facts.iterates_first() && n <= SMALL && facts.may_take_factors() && hierarchy.is_none() => {
+            before_factors_on_device(n, facts.nonzeros).min(BEFORE_TRIALS)
+        }
         _ if facts.iterates_first() => before_factors_on_device(n, facts.nonzeros),
         _ if race => BEFORE_FORECAST,
         _ if n <= SMALL => PATIENCE,
@@ -212,11 +220,17 @@ fn general(facts: &Facts) -> Vec<Candidate> {
     };
     let levels_later = hierarchy.filter(|hierarchy| !hierarchy.is_made).map(|hierarchy| hierarchy.why);
     let levels_later = levels_later.map(|why| facts.levels(why, Source::Later));
-    if race && name == Name::Jacobi && hierarchy.is_none() {
+    if race && name == Name::Jacobi && hierarchy.is_none_or(|hierarchy| !hierarchy.is_made) {
         let factors = facts.incomplete(Name::Ilu, FEWER);
         list.push(Candidate { race, when: When::HandedOver, ..factors });
     }
     if facts.iterates_first() && n <= SMALL {
+        if facts.may_take_factors() && hierarchy.is_none() {
+            list[0].may_go_on = true;
+            list.push(facts.incomplete(Name::Ilu, FACTORS));
+            let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
+            list.push(Candidate { share, may_go_on: true, ..facts.plain(Method::BiCgStab, SHORT) });
+        }
         list.extend(levels_later);
         list.push(facts.direct(IN_RACE, CHEAP));
     } else if facts.begins_with_factors() {

@@ -21,7 +21,7 @@ const NEAR: f64 = 330.0;
 
 /// From so many iterations on incomplete factors are judged by the slope of the residual over the second half of them:
 /// where they suit a matrix they take ten or twenty, and where they don't hundreds come to nothing.
-const JUDGED_FROM: usize = 15;
+pub(super) const JUDGED_FROM: usize = 15;
 
 /// A trial of our choice.
 pub(in crate::solver) enum Trial {
@@ -72,6 +72,13 @@ impl Trial {
                 *goal = sought
             }
             Trial::None | Trial::Futile { .. } => {}
+        }
+    }
+
+    /// Judges what goes on by its slope from so many iterations on, if that is earlier.
+    pub(super) fn shorten(&mut self, iterations: f64) {
+        if let Trial::Budget { most, .. } = self {
+            *most = (*most).min(iterations as usize);
         }
     }
 

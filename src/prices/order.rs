@@ -1,0 +1,81 @@
+//! Orders of elimination on a CPU: their expected cost and that of the factorisation, before any of it is done.
+
+use super::budgets::BLOCKS;
+use crate::report::seconds;
+
+/// Minimum seconds to compute an order, for each row and for each entry; from a mesh in the plane with 10^4 points
+/// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
+const ORDER: [f64; 2] = [1.5e-7, 6e-8];
+
+/// Multiplications of a factorisation, as a multiple of the third power of the mean width of breadth-first levels: a
+/// separator has about as many rows as a level, and its dense factorisation is most of the work. From 15 to 90 on grids
+/// and meshes in two and three dimensions, with a median of 50 (the same file).
+const OF_CUBE: f64 = 50.0;
+
+/// The time to compute an order grows with the multiplications per row: as this power of their number relative to that
+/// of [`ORDER`], up to a bound, which is reached for graphs with hubs and for random graphs.
+const USUAL: f64 = 1e3;
+const POWER: f64 = 0.45;
+const MOST: f64 = 40.0;
+
+/// Minimum seconds to compute an order for this number of rows and entries.
+pub(crate) fn least_order_seconds([rows, nonzeros]: [usize; 2]) -> f64 {
+    ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64
+}
+
+/// The expected cost of an order and of its factorisation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct OrderGuess {
+    /// Seconds to compute the order.
+    pub(crate) seconds: f64,
+    /// Multiplications of the factorisation.
+    pub(crate) multiplications: f64,
+}
+
+impl OrderGuess {
+    /// The guess for a matrix with this number of rows and entries, whose graph has levels of this mean width
+    /// ([`level_width`](crate::graph::level_width)).
+    pub(crate) fn new(size: [usize; 2], width: f64) -> Self {
+        let multiplications = OF_CUBE * width.powi(3);
+        let longer = (multiplications / (USUAL * size[0].max(1) as f64)).powf(POWER);
+        Self { seconds: least_order_seconds(size) * longer.clamp(1.0, MOST), multiplications }
+    }
+
+    /// Seconds of the factorisation.
+    pub(crate) fn factorisation(&self) -> f64 {
+        self.multiplications / BLOCKS
+    }
+
+    /// Returns whether the order and the factorisation are expected to take longer than a factorisation with this
+    /// number of multiplications.
+    pub(crate) fn exceeds(&self, multiplications: f64) -> bool {
+        BLOCKS * self.seconds + self.multiplications > multiplications
+    }
+
+    /// The same in words.
+    pub(crate) fn words(&self, multiplications: f64) -> String {
+        format!(
+            "by the width of the graph an order takes {} and the factorisation {:.1e} multiplications, {:.1e} at most",
+            seconds(self.seconds),
+            self.multiplications,
+            multiplications
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_of_a_space_takes_several_times_as_long_as_one_of_a_plane() {
+        // 150 x 150 points, and 28^3: measured 17 ms and 167 ms, 2.5e7 and 8.5e8 multiplications.
+        let plane = OrderGuess::new([22_500, 111_900], 22_500.0 / 299.0);
+        let space = OrderGuess::new([21_952, 148_960], 21_952.0 / 82.0);
+        assert!(plane.seconds > 8e-3 && plane.seconds < 3.5e-2, "{plane:?}");
+        assert!(space.seconds > 5e-2 && space.seconds < 3.3e-1, "{space:?}");
+        assert!(plane.multiplications > 1.2e7 && plane.multiplications < 5e7, "{plane:?}");
+        assert!(space.multiplications > 4e8 && space.multiplications < 1.8e9, "{space:?}");
+        assert!(space.exceeds(1e9) && !plane.exceeds(1e9));
+    }
+}
