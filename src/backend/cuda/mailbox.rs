@@ -153,8 +153,8 @@ impl<T: Element> Trait<T> for Mailbox<T> {
         let mut turns = 0_u32;
         loop {
             turns = turns.wrapping_add(1);
-            // Now and then: where the stream is idle and nothing has come, nothing will; where it failed, this tells
-            // it.
+            // From time to time: if the stream is idle and no message has arrived, none will; if the stream failed,
+            // this returns the error.
             let idle = (!wait || turns.is_multiple_of(LOOKS)) && backend.0.idle()?;
             if self.look(number, message)? {
                 *taken = number;

@@ -123,7 +123,7 @@ impl Cuda {
     pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
         let device = self.0;
         device.kernels.ahead.start(units, |unit| {
-            // Whoever asks for a unit that failed gets to know what is wrong.
+            // Every thread that needs a unit that failed gets the error.
             if !device.kernels.modules().contains_key(unit)
                 && let Ok(module) = load(device, unit)
             {
@@ -291,11 +291,11 @@ fn record_unit(story: &str) {
 fn load(device: &Stream, unit: &Unit) -> Result<Module> {
     let chip = device.chip.capability;
     let start = Instant::now();
-    // An archive that cannot be used is told by `residua devices`: here what it should have is compiled, as is what it
-    // has not, or what the driver refuses of it.
+    // `residua devices` reports an archive that cannot be used. Here, units that it lacks or that the driver refuses
+    // are compiled.
     let packed = packed_kernels(chip).ok().flatten().and_then(|kernels| kernels.code(unit));
     if let Some(code) = packed {
-        // The driver reads numbers in it where they lie.
+        // The driver reads numbers in the code in place.
         let (from, code) = (start.elapsed(), code.to_vec());
         if let Ok(module) = Module::load(device, unit, &code, from, "from the archive")? {
             return Ok(module);

@@ -168,7 +168,7 @@ impl Nccl {
         let code = unsafe { (table.init_rank)(&raw mut comm, ranks as c_int, name, rank as c_int) };
         table.check("ncclCommInitRank", &cuda.0.name, code)?;
         let mut made = Self { table, cuda, comm, rank, ranks, gathered };
-        // What connects the ranks happens at the first call, which must not be recorded.
+        // The ranks are connected during the first call, which must not be recorded.
         made.all_sum(&mut *cuda.zeros::<f64>(1)?)?;
         cuda.synchronize()?;
         Ok(made)

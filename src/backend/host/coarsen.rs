@@ -463,7 +463,7 @@ impl CoarseningSteps for Host {
             |i, values, _| {
                 for ((j, entry), value) in a.row(i).zip(values) {
                     let factor = left[i] * right[j];
-                    // Both may be so large that their product is no number where the entry is as small.
+                    // Both factors may be so large that their product overflows while the entry is as small.
                     *value = if factor.is_finite() { entry * factor } else { entry * left[i] * right[j] };
                 }
             },

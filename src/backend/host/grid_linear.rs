@@ -52,7 +52,7 @@ fn weights_of<T: Scalar>(
             bad.store(true, Ordering::Relaxed);
             continue;
         }
-        // Along which of its odd axes the neighbour lies, and upwards.
+        // The odd axes along which the neighbour is away, and those along which it is upwards.
         let (across, up) = (all & odd, all & !down & odd);
         if across == 0 {
             left += value.re();
@@ -296,7 +296,7 @@ pub(super) fn restrict<T: Scalar>(grid: Grid, weights: &[T], fine: &[T], coarse:
         coarse.fill(T::zero());
         let place = all.place(number_of_line * line);
         for [tx, ty, tz] in Neighbours::ALL.iter() {
-            // Lines of points beside this one; of the points of a line, every other one.
+            // Lines of points next to this one; of the points of a line, every other one.
             let Some(start) = grid.neighbour(place.map(|at| 2 * at), [0, ty, tz]) else { continue };
             let points = &fine[grid.number(start)..][..grid.sizes[0]];
             let (odd, back) = bits_of([tx, ty, tz]);

@@ -209,7 +209,7 @@ mod tests {
                 || (0..n).map(|_| T::from_f64(random.unit()) * T::from_f64(random.unit())).collect();
             let (x, r, mut last): (Vec<T>, Vec<T>, Vec<T>) = (vector(), vector(), vector());
             let mut stored = last.clone();
-            // What couples a point lies on diagonals, but those of a grid of few points can be the same.
+            // The couplings of a point are on diagonals, which on a grid with few points may coincide.
             let diagonals = Dia::whole_from_csr(&Host, &a).unwrap();
             let mut expected = vec![T::zero(); n];
             diagonals.product_op(&Host, Op::None, T::one(), &x[..], T::zero(), &mut expected[..]).unwrap();
@@ -280,7 +280,7 @@ mod tests {
         let mut values = a.parts().values.to_vec();
         values.iter_mut().for_each(|value| *value = value.abs().max(0.5) - 0.5);
         assert!(!found(values));
-        // Coupled to a point that lies beside it in number only.
+        // A coupling to a point that is next to it by its number only.
         let mut columns = a.parts().indices.to_vec();
         let row = 32;
         let at = (0..row).map(|row| a.row(row).0.len()).sum::<usize>() + 1;

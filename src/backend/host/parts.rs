@@ -143,7 +143,7 @@ impl Communicator<Host> for Parts {
         halo: &mut [T],
     ) -> Result<()> {
         plan.check(self.parts, send.len(), halo.len())?;
-        // Each part brings how many entries are for whom, and then the entries.
+        // Each part first sends the numbers of entries for the others, and then the entries.
         let counts = plan.send.iter().map(|&count| [count as u64, 0]);
         let own = counts.chain(send.iter().map(|value| value.bits())).collect();
         let good = self.meet(own, |brought| {

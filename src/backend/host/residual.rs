@@ -52,7 +52,7 @@ pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     (x, second): (&[T], Option<&[T]>),
     r: &mut [T],
 ) {
-    // One task where there is little to do.
+    // One task if there is little to do.
     let task = if values.len() < PARALLEL_FROM { b.len().max(1) } else { TASK };
     r.par_chunks_mut(task).enumerate().for_each(|(number, r)| {
         // Fused products are one instruction there, and a call elsewhere.

@@ -15,7 +15,7 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     head: impl Fn(usize) -> bool + Sync,
 ) {
     let n = x.len();
-    // What each chunk hands on: all since its last head, and whether it has one.
+    // The result of each chunk: the combination since its last head, and whether it has one.
     let totals = if chunks::count(n) < 2 {
         vec![(O::identity(), false)]
     } else {

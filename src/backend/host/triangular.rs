@@ -153,7 +153,7 @@ impl TriangularSteps for Host {
 /// The pivot, unless it is too small, not positive although required, or not finite.
 fn kept_pivot<T: Scalar>(pivot: T, largest: T::Real, pivots: Pivots) -> Option<T> {
     let size = if pivots.positive { pivot.re() } else { pivot.abs() };
-    // A comparison with what is no number is false.
+    // A comparison with NaN is false.
     let large = size > T::Real::from_f64(pivots.smallest) * largest && Float::is_finite(size);
     large.then(|| if pivots.positive { T::from_real(size) } else { pivot })
 }

@@ -39,7 +39,7 @@ impl Ahead {
         let threads = units.len().min(available_parallelism().map_or(1, usize::from));
         self.stages().waiting.extend(units.into_iter().rev());
         for _ in 0..threads {
-            // Without another thread whoever asks for a unit makes it.
+            // Without another thread, a unit is compiled by the thread that needs it.
             let work = move || self.work(make);
             let _ = thread::Builder::new().name("residua kernels".into()).spawn(work);
         }
@@ -49,7 +49,7 @@ impl Ahead {
     fn work(&self, make: impl Fn(&Unit)) {
         let next = || {
             let stages = &mut *self.stages();
-            // What somebody is at work on is not waited for.
+            // A unit that another thread is compiling is not waited for.
             while let Some(unit) = stages.waiting.pop() {
                 if stages.running.insert(unit) {
                     return Some(unit);

@@ -43,7 +43,7 @@ pub fn pack(
 ) -> Result<Vec<u8>> {
     let failed = |cause: String| CudaError::KernelArchive { path: "a new archive".into(), cause };
     let mut units = units.to_vec();
-    // What is alike lies together.
+    // Similar units are next to each other, which helps compression.
     units.sort_by_cached_key(Unit::describe);
     let work: Vec<(&str, &Unit)> =
         targets.iter().flat_map(|target| units.iter().map(|unit| (*target, unit))).collect();

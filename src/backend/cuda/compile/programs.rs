@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn two_programs_with_one_hash_have_two_numbers() {
         let number = number_of("STEP(1,2,3,4)".into());
-        // What another program with the same hash would find.
+        // Simulates another program with the same hash.
         let taken = lock(&TEXTS).insert(number, "STEP(9,9,9,9)");
         let next = number_of("STEP(1,2,3,4)".into());
         lock(&TEXTS).insert(number, taken.unwrap());

@@ -96,7 +96,7 @@ impl Unit {
         for (name, element) in self.types() {
             text += &format!(" {name}={element}");
         }
-        // A program is told in full: its number says nothing to another process.
+        // A program is written in full: its number means nothing to another process.
         match programs::of(self) {
             Some(program) => text += &format!(" PROGRAM={program}"),
             None if self.class > 0 => text += &format!(" class {}", self.class),

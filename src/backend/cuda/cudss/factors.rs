@@ -64,7 +64,7 @@ unsafe impl Send for Objects {}
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // What they hold must not go while the device works with it.
+        // The memory must not be freed while the device uses it.
         if self.cuda.0.synchronize().is_err() {
             return;
         }
@@ -256,7 +256,7 @@ impl<T: Scalar> Factorisation<T> {
         }
         let offsets = as_wide_as_needed(cuda, offsets, values.len(), library)?;
         let mut objects = Objects::new(library, cuda)?;
-        // What is known of it so far: L has all of A's entries.
+        // The known lower bound so far: L has all of A's entries.
         objects.wanted = values.bytes() as u64;
         prepare(&objects, options)?;
         let matrix = describe(&mut objects, n, (&offsets, &columns, &values), options.kind, entries)?;
@@ -299,7 +299,7 @@ fn prepare(objects: &Objects, options: FactorOptions<'_>) -> Result<()> {
     if let Some(pivots) = numbers.bunch_kaufman.filter(|_| options.blocks_of_two) {
         objects.set(numbers.pivot_type, pivots)?;
     }
-    // The caller has matched rows with columns where that is needed, and its order is for the matrix as it is.
+    // The caller has matched rows with columns if necessary, and its order is for the matrix as it is.
     if let Some(matching) = numbers.matching {
         objects.set(matching, NO_MATCHING)?;
     }

@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn another_library_by_that_name_does_not_tell_a_release() {
-        // What every process has loaded.
+        // The libraries that every process has loaded.
         let Some(file) = ["libc.so.6", "libm.so.6"].iter().find(|name| {
             // SAFETY: the system's own library.
             unsafe { File::new(**name) }.is_ok()

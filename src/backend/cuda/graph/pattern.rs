@@ -166,7 +166,7 @@ fn gather_rows<V: Element, I: Offset>(
         indices,
         values,
     )?;
-    // What no block can sort.
+    // Rows that no block can sort.
     if a.indices.len() <= tuning::PERMUTE_LONGEST {
         return Ok(());
     }

@@ -90,7 +90,7 @@ pub(super) fn traverse(
     let mut marks = cuda.uninitialised(teams * n)?;
     let mut orders = cuda.uninitialised(teams * n)?;
     let mut rows = cuda.uninitialised(teams * n)?;
-    // All headers side by side, so that one copy brings them; then the tiles.
+    // All headers are contiguous, so that one copy reads them; the tiles follow.
     let mut states = cuda.zeros::<u64>(teams * (HEADER + tiles))?;
     let headers_of_all = 0..teams * HEADER;
     let mut headers = vec![0; teams * HEADER];

@@ -256,7 +256,7 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     let short = !odd && mean <= STREAM_SHORT;
     let threads = stream_threads(V::NAME, short);
     let tile = (threads / lanes) as usize;
-    // Rows of a tile lie in so many groups of 32. Copies start up to three places before a tile.
+    // The number of groups of 32 rows that a tile has. Copies start up to three places before a tile.
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     let entry = 4 + size_of::<V>();
     let capacity = fullest.saturating_add(3).min(STREAM_BYTES / entry - 31).next_multiple_of(32);
@@ -310,7 +310,7 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     }
     let tile = (BLOCK_THREADS / lanes) as usize;
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
-    // Twice the usual tile: where rows vary, a full one is worked off in chunks.
+    // Twice the usual tile: if row lengths vary, a full one is processed in chunks.
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
     // Warps leave a sum for each of their lanes there.

@@ -13,7 +13,7 @@ const STATIC_SHARED: usize = 2 << 10;
 fn choose(kernel: &'static str, variant: &str, n: usize) -> Choice {
     match table::pick(kernel, variant, n) {
         Some(choice) => choice,
-        // Lines for all sizes are part of the program; a test asks for each of them.
+        // Lines for all sizes are part of the program; a test checks that each exists.
         None => unreachable!("no constants for {kernel} {variant}"),
     }
 }

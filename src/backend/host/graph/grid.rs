@@ -39,7 +39,7 @@ pub(super) fn number(
     if !found.into_inner() || Host.fill(UNREACHED, new_to_old).is_err() {
         return false;
     }
-    // As many vertices as numbers: none is left out where none is given twice.
+    // There are as many vertices as numbers, so if none occurs twice, none is missing.
     (0..).zip(&*old_to_new).all(|(vertex, &number)| {
         let before = std::mem::replace(&mut new_to_old[number as usize], vertex);
         before == UNREACHED

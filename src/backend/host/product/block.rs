@@ -25,7 +25,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     y.par_chunks_mut(vectors).with_min_len(ROWS).enumerate().for_each(|(row, y)| {
         let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
         let entries = (&indices[range.clone()], &values[range]);
-        // Sums of so many vectors stay in registers together.
+        // The sums of this many vectors stay in registers together.
         let mut first = 0;
         while first < vectors {
             first += match vectors - first {
