@@ -1,5 +1,5 @@
-//! Triplets to CSR. `cargo bench --bench assembly`; beside SciPy: `python benches/peers/assembly.py`.
-//! `RESIDUA_BENCH_TRIPLETS` sets the number of triplets (20 million).
+//! Assembly of triplets to CSR. `cargo bench --bench assembly`; the same with SciPy: `python
+//! benches/peers/assembly.py`. `RESIDUA_BENCH_TRIPLETS` is the number of triplets (20 million).
 
 #[path = "shared/timed.rs"]
 mod timed;
@@ -44,7 +44,7 @@ fn main() {
     };
     let timed = Timed::new(n, "triplets");
     let bench = |name: &str, symmetry: Symmetry, places: &dyn Fn() -> Places| {
-        // Made on demand, so that a choice of others leaves it unmade.
+        // Made on demand, so that it is not made if only other cases are chosen.
         let mut made = None;
         let assembler = Assembler::default().symmetry(symmetry);
         timed.time_of(

@@ -1,5 +1,6 @@
-//! Conjugate gradients on a CUDA device, tolerance 1e-8, b = A * ones, from x = 0: the time of an iteration, as the
-//! whole solve (start and certificate included) over its iterations, and the share of copy bandwidth.
+//! Conjugate gradients on a CUDA device, tolerance 1e-8, b = A * ones, from x = 0: the time per iteration, which is
+//! that of the whole solve (including start and certificate) divided by its iterations, and the share of copy
+//! bandwidth.
 //!
 //! `cargo bench --bench cg_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27 points,
 //! K^3), whose values repeat; `uneven:K` (7 points, K^3, one entry of the diagonal another); `general:K` (7 points,
@@ -25,7 +26,7 @@ type Vector<T> = <Cuda as Backend>::Vec<T>;
 
 const FORMATS: [&str; 4] = ["csr", "sell", "dia", "compressed"];
 
-/// The fastest of a few solves, of a long one the first.
+/// The fastest of a few solves, or the first if it is long.
 fn measure<T: Scalar>(
     cuda: &Cuda,
     copy: f64,
@@ -125,7 +126,7 @@ fn formats<V: Scalar<Narrow: Widen<T::Narrow>> + Widen<T>, T: Scalar>(
     Ok(())
 }
 
-/// In every format, with values in half the width too where that loses nothing.
+/// In every format, also with values of half the width if that loses nothing.
 fn compare<T: Scalar>(cuda: &Cuda, copy: f64, a: Csr<T, Cuda>) -> residua::Result<()> {
     let n = a.rows();
     let (mut ones, mut b) = (cuda.zeros(n)?, cuda.zeros(n)?);
@@ -138,7 +139,7 @@ fn compare<T: Scalar>(cuda: &Cuda, copy: f64, a: Csr<T, Cuda>) -> residua::Resul
     }
 }
 
-/// 64 systems of one matrix, right-hand sides of their own, in turn on 1 to 16 streams.
+/// 64 systems with one matrix and different right-hand sides, in turn on 1 to 16 streams.
 fn streams(cuda: &Cuda, k: usize) -> residua::Result<()> {
     const SYSTEMS: usize = 64;
     let a = poisson2d(k, k)?.to_backend(cuda)?;
@@ -151,7 +152,7 @@ fn streams(cuda: &Cuda, k: usize) -> residua::Result<()> {
             let mut start = Instant::now();
             for turn in 0..=SYSTEMS / count {
                 if turn == 1 {
-                    // The first one loads kernels and lays the pattern out.
+                    // The first solve loads kernels and analyses the pattern.
                     start = Instant::now();
                 }
                 cuda.fill(0.0, &mut x)?;
@@ -171,8 +172,8 @@ fn streams(cuda: &Cuda, k: usize) -> residua::Result<()> {
     Ok(())
 }
 
-/// 7 points; along x the entries carry a phase that depends on y, as a magnetic field makes it. Hermitian, and positive
-/// definite since the matrix without phases is.
+/// 7 points; along x the entries have a phase that depends on y, as with a magnetic field. Hermitian, and positive
+/// definite because the matrix without phases is.
 fn hermitian(k: usize) -> residua::Result<Csr<Complex<f64>>> {
     let real = poisson3d(k, k, k)?;
     let parts = real.parts();
@@ -198,7 +199,7 @@ fn hermitian(k: usize) -> residua::Result<Csr<Complex<f64>>> {
     )
 }
 
-/// New values, and a solve, again and again, as a time loop has it.
+/// Updates and solves, again and again, as in a time loop.
 fn warm(cuda: &Cuda, k: usize) -> residua::Result<()> {
     let a = cuda.poisson3d::<f64>(k, k, k)?;
     let n = a.rows();

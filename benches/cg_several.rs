@@ -1,6 +1,6 @@
-//! Several right-hand sides at once beside one after the other, Jacobi, double precision, to 1e-8 from x = 0,
-//! right-hand sides at random: whole solves, start and certificates included. One after the other is in the format that
-//! is fastest for it.
+//! Several right-hand sides at once compared with one after another, Jacobi, double precision, to 1e-8 from x = 0,
+//! random right-hand sides: whole solves, including start and certificates. Solves one after another use the format
+//! that is fastest for them.
 //!
 //! `cargo bench --bench cg_several [-- cpu] [only:FORMAT] [CASE...]`. A case is `27:K` (27 points, K^3), `7:K` (7
 //! points, K^3, a coefficient for each cell), `elasticity:K` (K^3 cells, as generated, whose values repeat) or
@@ -19,7 +19,7 @@ use std::time::Instant;
 const COUNTS: [usize; 5] = [1, 2, 4, 8, 16];
 const FORMATS: [&str; 4] = ["csr", "sell", "compressed", "dia"];
 
-/// What the bench needs of a backend.
+/// The traits of a backend that the benchmark needs.
 trait Bench: KrylovSteps + RowFacts + Products + Conversions + CompressedSteps {
     fn place(&self, a: Csr<f64>) -> residua::Result<Csr<f64, Self>>;
 }
@@ -37,11 +37,11 @@ impl Bench for residua::Cuda {
     }
 }
 
-/// S A S with S a diagonal at random.
+/// S A S with a random diagonal S.
 fn scaled(mut a: Csr<f64>) -> Csr<f64> {
     let mut random = Random::new(1);
     let s: Vec<f64> = (0..a.rows()).map(|_| random.between(0.5, 1.5)).collect();
-    // Plain loops: there are many entries.
+    // Plain loops, because there are many entries.
     let OffsetsRef::Narrow(offsets) = a.parts().offsets else { panic!("too large") };
     let (offsets, columns) = (offsets.to_vec(), a.parts().indices.to_vec());
     let values = a.values_mut();
@@ -90,7 +90,7 @@ fn case<B: Bench>(backend: &B, copy: f64, name: &str, words: &[String]) -> resid
     let b = backend.upload((0..most * n).map(|_| random.between(-1.0, 1.0)).collect())?;
     let mut x = backend.zeros(most * n)?;
     let go_on = |_, _| ControlFlow::Continue(());
-    // The fastest format for one.
+    // The fastest format for one right-hand side.
     let mut cg = Cg::new(backend, n, SolveOptions::default())?;
     let only: Option<&str> = words.iter().find_map(|word| word.strip_prefix("only:"));
     let mut fastest: Option<Fastest<B>> = None;

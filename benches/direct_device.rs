@@ -1,10 +1,10 @@
-//! Factorisations on a CUDA device by cuDSS: time to order, to analyse, to factorise, to solve and to take new values
-//! over, with our order of elimination and with the library's own, to a true 1e-10 with a random x.
+//! Factorisations on a CUDA device by cuDSS: time to order, to analyse, to factorise, to solve and to update values,
+//! with our order of elimination and with the library's own, to a true 1e-10 with a random x.
 //!
 //! `cargo bench --bench direct_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
 //! (convection-diffusion on K^3 points, diffusion D), `circuit:N`, `program:N` (a KKT system of N variables),
-//! `stokes:K` or the name of a file. `RESIDUA_CUDSS` names the library; where `libcudss_mtlayer_gomp` lies beside it,
-//! its own order is found on all threads, else on one.
+//! `stokes:K` or the name of a file. `RESIDUA_CUDSS` names the library; its own order uses all threads if
+//! `libcudss_mtlayer_gomp` is in the same folder, otherwise one.
 
 #[path = "shared/solves.rs"]
 mod solves;
@@ -17,7 +17,7 @@ use residua::{Backend, Csr, Cuda};
 use solves::{fastest, of_random_x};
 use std::time::Instant;
 
-/// The smallest residual that is asked for.
+/// The requested residual.
 const TOLERANCE: f64 = 1e-10;
 
 fn with(

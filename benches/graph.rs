@@ -1,7 +1,7 @@
-//! Orderings. `cargo bench --bench graph` times each step on shuffled meshes;
-//! `cargo bench --bench graph -- table A.mtx...` prints CSV, one line a matrix, and `benches/peers/rcm.py` calls that
-//! beside SciPy. `cargo bench --bench graph -- device` orders meshes on a CUDA device (`device 1000 wathen`: those
-//! whose names contain this) and solves with them; `orders` in place of `device` leaves the solves out.
+//! Orderings. `cargo bench --bench graph` times each step on shuffled meshes; `cargo bench --bench graph -- table
+//! A.mtx...` prints CSV, one line per matrix, which `benches/peers/rcm.py` compares with SciPy. `cargo bench --bench
+//! graph -- device` orders meshes on a CUDA device (`device 1000 wathen`: those whose names contain one of these) and
+//! solves with them; `orders` instead of `device` leaves out the solves.
 
 #[path = "shared/timed.rs"]
 mod timed;
@@ -26,7 +26,7 @@ fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// With a symmetric pattern known to be so, as the peer is told.
+/// The symmetric pattern is known to be symmetric, as it is for the peer.
 fn order(a: &Csr<Complex<f64>>, symmetric: bool) -> residua::Result<Permutation> {
     let graph = if symmetric { Adjacency::from_symmetric(a) } else { Adjacency::new(a) };
     reverse_cuthill_mckee_on(&Host, &graph?)
@@ -91,7 +91,7 @@ fn steps() -> residua::Result<()> {
     Ok(())
 }
 
-/// Orders and permutes meshes on a CUDA device, and tells what that does to the product and to conjugate gradients.
+/// Orders and permutes meshes on a CUDA device, and measures the effect on the product and on conjugate gradients.
 #[cfg(feature = "cuda")]
 mod on_device {
     use super::{best, generate};
@@ -108,7 +108,7 @@ mod on_device {
         permute_symmetric_on(cuda, &a, &p)
     }
 
-    /// Seconds of a product, of many in a row.
+    /// Seconds per product, of many in a row.
     fn product(cuda: &Cuda, a: &Csr<f64, Cuda>) -> residua::Result<f64> {
         let x = cuda.upload(vec![1.0; a.columns()])?;
         let mut y = cuda.zeros(a.rows())?;
@@ -121,7 +121,7 @@ mod on_device {
         Ok(seconds / f64::from(many))
     }
 
-    /// A solve that takes more is stopped: what an iteration takes is known by then.
+    /// A solve with more iterations is stopped: the time per iteration is known by then.
     const MOST_ITERATIONS: usize = 2000;
 
     /// Seconds and iterations of a solve.
@@ -142,7 +142,7 @@ mod on_device {
         Ok((seconds, iterations))
     }
 
-    /// Meshes whose names contain one of `only`, or are it where it ends in a dot, or all.
+    /// Meshes whose names contain one of `only` (or equal it, if it ends in a dot), or all.
     pub fn table(only: &[String], solves: bool) -> residua::Result<()> {
         let cuda = &Cuda::new(0)?;
         type Mesh = (&'static str, fn() -> residua::Result<Csr<f64>>, bool);

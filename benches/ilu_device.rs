@@ -1,9 +1,9 @@
-//! Incomplete factorisation on a CUDA device: time to set it up on a matrix that lies there, to take new values over,
-//! of its two triangular solves, and of a solve to a true 1e-8 with a random x.
+//! Incomplete factorisation on a CUDA device: time to set it up for a matrix on the device, to update its values, of
+//! its two triangular solves, and of a solve to a true 1e-8 with a random x.
 //!
 //! `cargo bench --bench ilu_device [-- CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points), `wind:K:D`
-//! (convection-diffusion on K^3 points, diffusion D) or the name of a Matrix Market file, before which `windy:` stands
-//! where its upper half is to be halved, so that it is not symmetric any more. Beside it, in the same run:
+//! (convection-diffusion on K^3 points, diffusion D) or the name of a Matrix Market file, with the prefix `windy:` if
+//! its upper half is to be halved, so that it is no longer symmetric. The peer in the same run is
 //! `benches/peers/ilu_gpu.py`.
 
 #[path = "shared/solves.rs"]

@@ -1,8 +1,7 @@
 //! Peak memory of assembling, and of reading and assembling: `cargo bench --bench memory [-- FILE.mtx ...]`.
 //!
-//! Each case runs in a process of its own and prints the peak of resident memory (VmHWM, Linux only) beside the
-//! finished matrix. Without files, triplets are made in memory; `RESIDUA_BENCH_TRIPLETS` sets their number (20
-//! million).
+//! Each case runs in a process of its own and prints the peak of resident memory (VmHWM, Linux only) and the size of
+//! the finished matrix. Without files, triplets are generated; `RESIDUA_BENCH_TRIPLETS` is their number (20 million).
 
 use residua::assemble::{Assembler, Symmetry};
 use residua::market::{self, ReadOptions};
@@ -59,10 +58,11 @@ fn assemble(triplets: Triplets<f64>, symmetry: Symmetry) -> Csr<f64> {
     Assembler::default().symmetry(symmetry).to_csr(&Host, triplets).expect("assembled")
 }
 
-/// `n` distinct places, twenty a row, in arrays without room to spare; `random` in scattered order, else by columns.
+/// `n` distinct places, twenty per row, in arrays without spare capacity; in random order if `random`, otherwise by
+/// columns.
 fn made(n: usize, random: bool, half: bool) -> Triplets<f64> {
     let rows = n / 20;
-    // Odd, so that k -> k * factor mod 2^64 scatters; places repeat after `n` only.
+    // Odd, so that k -> k * factor mod 2^64 scatters; places repeat only after `n`.
     let place = |k: usize| {
         let k = if random {
             ((k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u128 * n as u128) >> 64

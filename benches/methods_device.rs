@@ -1,5 +1,5 @@
-//! The Krylov methods on a CUDA device: the time of an iteration, as that of a solve of so many iterations that its
-//! start and its certificate do not show, on an operator in the format that `choose` takes.
+//! The Krylov methods on a CUDA device: the time per iteration, from solves with so many iterations that start and
+//! certificate are negligible, with an operator in the format that `choose` selects.
 //!
 //! `cargo bench --bench methods_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points) or `27:K` (27
 //! points, K^3). The peer is `benches/peers/methods_cupy.py`.
@@ -77,7 +77,7 @@ fn case(cuda: &Cuda, copy: f64, name: &str, a: Csr<f64>) -> residua::Result<()> 
         None => &device,
     };
     println!("{name}, {n} unknowns, {}", chosen.as_ref().map_or("csr", |c| c.format()));
-    // Iterations that run to their limit: no residual is zero.
+    // Iterations run to their limit, because no residual is zero.
     let limit = if small { 240 } else { 120 };
     let options = || SolveOptions::default().tolerance(0.0).max_iterations(limit);
     measure(cuda, copy, Cg::new(cuda, n, options())?, (a, &Identity), &b, "cg")?;
@@ -87,7 +87,7 @@ fn case(cuda: &Cuda, copy: f64, name: &str, a: Csr<f64>) -> residua::Result<()> 
     measure(cuda, copy, BiCgStab::new(cuda, n, options())?, (a, &Identity), &b, "bicgstab")
 }
 
-/// Whether the iterations of conjugate gradients stay on the chip.
+/// Returns whether the iterations of conjugate gradients stay on the chip.
 fn cuda_is_small(n: usize) -> bool {
     n <= 300_000
 }

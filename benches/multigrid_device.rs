@@ -1,4 +1,4 @@
-//! Multigrid on a CUDA device: time to set it up on a matrix that lies there, and of a solve to a true 1e-8 with a
+//! Multigrid on a CUDA device: time to set it up for a matrix on the device, and of a solve to a true 1e-8 with a
 //! random x, both with kernels compiled and loaded.
 //!
 //! `cargo bench --bench multigrid_device [-- CASE...]`. A case is `KxKxK` (7 points), `KxK` (5 points), `27:K` (27
@@ -58,7 +58,7 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
         if m.facts().grid { ", grids" } else { "" },
     );
     drop((a, m, cg));
-    // An order of the unknowns is part of a build, and its kernels are loaded by then as those of multigrid are.
+    // Ordering the unknowns is part of a build, so its kernels are loaded before, like those of multigrid.
     graph::ordering_on(cuda, &device)?;
     for (preconditioner, what) in [("auto", "auto"), ("amg", "amg"), ("jacobi", "jacobi")] {
         let preconditioner: PreconditionerChoice = preconditioner.parse()?;
@@ -73,8 +73,8 @@ fn case(cuda: &Cuda, name: &str, a: Csr<f64>, boxes: bool) -> residua::Result<()
     Ok(())
 }
 
-/// Milliseconds to build a solver from a matrix that is handed over, of its first solve from zero, in which a method
-/// that comes later is set up, and of one behind it, the fastest of a few each, and the last report.
+/// Milliseconds to build a solver from a given matrix, of its first solve from zero, which includes setups of later
+/// methods, and of a second solve; the fastest of a few each, and the last report.
 fn built_and_solved(
     cuda: &Cuda,
     builder: &Builder,
@@ -110,7 +110,7 @@ fn convection(cuda: &Cuda, name: &str, k: usize, peclet: f64) -> residua::Result
     not_hermitian(cuda, name, &a, &builder)
 }
 
-/// The same of a matrix that is not Hermitian, with whatever a builder asks for.
+/// The same for a matrix that is not Hermitian, with the given builder.
 fn not_hermitian(cuda: &Cuda, name: &str, a: &Csr<f64>, builder: &Builder) -> residua::Result<()> {
     let b = cuda.upload(of_random_x(a)?)?;
     let (device, mut x) = (a.to_backend(cuda)?, cuda.zeros(a.rows())?);
@@ -122,9 +122,9 @@ fn not_hermitian(cuda: &Cuda, name: &str, a: &Csr<f64>, builder: &Builder) -> re
     Ok(())
 }
 
-/// Row i times d_i, and column j times d_j where `both` are to be, with d over four decades.
+/// Row i times d_i and, if `both`, column j times d_j, with d over four decades.
 fn in_units(a: &Csr<f64>, both: bool) -> residua::Result<Csr<f64>> {
-    // Places in a golden-ratio sequence: they fill the decades evenly.
+    // A golden-ratio sequence, which fills the decades evenly.
     let unit = |i: usize| 10.0_f64.powf(4.0 * (i as f64 * 0.618_033_988_749_895).fract() - 2.0);
     let mut scaled = a.copied(&residua::Host)?;
     let factors = a.iter().map(|(i, j, _)| unit(i) * if both { unit(j) } else { 1.0 });
@@ -132,7 +132,7 @@ fn in_units(a: &Csr<f64>, both: bool) -> residua::Result<Csr<f64>> {
     Ok(scaled)
 }
 
-/// The time of A A, or of R A P where there is a P.
+/// The time of A A, or of R A P if P is given.
 fn products(cuda: &Cuda, name: &str, files: &str) -> residua::Result<()> {
     let (a, p) = files.split_once(',').map_or((files, None), |(a, p)| (a, Some(p)));
     let a = residua::files::read_csr::<f64>(a)?.into_backend(cuda)?;

@@ -1,7 +1,7 @@
-//! What `Solver` costs over the bare conjugate gradients that it runs: both warm, on the same matrix, format and
-//! preconditioner, in turns; the median of their ratios. On the CPU, and on a CUDA device where there is one.
+//! The overhead of `Solver` over the conjugate gradients that it runs: both warm, with the same matrix, format and
+//! preconditioner, in turns; the median of their ratios. On the CPU, and on a CUDA device if there is one.
 //!
-//! `cargo bench --bench overhead [-- K...]`: 5 points on K x K, 100 where nothing is named.
+//! `cargo bench --bench overhead [-- K...]`: 5 points on K x K, 100 by default.
 
 use residua::generate::{Random, poisson2d};
 use residua::krylov::{Cg, SolveOptions};

@@ -1,4 +1,4 @@
-//! The host's primitives: `cargo bench --bench primitives`. Rayon's sorts stand beside ours.
+//! The host's primitives: `cargo bench --bench primitives`. Compared with Rayon's sorts.
 
 #[path = "shared/timed.rs"]
 mod timed;

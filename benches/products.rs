@@ -1,15 +1,16 @@
-//! Products y = A x of every format, matrices far larger than the caches, beside this machine's copy bandwidth.
+//! Products y = A x in every format, with matrices far larger than the caches, compared with this machine's copy
+//! bandwidth.
 //!
 //! ```text
 //! cargo bench --bench products [-- MATRIX...]
 //! KMP_BLOCKTIME=0 RESIDUA_MKL=FOLDER/libmkl_rt.so.3 LD_LIBRARY_PATH=FOLDER cargo bench --bench products
 //! ```
 //!
-//! The second has MKL beside them, whose threads must not spin between its products.
+//! The second command also runs MKL, whose threads must not spin between its products.
 //!
-//! GB/s count compulsory bytes: the matrix in CSR with 32-bit indices once, x once, y once, whatever the format really
-//! stores. How fast memory is depends on where in the machine its pages happen to lie, and on the neighbours; so all
-//! contenders, MKL too, work on the same arrays in one process, and take turns: each round runs every one of them.
+//! GB/s count the minimum number of bytes: the matrix in CSR with 32-bit indices once, x once, y once, whatever the
+//! format stores. The speed of memory depends on the physical pages and on other users of the machine; therefore all
+//! contenders, including MKL, use the same arrays in one process, and take turns: each round runs every one of them.
 
 #[path = "peers/mkl.rs"]
 mod mkl;
@@ -23,15 +24,15 @@ use residua::{Backend, Host, LinearOperator, Scalar};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How long the rounds of one matrix go on.
+/// Duration of the rounds for one matrix.
 const ROUNDS: Duration = Duration::from_secs(12);
 
 type Stored<T> = Box<dyn SparseMatrix<T, Host>>;
 
-/// Takes x, writes y.
+/// Reads x and writes y.
 type Body<'a, T> = Box<dyn FnMut(&[T], &mut [T]) + 'a>;
 
-/// Times of `body` over the rounds, its first call of each round left out.
+/// The times of `body` in all rounds, without its first call of each round.
 struct Contender<'a, T> {
     name: String,
     bytes: usize,
@@ -61,14 +62,14 @@ impl<'a, T: Scalar> Contender<'a, T> {
     }
 }
 
-/// Entries that one task of the pure reading takes.
+/// Number of entries that one task reads, when only reading is measured.
 const PIECE: usize = 1 << 16;
 
 fn total(indices: &[u32]) -> u32 {
     indices.iter().fold(0, |sum, &j| sum ^ j)
 }
 
-/// With as many running sums as it takes for additions not to wait for each other.
+/// With several partial sums, so that additions do not wait for each other.
 fn total_values<T: Scalar>(values: &[T]) -> T::Real {
     let mut sums = [T::zero(); 32];
     for block in values.as_chunks::<32>().0 {

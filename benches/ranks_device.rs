@@ -1,14 +1,14 @@
-//! Conjugate gradients on the GPUs of a machine, a process each, beside one GPU: microseconds an iteration, and the
-//! rounds of sums and halos alone.
+//! Conjugate gradients on the GPUs of a machine, with one process each, compared with one GPU: microseconds per
+//! iteration, and the rounds of sums and halos alone.
 //!
 //! `cargo bench --bench ranks_device [-- RANKS CASE...]`. A case is `KxK` (5 points), `KxKxK` (7 points) or `mesh:K`
-//! (linear elements on K x K points that are moved at random); `1:CASE` is the local work of one rank with nobody to
-//! wait for, which is what half a system costs beside the whole one on two. `own:KxKxK` is 7 points of which each rank
-//! makes its own planes only; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with coefficients
-//! over three decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` these with aggregates that are found.
-//! `certified:KxKxK` is `own` solved to 1e-8. `bfs:N:K` is breadth-first search on an R-MAT graph of N vertices and K N
-//! edges, from 16 sources that have neighbours, on one GPU and on all. With `several-` ahead, nothing is done on one
-//! GPU alone.
+//! (linear elements on K x K points that are moved at random); `1:CASE` is the local work of one rank without
+//! communication, which shows what half a system costs compared with the whole one on two. In `own:KxKxK` (7 points)
+//! each rank generates only its own planes; `amg:KxKxK` is solved to 1e-8 with multigrid, `jumps:KxKxK` likewise, with
+//! coefficients over three decades, constant on blocks of 16^3 points, and `aggregates:KxKxK` the same with aggregates
+//! found by the algorithm. `certified:KxKxK` is `own` solved to 1e-8. `bfs:N:K` is breadth-first search on an R-MAT
+//! graph with N vertices and K N edges, from 16 sources with neighbours, on one GPU and on all. With the prefix
+//! `several-`, nothing is run on one GPU alone.
 
 #[cfg(all(unix, feature = "ranks"))]
 mod run {
@@ -22,13 +22,13 @@ mod run {
     use std::process::Command;
     use std::time::Instant;
 
-    /// Where a process that this one has started finds what to do.
+    /// The variable that tells a process started by this one what to do.
     const WORK: &str = "RESIDUA_BENCH_WORK";
 
     /// Iterations that are timed.
     const ITERATIONS: usize = 200;
 
-    /// Where point (i, j) of the mesh lies.
+    /// The position of point (i, j) of the mesh.
     fn point(i: i64, j: i64) -> [f64; 2] {
         let mut random = Random::new(((i + 7) << 24 ^ (j + 7)) as u64);
         [i, j].map(|place| place as f64 + 0.6 * (random.unit() - 0.5))
@@ -80,7 +80,7 @@ mod run {
         Csr::from_parts(k * k, k * k, offsets, columns, values)
     }
 
-    /// What a case is.
+    /// The kinds of cases.
     #[derive(Clone, Copy, PartialEq)]
     enum Kind {
         Whole,
@@ -116,7 +116,7 @@ mod run {
         1e3_f64.powf(Random::new(x << 40 ^ y << 20 ^ z).unit())
     }
 
-    /// Some rows of the matrix of 7 points, of the size of the whole; a coupling is the harmonic mean of coefficients.
+    /// Some rows of the 7-point matrix of the given size; a coupling is the harmonic mean of coefficients.
     fn some_rows(sizes: [usize; 3], jumps: bool, rows: Range<usize>) -> residua::Result<Csr<f64>> {
         type Part = (Vec<usize>, Vec<u32>, Vec<f64>);
         let [nx, ny, nz] = sizes;
@@ -221,7 +221,7 @@ mod run {
         wishes.preconditioner(jacobi).tolerance(1e-30).max_iterations(ITERATIONS)
     }
 
-    /// What multigrid takes.
+    /// Prints the results of multigrid.
     fn tell(name: &str, ranks: usize, report: &SolveReport, [best, setup]: [f64; 2], peak: usize) {
         let told = report.trail.decisions.iter().find(|decision| decision.subject == "preconditioner");
         println!(
@@ -263,7 +263,7 @@ mod run {
         Ok(())
     }
 
-    /// Searches on one GPU and on all, from the same sources: the harmonic mean of edges a second, as Graph500 counts
+    /// Searches on one GPU and on all, from the same sources: the harmonic mean of edges per second, as Graph500 counts
     /// (edges of the component, each once).
     fn search(group: &Group, cuda: Cuda, size: &str) -> residua::Result<()> {
         let numbers: Vec<usize> = size.split(':').filter_map(|number| number.parse().ok()).collect();
@@ -340,7 +340,7 @@ mod run {
             build = start.elapsed().as_secs_f64();
         }
         let b = cuda.upload(solver.own_part(&right(solver.columns())))?;
-        // What the solver does of its own accord, where that is another thing.
+        // The solver's default, if that is different.
         let mut by_itself = None;
         if group.ranks() > 1 && a.rows() < 3_000_000 {
             let mut solver = wishes(name).build_spread(&cuda, peers.clone(), &a)?;
@@ -408,7 +408,7 @@ mod run {
             }
             return Ok(());
         }
-        // An iteration's two sums and its halo with the ranks before and behind, without any work between.
+        // An iteration's two sums and its halo with the neighbouring ranks, without any work in between.
         let halo = 256 * 256;
         let beside = |other: usize| if other.abs_diff(group.rank()) == 1 { halo } else { 0 };
         let entries: Vec<usize> = (0..group.ranks()).map(beside).collect();

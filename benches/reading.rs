@@ -1,9 +1,9 @@
 //! Reading and writing of files beyond 100 MB.
 //!
-//! The files are made once, in the folder `RESIDUA_SCRATCH` (else the system's temporary folder): a symmetric matrix as
-//! of a finite element method, and a general one as of a convection-diffusion problem, with values of full length. Each
-//! is read from an uncompressed `.npz` too.
-//! `benches/peers/reading.py` measures SciPy on the same files.
+//! The files are generated once, in the folder `RESIDUA_SCRATCH` (otherwise the system's temporary folder): a symmetric
+//! matrix as from a finite element method, and a general one as from a convection-diffusion problem, with values of
+//! full length. Each is also read from an uncompressed `.npz`. `benches/peers/reading.py` measures SciPy on the same
+//! files.
 
 #[path = "shared/timed.rs"]
 mod timed;
@@ -40,7 +40,7 @@ fn scaled(mut matrix: Csr<f64>, symmetric: bool) -> Csr<f64> {
     matrix
 }
 
-/// Paths of the files, made where they do not exist.
+/// Paths of the files, which are generated if they do not exist.
 fn texts() -> Vec<(&'static str, PathBuf)> {
     let folder = std::env::var_os("RESIDUA_SCRATCH").map_or_else(std::env::temp_dir, PathBuf::from);
     let symmetric = folder.join("residua-symmetric.mtx");

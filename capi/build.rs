@@ -1,4 +1,4 @@
-//! Puts the name by which programs look for the shared library into it, where `make` gives one (`RESIDUA_SONAME`).
+//! Sets the name by which programs find the shared library, if `make` gives one (`RESIDUA_SONAME`).
 
 fn main() {
     println!("cargo::rerun-if-env-changed=RESIDUA_SONAME");

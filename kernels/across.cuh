@@ -1,15 +1,15 @@
-// Neighbouring rows of one thread.
+// Products whose threads compute neighbouring rows.
 //
 // Constants: ROWS, which the including file has.
 #pragma once
 #include "product.cuh"
 
-// The same entry of ROWS neighbouring rows: one load of up to 16 bytes.
+// The same entry of ROWS neighbouring rows, read by one load of up to 16 bytes.
 template <typename A> struct alignas(sizeof(A) * ROWS > 16 ? 16 : sizeof(A) * ROWS) Across {
     A of[ROWS];
 };
 
-// Their sums become y, of which there are `rows`; y is not read where beta is zero.
+// Computes y from the rows' sums; y has `rows` elements, and is not read if beta is zero.
 template <typename S> DEVICE void finish_across(S alpha, const S (&sum)[ROWS], S beta, S* y, u64 row, u64 rows) {
     if (ROWS > 1 && is_zero(beta) && row + ROWS <= rows && aligned16(y)) {
         Across<S> of_y;

@@ -1,13 +1,13 @@
 // Groups of nodes of a graph in compressed rows: independent sets at distance two, aggregates, and pairs of nodes that
-// prefer each other. src/backend/coarsen.rs says what each step does; a thread takes a node.
+// prefer each other. src/backend/coarsen.rs describes each step. One thread takes one node.
 //
-// In every step a node reads what others were before it, so that neither the order of blocks nor the chip shows in the
-// results. Sums are of integers.
+// In every step a node reads only what other nodes were before the step, so that neither the order of blocks nor the
+// chip changes the results. All sums are of integers.
 //
 // Sources: Kelley and Rajamanickam, IPDPS 2022 (independent sets); Vanek, Mandel and Brezina, Computing 56 (1996).
 //
-// Constants: OFFSET (of the graph), MOST_OF_BLOCK (unknowns of a block at most), LANES (a node, where several take
-// one), THREADS.
+// Constants: OFFSET (of the graph), MOST_OF_BLOCK (maximum number of unknowns of a block), LANES (per node, in kernels
+// where several lanes take a node), THREADS.
 #include "mixing.cuh"
 #include "nodes.cuh"
 
@@ -21,7 +21,7 @@ DEVICE u64 priority(u64 node, u64 round) {
     return (((random >> 33) + 1) << 32) | node;
 }
 
-// Adds to a counter what the threads of a block counted.
+// Adds the counts of a block's threads to a counter.
 DEVICE void add_counts(u32 count, u32* all) {
     count = warp_sum(count);
     if (lane_id() == 0 && count) atomicAdd(all, count);
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// sizes is zero before.
+// Requires: sizes is zero.
 extern "C" __global__ void __launch_bounds__(THREADS)
     group_sizes(u64 n, const u32* group, const u32* weights, u64 groups, u32* sizes) {
     u32 all = 0;
@@ -144,8 +144,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// LANES lanes take a node: they read its neighbours side by side, so that long rows do not make few nodes wait. Of two
-// that are preferred alike it is the first.
+// LANES lanes take a node: they read neighbouring entries of its row, so that nodes with long rows don't keep others
+// waiting. Of two neighbours that are preferred equally, the first is taken.
 extern "C" __global__ void __launch_bounds__(THREADS)
     preferred_partners(u64 n, const I* offsets, const u32* columns, const f32* weights, const u32* sizes,
                        const u32* partner, u64 round, u32* best) {
@@ -227,7 +227,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     EACH(i, n)
         if (choice[i] != NO_GROUP && highest[choice[i]] == bids[i]) {
             group[i] = choice[i];
-            // No other node has the highest bid for this group.
+            // No other node bids this much for this group, so only one thread adds to it.
             sizes[choice[i]] += own[i];
         }
 }

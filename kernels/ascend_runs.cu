@@ -1,11 +1,12 @@
-// Marked sources (`mark_runs` of index.cu) to tiles of ascending ones (ascending.cuh). No source occurs twice, so a bit
-// each is enough to put those of a tile in order: a block keeps the windows of SPAN that they lie in as a set, numbered
-// by size, and marks them there; how many bits are set before its own is where a source comes. Then each warp writes
-// the codes of 256 of them behind those of the warps before.
+// Turns marked sources (`mark_runs` of index.cu) into tiles of ascending sources (ascending.cuh). No source occurs
+// twice, so one bit per possible source is enough to sort those of a tile: a block collects the windows of SPAN that
+// contain its sources in a set, numbers them in ascending order, and sets the sources' bits there. The position of a
+// source is the number of bits set before its own. Each warp then writes the codes of 256 sources, after those of
+// earlier warps.
 //
 // Bytes: 4 a source, and 2.3 or 2.6 for its code.
 //
-// Constants: those of ascending.cuh, THREADS (SLOTS / 8: a warp has 256 sources), WINDOWS (of a tile at most).
+// Constants: those of ascending.cuh, THREADS (SLOTS / 8: a warp has 256 sources), WINDOWS (maximum number per tile).
 #include "ascending.cuh"
 #include "block_before.cuh"
 
@@ -15,19 +16,19 @@
 #define PART (32 * OWN)
 #define SPAN 2048u // of a window
 #define WINDOW_WORDS (SPAN / 32)
-#define OWN_WORDS (WINDOWS * WINDOW_WORDS / THREADS) // of bits, a thread
+#define OWN_WORDS (WINDOWS * WINDOW_WORDS / THREADS) // of bits, per thread
 #define SET (4 * WINDOWS)
 #define NO_ROOM 1u
 #define NEVER 2u
 
 static_assert(WINDOWS * WINDOW_WORDS * 6 >= GROUPS * GROUP * 4, "codes take the place of bits and counts");
 
-// Where a window goes first in the set.
+// The slot of the set at which the search for a window begins.
 DEVICE u32 slot_of(u32 window) { return u32(u64(window * 0x9e3779b1u) * SET >> 32); }
 
-// unfit: zero before; set to NEVER where a tile has no room for its windows, a source occurs twice, or is not below
-// `values`; to NO_ROOM where a tile has none for its codes, for which those of more bits may have. Tiles that start
-// behind that do nothing. Shared memory: 8 bytes a slot, 6 for each word of bits.
+// unfit: initially zero; set to NEVER if a tile has no room for its windows, or a source occurs twice or is not below
+// `values`; set to NO_ROOM if a tile has no room for its codes, where codes with more bits may fit. Tiles that start
+// after that do nothing. Shared memory: 8 bytes per slot, 6 per word of bits.
 extern "C" __global__ void __launch_bounds__(THREADS)
     ascend_codes(const u32* sources, u64 n, u64 values, const u32* starts, u64 runs, const u32* before, u32* codes, u32* bases, u32* heads, u32* shapes, u32* unfit) {
     extern __shared__ __align__(16) u64 key[];
@@ -106,7 +107,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     for (u32 i = threadIdx.x; i < GROUPS * GROUP; i += THREADS) code[i] = SKIP << SLOT_BITS;
-    // Of each source the one before, which of a tile's first is one less, and how many times SKIP lie between them.
+    // For each source, the distance from the source before it (for a tile's first source, from one less than itself),
+    // and how many times it contains SKIP.
     u32 from[OWN], times[OWN], count = 0;
     const auto codes_of = [&](u32 k) {
         return warp * PART + k * 32 + lane < slots ? 1 + (times[k] % (1 << HALF) != 0) + (times[k] >> HALF != 0) : 0;

@@ -1,23 +1,24 @@
-// Runs of sources in tiles, for sums whose values are fetched in the order in which they lie in memory, whatever the
-// order of the runs: each is brought to its slot in shared memory, and runs are summed there.
+// Tiles for sums whose values are read in ascending order of address, whatever the order of the runs: each value is
+// copied to its slot in shared memory, and runs are summed there.
 //
 //     runs  0 3 6 | 1 4 7 | 2    ascending  0 1 2 3 4 6 7    slots  0 3 6 1 4 2 5
 //
-// Sources that ascend are told one by one by how far each lies behind the one before it, less one: GAP_BITS of a code,
-// 5 or 7, above a slot of 13 bits. Where that is SKIP or more, one or two codes of SKIP come first, which fetch
-// nothing: in place of a slot they have 12 bits of how many times SKIP lie between, and above these whether they are
-// the upper 12 bits.
+// Ascending sources are coded one by one by their distance from the source before, minus one: GAP_BITS of a code, 5 or
+// 7, above a slot of 13 bits. If the distance is SKIP or more, one or two codes of SKIP come first, which read nothing:
+// instead of a slot they have 12 bits of how many times SKIP is skipped, and above these a bit for whether they are the
+// upper 12 bits.
 //
-// Codes are in groups of 16 chunks of 32. A warp takes a group, and a lane has a code of each chunk, in WORDS words:
-// the lower 16 bits of each two codes, then what is above them of all.
+// Codes are in groups of 16 chunks of 32. A warp takes a group, and a lane has one code of each chunk, in WORDS words:
+// first the lower 16 bits of each pair of codes, then the upper bits of all of them.
 //
 //     codes of a lane (7 bits)  0x31111 0x52222 0x03333 ...        words  0x22221111 0x...3333 ... 0x.....053 0x........
 //
 // Tile t has the runs from before[t] up to before[t + 1], at most SLOTS - 1 sources, and room for GROUPS groups.
-// shapes[t]: groups that it has, and its slots above 16 bits. bases: the source from which on a group counts. heads: a
-// bit a slot, set where a run starts and behind the last; null where each run has one source.
+// shapes[t]: its number of groups and, above 16 bits, of slots. bases: the source from which distances in a group
+// count. heads: one bit per slot, set where a run starts and after the last slot; null if each run has one source.
 //
-// Constants: GAP_BITS, SLOTS, LENGTH (the sources that a tile starts runs of; runs have up to SLOTS - LENGTH), GROUPS.
+// Constants: GAP_BITS, SLOTS, LENGTH (a tile has the runs that start within this many sources; runs have up to SLOTS -
+// LENGTH), GROUPS.
 #pragma once
 #include "common.cuh"
 
@@ -30,7 +31,7 @@
 #define HALF 12
 #define HEAD_WORDS (SLOTS / 32)
 
-// How far a code's source lies behind the one before, if `gap` is its upper part and `slot` the lower.
+// The distance of a code's source from the one before, where `gap` is the code's upper part and `slot` the lower.
 DEVICE u32 advance(u32 gap, u32 slot) {
     return gap == SKIP ? (slot & ((1 << HALF) - 1)) * SKIP << (slot >> HALF) * HALF : gap + 1;
 }

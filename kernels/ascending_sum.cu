@@ -1,17 +1,17 @@
-// out[s] = the sum of the sources of s, from left to right, where the sources of a tile are fetched in ascending order
-// (ascending.cuh): lanes side by side ask for values that lie side by side, and what memory delivers together is asked
-// for together. The transpose of a grid's matrix has three neighbours of a row in 27 columns: fetched in the order of
-// the rows, each value of 8 bytes would be a request of its own.
+// out[s] = the sum of the sources of s, from left to right, where the sources of a tile are read in ascending order
+// (ascending.cuh): neighbouring lanes read neighbouring values, so that values of one sector are read together. The
+// transpose of a grid's matrix has three neighbours of a row in 27 columns: if values were read in the order of rows,
+// each value of 8 bytes would be a request of its own.
 //
-// A warp has all of a group's codes under way at once, and adds up how far sources lie from each other, two chunks at a
-// time. A block has a tile, and several blocks are on a multiprocessor, so that one sums while others fetch. Where each
-// run has one source, the tile leaves by one bulk copy.
+// A warp has all codes of a group in flight at once, and computes the sources from their distances, two chunks at a
+// time. A block takes a tile, and a multiprocessor holds several blocks, so that one sums while others load. If each
+// run has one source, the tile is written by one bulk copy.
 //
-// Bytes: 2.3 or 2.6 a source, the sectors that a tile's sources lie in, and an element written a run. What bounds it is
-// what one half of the second-level cache hands to the other, for a sector has readers on both sides. So blocks come in
-// clusters of two: neighbours, which share sectors, read from the same side.
+// Bytes: 2.3 or 2.6 per source, the sectors that contain a tile's sources, and one element written per run. The limit
+// is the transfer between the two halves of the second-level cache, because a sector has readers on both sides. Blocks
+// therefore come in clusters of two neighbours, which share sectors and read from the same side.
 //
-// Constants: those of ascending.cuh, SCALAR, THREADS, BLOCKS (a multiprocessor, at least).
+// Constants: those of ascending.cuh, SCALAR, THREADS, BLOCKS (per multiprocessor, at least).
 #include "ascending.cuh"
 #include "block_before.cuh"
 #include "bulk.cuh"
@@ -23,7 +23,8 @@ static_assert(THREADS >= HEAD_WORDS, "a thread has a word of heads");
 
 typedef SCALAR T;
 
-// An element to shared memory, through the first-level cache, which has the rest of its sector for another chunk.
+// Copies an element to shared memory through the first-level cache, which keeps the rest of its sector for another
+// chunk.
 DEVICE void fetch(T* to, const T* from, bool wanted) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], %3; }" ::"r"(in_shared(to)), "l"(from), "r"(u32(wanted)), "n"(sizeof(T)) : "memory");
@@ -38,8 +39,8 @@ DEVICE void fetch(T* to, const T* from, bool wanted) {
 #define BY_TWO
 #endif
 
-// A block a tile, an even number of them. Shared memory: 16 bytes more than SLOTS elements have, and 8 for each word of
-// heads, if there are any.
+// One block per tile, in an even number. Shared memory: 16 bytes more than SLOTS elements, and 8 per word of heads, if
+// there are any.
 extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
     ascending_sum(const T* x, const u32* codes, const u32* bases, const u32* heads, const u32* shapes, const u32* before, u32 tiles,
                   T* out) {
@@ -49,8 +50,8 @@ extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
     const u32 runs = before[blockIdx.x + 1] - before[blockIdx.x];
     const bool single = runs == slots;
     out += before[blockIdx.x];
-    uint2* const head = reinterpret_cast<uint2*>(memory);  // a word, and the runs before it
-    // As far from a multiple of 16 bytes as where sums go to.
+    uint2* const head = reinterpret_cast<uint2*>(memory);  // a word, and the number of runs before it
+    // The same alignment modulo 16 bytes as the address of the sums.
     T* const own = reinterpret_cast<T*>(memory + (heads ? 8 * HEAD_WORDS : 0) + (reinterpret_cast<u64>(out) & 15));
     codes += u64(blockIdx.x) * (GROUPS * WORDS * 32) + lane;
     bases += blockIdx.x * GROUPS;
@@ -70,7 +71,7 @@ extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
             const bool wanted = gap != SKIP, next_wanted = next_gap != SKIP;
             u32 source, next;
             if (__all_sync(ALL, wanted && next_wanted)) {
-                // Both chunks in one word: a chunk's are less than 2^16 together.
+                // Both chunks in one word: the distances of a chunk add up to less than 2^16.
                 const u32 both = count_to_lane((gap | next_gap << 16) + 0x10001), all = __shfl_sync(ALL, both, 31);
                 source = at + (both & 0xffff), at += all & 0xffff;
                 next = at + (both >> 16), at += all >> 16;
@@ -103,8 +104,8 @@ extern "C" __global__ void BY_TWO __launch_bounds__(THREADS, BLOCKS)
 #endif
         return;
     }
-    // A warp has the runs that start in its part of the slots. How long a run is, the 32 bits behind its start say at
-    // once, unless it goes on behind them. (Behind the last word of heads is none, but bits are set from the end on.)
+    // A warp has the runs that start in its part of the slots. The 32 bits after a run's start tell its length, unless
+    // it is longer. (After the last word of heads there is no other, but bits are set from the end on.)
     const u32 end = min(slots, (warp + 1) * (SLOTS / WARPS));
 #pragma unroll 1
     for (u32 i = warp * (SLOTS / WARPS) + lane; i < end; i += 32) {

@@ -1,9 +1,9 @@
-// Numbers that one warp computes while other warps wait for them. A number that has not been computed yet has all bits
-// set, which is one of the many forms of NaN; a NaN that was computed gets another form. No other memory is handed from
-// warp to warp together with a number, so that loads and stores need no order among themselves.
+// Numbers that one warp computes while other warps wait for them. All bits are set in a number that has not been
+// computed yet, which is one of the many representations of NaN; a NaN that was computed gets another. Nothing else in
+// memory is passed between warps together with a number, so loads and stores need no ordering.
 //
-// A warp waits only for numbers of warps with smaller turns. Turns are given out in ascending order, to warps that run:
-// so the warp with the smallest unfinished turn waits for nobody, and all of them end.
+// A warp waits only for warps with smaller turns. Turns are given out in ascending order to running warps, so the warp
+// with the smallest unfinished turn waits for no other, and all warps finish.
 #pragma once
 #include "complex.cuh"
 
@@ -53,14 +53,14 @@ DEVICE void hand_on(c64* p, c64 v) {
     hand_on(&p->im, v.im);
 }
 
-// The next turn, for all lanes of a warp. `turns` is zero before the first.
+// The next turn, for all lanes of a warp. `turns` is initially zero.
 DEVICE u64 next_turn(u32* turns) {
     u32 turn = 0;
     if (lane_id() == 0) turn = atomicAdd(turns, 1);
     return __shfl_sync(ALL, turn, 0);
 }
 
-// Whether a condition holds in all of the WIDTH lanes of this lane's group; all lanes of the warp ask.
+// Returns whether a condition holds in all of the WIDTH lanes of this lane's group; all lanes of the warp must call it.
 template <u32 WIDTH> DEVICE bool in_group(bool condition) {
     const u32 votes = __ballot_sync(ALL, condition);
     const u32 group = (WIDTH == 32 ? ALL : (1u << WIDTH) - 1) << (lane_id() / WIDTH * WIDTH);

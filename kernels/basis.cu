@@ -1,17 +1,17 @@
-// Products with a basis V, whose vectors of n elements lie one behind the other: V^H w, and w += alpha V h.
+// Products with a basis V, whose vectors of n elements are stored one after another: V^H w, and w += alpha V h.
 //
-// bytes: V once, and w once (products) or twice (update). Vectors start where the one before them ends, so that most of
-// an odd n are not aligned to 16 bytes. Neighbouring threads therefore read neighbouring elements, one by one, and a
-// thread has AT_ONCE * ITEMS of them on their way.
+// bytes: V once, and w once (products) or twice (update). A vector starts where the previous one ends, so that for odd
+// n most are not aligned to 16 bytes. Therefore neighbouring threads read neighbouring elements, one at a time, and a
+// thread has AT_ONCE * ITEMS loads in flight.
 //
-//     tile of basis_products    w: ITEMS elements a thread, in registers    v_j, v_(j+1), ...: AT_ONCE at a time
+//     tile of basis_products    w: ITEMS elements per thread, in registers    v_j, v_(j+1), ...: AT_ONCE at a time
 //                               sums of a warp: shared memory, a place for each vector and warp
 //
-// Sums: in an order that depends on the shape of the launch alone, the same bits in every run. No host value but alpha
-// and the sizes: h lies on the device.
+// Sums are computed in an order that depends on the shape of the launch alone, so they have the same bits in every run.
+// The host passes only alpha and the sizes: h is in device memory.
 //
 // Constants: SCALAR (element type), THREADS (update), SUM_THREADS (products), ITEMS, AT_ONCE (a power of two), SLICE
-// (most vectors of a block of basis_products), FACTORS (elements of h in shared memory at a time).
+// (maximum number of vectors of a block of basis_products), FACTORS (elements of h in shared memory at a time).
 #include "several_sums.cuh"
 
 typedef SCALAR T;
@@ -22,7 +22,7 @@ template <typename A> DEVICE A from_real(R a) {
     else return a;
 }
 
-// AT_ONCE vectors' elements that belong to the items of w at `at`; zero where there is none.
+// Loads the elements of AT_ONCE vectors in the rows of this thread's items; zero for rows beyond the end.
 template <int STRIDE> DEVICE void fetch(const T* v, u64 n, u32 vectors, const bool (&there)[ITEMS], T (&items)[AT_ONCE][ITEMS]) {
 #pragma unroll
     for (int c = 0; c < AT_ONCE; c++)
@@ -30,7 +30,7 @@ template <int STRIDE> DEVICE void fetch(const T* v, u64 n, u32 vectors, const bo
         for (int u = 0; u < ITEMS; u++) items[c][u] = there[u] && c < vectors ? v[c * n + u * STRIDE] : T();
 }
 
-// out[j] = v_j^H w. Blocks form a rectangle: `rows` share the tiles of w out, each for `slice` vectors; rows is
+// out[j] = v_j^H w. Blocks form a rectangle: `rows` blocks share the tiles of w for each `slice` of vectors; rows is
 // gridDim.x / ceil(count / slice), and every slice has a counter in `finished`. partials: count * rows.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     basis_products(const T* basis, u32 count, u32 slice, u32 rows, const T* w, u64 n, T* out, T* partials, u32* finished) {
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     }
 }
 
-// w += alpha V h; *square = ||w||^2 where it is not null.
+// w += alpha V h; *square = ||w||^2 if it is not null.
 extern "C" __global__ void __launch_bounds__(THREADS)
     basis_update(T alpha, const T* basis, u32 count, const T* h, T* w, u64 n, T* square, R* partials, u32* finished) {
     after_predecessors();

@@ -1,15 +1,17 @@
-// w -= V h, and V^H w of the new w, where V is a basis of at most VECTORS vectors that lie one behind the other: the
-// update of one pass of Gram and Schmidt, and the products of the next, with V read once.
+// w -= V h, and V^H w with the new w, where V is a basis of at most VECTORS vectors stored one after another: the
+// update of one pass of Gram-Schmidt and the products of the next, reading V once.
 //
-// bytes: V once, w in and out. For its row i a thread keeps element i of every vector in registers, for both steps.
+// bytes: V once, w read and written. A thread keeps element i of every vector in registers for its row i, in both
+// steps.
 //
 //     thread    v_0 v_1 ... v_(count-1)  in row i, all read at once
 //               w = w - sum_j h_j v_j,   sums_j = sums_j + conj(v_j) w        then its next row
 //
-// Sums: in an order that depends on the shape of the launch alone, the same bits in every run. An end by
-// `launch_sums` was tried: GMRES(30) took 5 % longer (H200, 256^3, a run of its own), and racecheck reported hazards.
+// Sums are computed in an order that depends on the shape of the launch alone, so they have the same bits in every run.
+// Ending with `launch_sums` was tried: GMRES(30) took 5 % longer (H200, 256^3, a run of its own), and racecheck
+// reported hazards.
 //
-// Constants: SCALAR (element type), THREADS, VECTORS (the most vectors).
+// Constants: SCALAR (element type), THREADS, VECTORS (maximum number of vectors).
 #include "several_sums.cuh"
 
 typedef SCALAR T;

@@ -2,28 +2,29 @@
 //
 // Three ways to go from a level to the next, chosen level by level:
 //   narrow the first cluster of blocks keeps the frontier in its shared memory and runs level after level, the others
-//          wait. A block goes on with what it found itself, until one has so much more than others that all wait for it:
-//          then the frontier is dealt out evenly;
-//   push   the grid deals the frontier's edges out to lanes; who sets a vertex's bit first puts it into the queue;
-//   pull   a warp looks after 32 vertices: those without a bit search their neighbours for one with a bit, and stop at
-//          the first. A vertex with a bit that was set before this level, seen from one without, is of the level before.
-// Source: Merrill, Garland and Grimshaw 2012 (gathering by scan, bitmask); Beamer, Asanovic and Patterson 2012
-// (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels a launch).
+//          wait. A block continues with the vertices that it found, until one has so many more than others that all
+//          wait for it: then the frontier is distributed evenly;
+//   push   the frontier's edges are distributed to the lanes of the grid; the lane that sets a vertex's bit first adds
+//          the vertex to the queue;
+//   pull   a warp takes 32 vertices: those without a bit search their neighbours for one with a bit, and stop at the
+//          first. A neighbour whose bit was set before this level is in the previous level.
+// Sources: Merrill, Garland and Grimshaw 2012 (gathering by scan, bitmask); Beamer, Asanovic and Patterson 2012
+// (direction); Hwu, Kirk and El Hajj, chapter 15 (frontiers in shared memory, many levels per launch).
 //
-// state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges of frontiers that were asked for, 6 vertices found by
-// pulls, 7 sources that are none, 8 levels, 9 and 10 what the first block tells, 11 edges of what pulls found. What
-// blocks count into is read by all between two meetings at which nobody counts.
+// state, zeroed: 0 to 3 meetings, 4 end of the queue, 5 edges of frontiers that were followed, 6 vertices found by
+// pulls, 7 sources that are no vertices, 8 levels, 9 and 10 messages of the first block, 11 edges of vertices found by
+// pulls. Counters are read by all blocks between two meetings during which no block counts.
 //
 // Constants: OFFSET, THREADS, CHUNK, CLUSTER (blocks of a cluster), PIECE (entries of a narrow frontier that a block
-// sees to, where it is dealt out), ROOM (of a block's buffer of what it finds), STAYS (entries of a block that are
-// never too many to stay there), LONG (neighbours a vertex, on average, beyond which rows are long), BY_ITSELF
-// (neighbours that a lane looks through in a pull before its warp helps).
+// processes when it is distributed), ROOM (of a block's buffer for what it finds), STAYS (up to this number of entries
+// always stay in their block), LONG (mean neighbours per vertex beyond which rows are long), BY_ITSELF (neighbours that
+// a lane checks alone in a pull before its warp helps).
 #include "bfs.cuh"
 #include "cluster.cuh"
 
 #define NARROW (CLUSTER * PIECE)
 
-// Follows the edges of `count` entries; what is found gets `level`.
+// Follows the edges of `count` entries; vertices that are found get `level`.
 template <bool SHARED>
 DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 warps, u32 level, const Found& found) {
     each_edge<SHARED>(s.indices, entries, count, warp, warps, [&](u32 (&w)[MANY], bool (&open)[MANY], bool (&used)[MANY]) {
@@ -35,7 +36,7 @@ DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 w
         u32 before[MANY];
 #pragma unroll
         for (u32 k = 0; k < MANY; k++)
-            if (open[k]) { // the loads and the bit travel side by side
+            if (open[k]) { // the loads and the bit are in flight at the same time
                 start[k] = __ldg(s.offsets + w[k]);
                 end[k] = __ldg(s.offsets + w[k] + 1);
                 before[k] = atomicOr(s.seen + w[k] / 32, 1u << (w[k] & 31));
@@ -50,26 +51,28 @@ DEVICE void push(const Search& s, const u64* entries, u32 count, u32 warp, u32 w
     });
 }
 
-// What a narrow level needs in a block's shared memory.
+// A block's shared memory in narrow levels.
 struct Narrow {
     u64 entries[ROOM]; // the block's part of the frontier
-    u32 counts[2];      // of what it found, for even and odd turns; zero at first
+    u32 counts[2];      // of entries it found, for even and odd turns; initially zero
     u32 messages[2][CLUSTER];
 };
 
-// How much each block found; the entries, where they are dealt out. With the numbers of the next turns.
+// The number of entries that each block found, and the entries if they are distributed; with the numbers of the next
+// turns.
 struct Letters {
     Mail told, dealt;
     u32 turn, deals;
 };
 
-// Levels of the cluster at rank 0 to CLUSTER - 1, from the queue's entries at head .. tail on, until the next is none
-// or has more entries than fit: these are then behind the tail. Returns their number; `level` is theirs.
+// Runs levels in the cluster with ranks 0 to CLUSTER - 1, from the queue's entries head .. tail on, until the next
+// level is empty or has more entries than fit: these are then appended to the queue. Returns the number of levels;
+// `level` is the level of the entries.
 DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 rank, u32 head, u32 tail, u32& level, u64* buffer,
                          u32* direct) {
     u32 total = tail - head, piece = (total + CLUSTER - 1) / CLUSTER;
-    // The block's part of the frontier, and where the next one's begins. They change places where all stay where they
-    // are.
+    // The block's part of the frontier, and the buffer for the next one. They are swapped if all entries stay where
+    // they are.
     u64 *from = shared.entries, *to = buffer;
     u32 first = rank * piece, mine = first < total ? (total - first < piece ? total - first : piece) : 0;
     for (u32 i = threadIdx.x; i < mine; i += THREADS) from[i] = __ldcg(s.queue + head + first + i);
@@ -109,11 +112,11 @@ DEVICE u32 narrow_levels(const Search& s, Narrow& shared, Letters& mail, u32 ran
             mail.dealt.send(deal, from + (before + i - block * piece), block, to[i]);
         }
         mail.dealt.wait(deal);
-        __syncthreads(); // what was sent is free
+        __syncthreads(); // the outgoing entries may be overwritten
     }
 }
 
-// Vertices without a bit in `before` look for a neighbour that has one; `after` gets both kinds of bits.
+// Vertices without a bit in `before` search for a neighbour that has one; `after` gets the bits of both.
 DEVICE void pull(const Search& s, const u32* before, u32* after, u32 warp, u32 warps, u32 level, u32& found, u64& edges) {
     for (u32 word = warp; word < (s.n + 31) / 32; word += warps) {
         const u32 seen = __ldcg(before + word);
@@ -134,8 +137,9 @@ DEVICE void pull(const Search& s, const u32* before, u32* after, u32 warp, u32 w
     }
 }
 
-// Whether a pull is cheaper than pushing `edges`: it reads every vertex's bit, and each vertex that is left looks at
-// as many neighbours as it takes to meet one of the frontier, by chance.
+// Returns whether a pull is cheaper than pushing `edges`: a pull reads every vertex's bit, and each remaining vertex
+// checks neighbours until it meets one of the frontier, whose expected number follows from the frontier's share of
+// edges.
 DEVICE bool pays(u64 n, u64 m, u64 edges, u64 done, u64 left) {
     const u64 open = m > done ? m - done : 0;
     const u64 looks = u64(double(left) * double(m) / double(edges ? edges : 1));
@@ -210,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
             level++;
             continue;
         }
-        u32 reached = tail; // about: long rows have several entries
+        u32 reached = tail; // an estimate: long rows have several entries
         u64 found_now;
         do {
             u32 mine = 0;
@@ -231,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
             reached_before = reached_now;
             edges_done += edges;
             pulls = pays(n, m, edges, edges_done, n > reached + found_before ? n - reached - found_before : 0);
-            team.meet(0); // nobody counts on before all have read
+            team.meet(0); // counting goes on after all blocks have read
         } while (found_now && pulls);
         head = tail;
         if (!found_now) break;
@@ -245,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     if (blockIdx.x == 0 && threadIdx.x == 0) state[8] = level;
 }
 
-// parents[v] = the smallest neighbour in the level before; v for a source.
+// parents[v] = the smallest neighbour in the previous level; v for a source.
 extern "C" __global__ void __launch_bounds__(THREADS)
     parents(u32 n, const I* offsets, const u32* indices, const u32* levels, u32* parents) {
     for (u64 base = u64(blockIdx.x) * THREADS + threadIdx.x - lane_id(); base < n; base += u64(gridDim.x) * THREADS) {

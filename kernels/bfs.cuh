@@ -1,10 +1,10 @@
-// What breadth-first searches share, on one device (bfs.cu) and on one of several parts (bfs_part.cu): the queue of a
-// frontier, its edges dealt out to lanes, and the search for a neighbour that was seen.
+// Parts common to breadth-first searches on one device (bfs.cu) and on one of several ranks (bfs_part.cu): the queue of
+// a frontier, the distribution of its edges to lanes, and the search for a neighbour that was visited.
 //
 // The queue holds parts of rows, at most CHUNK neighbours each: first edge << 24 | length.
 //
-// Constants: OFFSET, THREADS, CHUNK, ROOM (of a block's buffer of what it finds), BY_ITSELF (neighbours that a lane
-// looks through before its warp helps).
+// Constants: OFFSET, THREADS, CHUNK, ROOM (of a block's buffer for what it finds), BY_ITSELF (neighbours that a lane
+// checks alone before its warp helps).
 #pragma once
 #include "team.cuh"
 
@@ -20,11 +20,11 @@ struct Search {
     u32* seen;
     u64* queue;
     u64* tail; // end of the queue
-    bool look;  // at a bit before setting it: rows are long, most neighbours were seen before
-    u32 narrow; // entries of the widest frontier that one cluster sees to: fewer where rows are long
+    bool look;  // whether to read a bit before setting it: if rows are long, most neighbours were visited
+    u32 narrow; // entries of the widest frontier that one cluster processes: fewer if rows are long
 };
 
-// A block's part of the next frontier: up to ROOM entries, what is beyond goes to the queue at once.
+// A block's part of the next frontier: up to ROOM entries; further ones go to the queue at once.
 struct Found {
     u64* buffer;
     u32* count;
@@ -48,7 +48,7 @@ struct Found {
         if (more >> lane_id() & 1) __stcg(s.queue + at, entry);
     }
 
-    // The row of a vertex: at least one entry.
+    // Adds the row of a vertex, which has at least one entry.
     DEVICE void add_row(const Search& s, bool has, u64 start, u64 length) const {
         add(s, has, start << 24 | (length < CHUNK ? length : CHUNK));
         u32 long_rows = __ballot_sync(ALL, has && length > CHUNK);
@@ -65,9 +65,8 @@ struct Found {
     }
 };
 
-// Follows the edges of `count` entries, MANY a lane at a time: visit(w, open) gets the vertices that they lead to, and
-// which of the lane's places hold one. All lanes of a warp visit together, where a place of any of them holds one
-// (`used`).
+// Follows the edges of `count` entries, MANY per lane at a time: visit(w, open) gets the vertices at their ends, and
+// which of the lane's places hold one. All lanes of a warp call it together if a place of any lane holds one (`used`).
 template <bool SHARED, typename Visit>
 DEVICE void each_edge(const u32* indices, const u64* entries, u32 count, u32 warp, u32 warps, const Visit& visit) {
     const u32 each = share(count, warps);
@@ -94,7 +93,7 @@ DEVICE void each_edge(const u32* indices, const u64* entries, u32 count, u32 war
     }
 }
 
-// Writes the block's buffer to the queue. Returns what the block added to it, in the first thread.
+// Writes the block's buffer to the queue. Returns the number of entries that the block added, in the first thread.
 DEVICE u32 flush(const Search& s, const Found& found) {
     __shared__ u64 at;
     __syncthreads();
@@ -108,8 +107,8 @@ DEVICE u32 flush(const Search& s, const Found& found) {
     return all;
 }
 
-// Whether one of the neighbours from place k to `end` has a bit. All lanes of a warp ask together, each for its own
-// vertex; a lane looks through a few, then the warp helps it.
+// Returns whether a neighbour from place k to `end` has a bit. All lanes of a warp call it together, each for its own
+// vertex; a lane checks a few alone, then the warp helps.
 DEVICE bool has_neighbour(const u32* bits, const u32* indices, u64 k, u64 end) {
     bool hit = false;
     const u64 stop = end - k < BY_ITSELF ? end : k + BY_ITSELF;

@@ -1,15 +1,17 @@
-// One level of a breadth-first search on one of several parts, which owns the vertices first .. first + rows of n.
+// One level of a breadth-first search on one of several ranks, which owns the vertices first .. first + rows of n.
 //
-// Each part has the bits of all vertices that were seen before (`seen`), and gives the bits of those that it reaches
-// (`reached`, zero before). These become those of all parts between the kernels; what of them is new is settled.
+// Each rank has the bits of all vertices visited before (`seen`), and computes the bits of those that it reaches
+// (`reached`, initially zero). Between the kernels these are combined over all ranks; part_settle processes the
+// vertices that are new.
 //
-// part_queue   this part's frontier becomes a queue of parts of rows, part_push    whose edges are followed; or
-// part_pull    from this part's vertices that were not seen, each to the first neighbour that was part_settle  the new
-// ones are seen from here on; this part's get their level and are the frontier (`last`, a bit each)
+//     part_queue    turns the rank's frontier into a queue of parts of rows
+//     part_push     follows the edges of the queue; or
+//     part_pull     searches for each of the rank's vertices that was not visited a neighbour that was
+//     part_settle   marks the new vertices as visited; own ones get their level and are the next frontier (`last`)
 //
-// With symmetric patterns both ways reach the same vertices. `offsets` are those of the part's own rows, `first` is a
-// multiple of 32, and `tail` is the number of the queue's entries, zero before part_queue. `figures`, zero before,
-// counts this part's new vertices and their edges: whole numbers, so that the order of additions does not matter.
+// With symmetric patterns push and pull reach the same vertices. `offsets` are those of the rank's own rows, `first` is
+// a multiple of 32, and `tail` is the number of the queue's entries, zero before part_queue. `figures`, initially
+// zero, counts the rank's new vertices and their edges; they are integers, so the order of additions does not matter.
 //
 // Constants: those of bfs.cuh.
 #include "bfs.cuh"
@@ -55,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const Found found = {buffer, &count, &direct};
     const u32 words = (rows + 31) / 32, warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
     for (u32 base = 32 * warp; base < words; base += 32 * warps) {
-        // A word a lane; then the vertices of one word after the other, a lane each.
+        // Each lane reads a word; then all lanes process the vertices of one word after another, one per lane.
         const u32 word = base + lane_id();
         const u32 bits = word < words ? last[word] : 0;
         u32 rest = __ballot_sync(ALL, bits);
@@ -75,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     part_settle(u32 n, u32 first, u32 rows, const I* offsets, u32 level, u32* reached, u32* seen, u32* levels, u32* last, f64* figures) {
     const u32 own_first = first / 32, own_words = (rows + 31) / 32, others = (n + 31) / 32 - own_words;
     const u32 warps = gridDim.x * WARPS, warp = blockIdx.x + threadIdx.x / 32 * gridDim.x;
-    // Words of other parts, one a thread.
+    // The words of other ranks, one per thread.
     for (u64 k = u64(blockIdx.x) * THREADS + threadIdx.x; k < others; k += u64(gridDim.x) * THREADS) {
         const u64 word = k < own_first ? k : k + own_words;
         const u32 given = reached[word];

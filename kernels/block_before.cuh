@@ -1,8 +1,8 @@
-// Sums over the threads of a block that come before one.
+// Exclusive prefix sums over the threads of a block.
 #pragma once
 #include "common.cuh"
 
-// The sum of the values of all threads before this one, and of all.
+// Returns the sum of the values of all earlier threads; `all` becomes the sum of all values.
 template <int BLOCK, typename T> DEVICE T block_before(T value, T& all) {
     __shared__ T of_warp[BLOCK / 32];
     const T upto = warp_inclusive_sum(value);

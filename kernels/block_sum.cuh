@@ -1,13 +1,13 @@
-// Sums over a block and over a whole launch, in an order that depends on the shape of the launch alone: two runs give
-// the same bits.
+// Sums over a block and over a whole launch, in an order that depends on the shape of the launch alone, so that two
+// runs give the same bits.
 //
-// A launch's blocks leave partial sums; the block that finishes last adds them up, each thread in the order of the
-// blocks. Which block is last differs from run to run, what it computes does not. The counter of finished blocks is
-// back at zero when the launch ends, so that nothing has to be cleared between launches.
+// The blocks of a launch write partial sums; the block that finishes last adds them up, each thread in the order of the
+// blocks. Which block is last differs from run to run, but not what it computes. The counter of finished blocks is zero
+// again when the launch ends, so that nothing has to be cleared between launches.
 #pragma once
 #include "complex.cuh"
 
-// Past the first-level cache, which does not see what other multiprocessors wrote.
+// Loads past the first-level cache, which does not see what other multiprocessors wrote.
 template <typename S> DEVICE S load_shared_result(const S* p) {
     S value;
     if constexpr (sizeof(S) == 4) {
@@ -24,7 +24,7 @@ template <typename S> DEVICE S load_shared_result(const S* p) {
     return value;
 }
 
-// The sum of every thread's value, in thread 0. A barrier must lie between two calls.
+// The sum of all threads' values, in thread 0. A barrier must come between two calls.
 template <int BLOCK, typename S> DEVICE S block_sum(S value) {
     __shared__ S of_warp[BLOCK / 32];
     value = warp_sum(value);
@@ -37,8 +37,8 @@ template <int BLOCK, typename S> DEVICE S block_sum(S value) {
     return value;
 }
 
-// The sum of every thread's value over the launch, handed to `finish` by one thread, behind all other work of the
-// launch. All threads call it, once.
+// The sum of all threads' values over the launch, passed to `finish` by one thread after all other work of the launch.
+// All threads must call it, once.
 template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* partials, u32* finished, F finish) {
     __shared__ bool last;
     value = block_sum<BLOCK>(value);
@@ -64,13 +64,13 @@ template <int BLOCK, typename S, typename F> DEVICE void launch_sum(S value, S* 
     }
 }
 
-// The same, to *out.
+// The same sum, written to *out.
 template <int BLOCK, typename S> DEVICE void launch_sum_to(S* out, S value, S* partials, u32* finished) {
     launch_sum<BLOCK>(value, partials, finished, [=](S all) { *out = all; });
 }
 
-// As launch_sum_to, for launches of many blocks. With `finished` the block that comes last adds up; without, a launch
-// of sum_partials does, behind this one: to wait for a counter would hold every block up.
+// As launch_sum_to, for launches of many blocks. With `finished` the last block adds up; without it, a separate launch
+// of sum_partials does, because waiting for a counter would delay every block.
 template <int BLOCK, typename S> DEVICE void leave_sum(S* out, S value, S* partials, u32* finished) {
     if (finished) {
         launch_sum_to<BLOCK>(out, value, partials, finished);

@@ -1,16 +1,16 @@
 // Block-diagonal preconditioner: the inverses of the diagonal blocks of a Hermitian matrix, and the product with them.
 //
-// same_columns finds where blocks may start: rows that do not have the columns of the row before. A thread a row, which
-// is over at the first that differs.
+// same_columns finds where blocks may start: at rows whose columns differ from those of the previous row. One thread
+// takes one row, and stops at the first difference.
 //
 //     | 4 1     |      starts  0 2 3         a warp inverts a block; in the product a thread takes a row
 //     | 1 5     |      offsets 0 4 5
 //     |       2 |      values  column after column, block after block
 //
-// Gauss-Jordan elimination without exchanges (Golub and Van Loan, Matrix Computations, 4th ed., 3.4): pivots of a
+// Gauss-Jordan elimination without pivoting (Golub and Van Loan, Matrix Computations, 4th ed., 3.4): the pivots of a
 // positive definite matrix are positive. Bytes of a product: the blocks once, r, z, and 4 for the row's block.
 //
-// Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), WARPS (a block of threads), THREADS.
+// Constants: SCALAR (vectors), STORED (values of A), OFFSET (offsets of A), WARPS (per block of threads), THREADS.
 #include "columns.cuh"
 #include "dense.cuh"
 
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         }
         if (lane < size) {
             T* inverse = inverses + places[k];
-            for (u32 j = 0; j < size; j++) // the lower triangle decides: exactly Hermitian
+            for (u32 j = 0; j < size; j++) // only the lower triangle is read, so the block is exactly Hermitian
                 inverse[u64(j) * size + lane] = j < lane ? a(lane, j) : j == lane ? from_real<T>(real_part(a(lane, lane))) : conj(a(j, lane));
         }
         if (lane == 0 && bad < size) atomicMin(first_bad, start + bad);
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     }
 }
 
-// same[i] = 1 where row i has the columns of row i - 1, else 0.
+// same[i] = 1 if row i has the columns of row i - 1, else 0.
 extern "C" __global__ void __launch_bounds__(THREADS) same_columns(u64 rows, const I* offsets, const u32* columns, u8* same) {
     for (u64 row = u64(blockIdx.x) * THREADS + threadIdx.x; row < rows; row += u64(gridDim.x) * THREADS) {
         const u64 start = offsets[row], length = offsets[row + 1] - start;
@@ -80,8 +80,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// d[i] = 1 / weight of row i: the real part of its diagonal entry, or its magnitude where that is asked for; the row's
-// norm where the entry is a smaller part of it than `small`, or missing; 1 where that is zero. A warp a row.
+// d[i] = 1 / weight of row i, with one warp per row. The weight is the real part of the diagonal entry, or its
+// magnitude if `positive`; it is the row's norm if that part is missing or at most `small` times the norm. If the
+// reciprocal is not usable, as for an empty row, d[i] is 1.
 extern "C" __global__ void __launch_bounds__(THREADS)
     row_inverses(u64 rows, const I* offsets, const u32* columns, const V* values, f64 small, u32 positive,
                  real_of<T>::type* d) {

@@ -1,31 +1,31 @@
-// Elements to buckets of places: out[place] = x[i], where the places of a bucket are 1 << bits and those that a tile of
-// TILE elements brings to one bucket lie side by side. What goes where was planned once.
+// Elements to buckets of places: out[place] = x[i]. A bucket has 1 << bits places, and the elements of a tile of TILE
+// that go to one bucket get consecutive places. The moves are planned once.
 //
-//     places  5 0 3 6 | 2 7 1 4    tiles of 4, buckets of 4    slots  2 0 1 3 | 1 2 0 3    (which of them is first in a bucket of a tile is open)
+//     places  5 0 3 6 | 2 7 1 4    tiles of 4, buckets of 4    slots  2 0 1 3 | 1 2 0 3    (any order in a bucket)
 //     runs (a pair for each tile and bucket: the first place, the first slot)    0 0, 4 2 | 2 0, 6 2
 //
-// Planning: where places are what a sort by pairs gives, rank_places finds the bucket of an element among the pairs
-// that buckets start at, and no place is written where its element is, all over memory. Then bucket_counts counts what
-// each tile brings to each bucket, bucket after bucket, and an exclusive scan of that says where it goes; bucket_slots
-// hands out the slots. Moving: a block has its tile in shared memory, in the order of slots, and a warp writes a
-// bucket's run, so that whole lines are read and written.
+// Planning: if places are the result of a sort by pairs, rank_places finds the bucket of an element among the pairs at
+// which buckets start, so that no place needs to be scattered to its element. Then bucket_counts counts the elements of
+// each tile for each bucket, bucket by bucket, and an exclusive scan of the counts gives their places; bucket_slots
+// assigns the slots. Moving: a block has its tile in shared memory, in the order of slots, and a warp writes the run of
+// one bucket, so that whole lines are read and written.
 //
-// Bytes an element: 2 ITEM_BYTES and a slot of 2; 8 for each tile and bucket.
+// Bytes per element: 2 ITEM_BYTES and a slot of 2; 8 for each tile and bucket.
 //
-// Constants: ITEM_BYTES (4, 8, 16), TILE (a multiple of 4 THREADS, at most 65536), THREADS, BLOCKS (a multiprocessor,
-// at least), BUCKETS (at most; no more than 31 for each warp).
+// Constants: ITEM_BYTES (4, 8, 16), TILE (a multiple of 4 THREADS, at most 65536), THREADS, BLOCKS (per multiprocessor,
+// at least), BUCKETS (maximum; no more than 31 per warp).
 #include "common.cuh"
 
 #define WARPS (THREADS / 32)
-#define EACH (TILE / (THREADS * 4)) // groups of four elements a thread
+#define EACH (TILE / (THREADS * 4)) // groups of four elements per thread
 
 typedef unsigned_of<ITEM_BYTES>::type ITEM;
 
-// The bucket of a place; one that does not exist is the last, and counted in `misses`.
+// The bucket of a place. A place beyond the last bucket is assigned to that one, and counted in `misses`.
 DEVICE u32 bucket_of(u32 place, u32 bits, u32 buckets) { return min(place >> bits, buckets - 1); }
 
-// out[i] = the number of bounds up to (high[i], low[i], i), times 1 << bits. Bounds are triples, and ascend. Shared
-// memory: 12 bytes a bound.
+// out[i] = the number of bounds not greater than (high[i], low[i], i), times 1 << bits. Bounds are triples in ascending
+// order. Shared memory: 12 bytes per bound.
 extern "C" __global__ void __launch_bounds__(THREADS)
     rank_places(const u32* high, const u32* low, u64 n, const u32* bound_high, const u32* bound_low, const u32* bound_number,
                 u32 bounds, u32 bits, u32* out) {
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// counts[b * tiles + t] = elements of tile t for bucket b. A block a tile.
+// counts[b * tiles + t] = number of elements of tile t for bucket b. One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS)
     bucket_counts(const u32* places, u64 n, u32 bits, u32 buckets, u32* counts, u64 tiles, u32* misses) {
     __shared__ u32 count[BUCKETS];
@@ -63,7 +63,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u32 b = threadIdx.x; b < buckets; b += THREADS) counts[b * tiles + blockIdx.x] = count[b];
 }
 
-// With the scan of the counts: slots, runs, and in place of each place the one that its element gets. A block a tile.
+// With the scan of the counts: writes slots and runs, and replaces each place by the one that its element gets. One
+// block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS)
     bucket_slots(u32* places, u64 n, u32 bits, u32 buckets, const u32* firsts, u64 tiles, u16* slots, u32* runs) {
     __shared__ u32 next[BUCKETS], start[BUCKETS], place[BUCKETS];
@@ -92,14 +93,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Shared memory: TILE elements. A block a tile.
+// Shared memory: TILE elements. One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     to_buckets(const ITEM* x, u64 n, const u16* slots, const u32* runs, u32 buckets, ITEM* out) {
     extern __shared__ __align__(16) u8 memory[];
     ITEM* const tile = reinterpret_cast<ITEM*>(memory);
     const u64 first = u64(blockIdx.x) * TILE;
     const u32 have = u32(min(u64(TILE), n - first)), lane = lane_id(), warp = threadIdx.x / 32;
-    // A lane knows one of its warp's runs, the one behind them too: a run ends where the next one starts.
+    // Each lane holds one of its warp's runs, and also the run after the last: a run ends where the next one starts.
     const u32 each = (buckets + WARPS - 1) / WARPS, bucket = warp * each + lane;
     uint2 run = make_uint2(0, have);
     if (lane <= each && bucket < buckets) run = reinterpret_cast<const uint2*>(runs)[u64(blockIdx.x) * buckets + bucket];
@@ -116,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 memcpy(reinterpret_cast<u8*>(item[i]) + 16 * part, &raw, 16);
             }
         }
-        // Keeps the loads together: the compiler would have one wait for the other.
+        // Keeps the loads together; without it the compiler makes one wait for the other.
         __syncthreads();
 #pragma unroll
         for (u32 i = 0; i < EACH; i++) {

@@ -1,6 +1,6 @@
-// Copies in bulk between global and shared memory (compute capability 9.0): one instruction of one thread moves
-// kilobytes, and a barrier in shared memory tells when they have arrived. Addresses and sizes are multiples of 16
-// bytes. Earlier chips compile these to nothing; their callers ask for BULK.
+// Bulk copies between global and shared memory (compute capability 9.0): one instruction of one thread moves kilobytes,
+// and a barrier in shared memory is completed when they have arrived. Addresses and sizes must be multiples of 16
+// bytes. For earlier chips these functions compile to nothing; callers check BULK.
 #pragma once
 #include "common.cuh"
 
@@ -10,13 +10,13 @@
 #define BULK 0
 #endif
 
-// A barrier that so many arrivals complete, and all bytes that they announced.
+// A barrier that is completed by this number of arrivals and by all bytes that they announce.
 DEVICE void barrier_init(u64* barrier, u32 arrivals) {
 #if BULK
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(in_shared(barrier)), "r"(arrivals) : "memory");
 #endif
 }
-// By the thread that initialised barriers, before any bulk copy names one.
+// Must be called by the thread that initialised barriers, before any bulk copy refers to one.
 DEVICE void barrier_init_done() {
 #if BULK
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -32,7 +32,7 @@ DEVICE void arrive(u64* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(in_shared(barrier)) : "memory");
 #endif
 }
-// Waits for the phase of this parity: 0 for a barrier's first use, then 1, 0 ...
+// Waits for the phase with this parity: 0 for a barrier's first use, then 1, 0 ...
 DEVICE void wait(u64* barrier, u32 parity) {
 #if BULK
     u32 done = 0;
@@ -49,7 +49,8 @@ DEVICE void bulk_load(void* to, const void* from, u32 bytes, u64* barrier) {
                  : "memory");
 #endif
 }
-// Each thread calls it between its writes to shared memory and the block's barrier before a bulk store of them.
+// Must be called by each thread between its writes to shared memory and the block's barrier before a bulk store of
+// them.
 DEVICE void bulk_sees_writes() {
 #if BULK
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -66,8 +67,8 @@ DEVICE void bulk_stores_read() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 #endif
 }
-// Sixteen bytes to shared memory if `wanted`, past registers and the first-level cache where the chip can (8.0 and
-// later). The condition is in here, so that addresses are worked out without one.
+// Copies sixteen bytes to shared memory if `wanted`, bypassing registers and the first-level cache if the chip can (8.0
+// and later). The condition is in here, so that addresses are computed without a branch.
 DEVICE void copy16(u32 to, const void* from, bool wanted = true) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(to), "l"(from), "r"(u32(wanted)) : "memory");
@@ -75,7 +76,7 @@ DEVICE void copy16(u32 to, const void* from, bool wanted = true) {
     if (wanted) *static_cast<uint4*>(__cvta_shared_to_generic(to)) = __ldcs(static_cast<const uint4*>(from));
 #endif
 }
-// Until the copies of single elements or sixteen bytes that the thread asked for (8.0 and later) have arrived.
+// Waits until the thread's copies of single elements or sixteen bytes have arrived (8.0 and later).
 DEVICE void copies_done() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");

@@ -1,15 +1,16 @@
-// Where a conjugate gradient kernel that keeps the matrix on the chip (cg_resident.cu) finds its operands.
+// Computes the layout of the operands of a conjugate gradient kernel that keeps the matrix on the chip
+// (cg_resident.cu).
 //
-// Block k of that kernel owns rows k * rows_a_block and on. It keeps p for its own rows, and behind them for the others
-// that its rows refer to, the halo, in ascending order:
+// Block k of that kernel owns the rows from k * rows_a_block on. It keeps p for its own rows and after them for the
+// other rows that its rows refer to, the halo, in ascending order:
 //
 //     | 1 . 7 . |   rows_a_block = 2      block 0   own 0 1, halo 2       local columns   0 2 | 2
-//     | . . 8 . |                         block 1   own 2 3, halo 0 1                     3 0 | 2 1   (row 2: 1 2, row 3: 0 3)
+//     | . . 8 . |                         block 1   own 2 3, halo 0 1                     3 0 | 2 1
 //     | . 4 3 . |
 //     | 2 . . 1 |
 //
-// A block marks the columns outside in a bitmap of all columns, counts the marks before each word, and so knows the
-// place of each. Deterministic: it depends on the pattern alone.
+// A block marks columns outside its rows in a bitmap of all columns and counts the marks before each word, which gives
+// the place of each in the halo. The result depends on the pattern alone.
 //
 // Constants: OFFSET (offsets), THREADS.
 #include "common.cuh"
@@ -17,8 +18,8 @@
 typedef OFFSET I;
 
 // counts[2 k] = length of block k's halo, counts[2 k + 1] = entries of its rows in slices of 32 padded to their longest
-// row. Where `halo` is not null, also the halo of block k from halo_starts[k] on, and the local column of each nonzero.
-// Dynamic shared memory: 8 bytes for every 32 rows.
+// row. If `halo` is not null, also writes the halo of block k from halo_starts[k] on, and the local column of each
+// nonzero. Dynamic shared memory: 8 bytes for every 32 rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cg_layout(u32 rows, u32 rows_a_block, const I* offsets, const u32* columns, u32* counts, const u32* halo_starts, u32* halo, u16* locals) {
     extern __shared__ u32 bitmap[];
@@ -41,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (lane_id() == 0) atomicAdd(&padded, 32 * length);
     }
     __syncthreads();
-    // Each thread counts a run of words, then knows what lies before it.
+    // Each thread counts a range of words; a prefix sum gives what comes before it.
     const u32 run = (words + THREADS - 1) / THREADS;
     const u32 from = min(words, threadIdx.x * run), to = min(words, from + run);
     u32 marks = 0;

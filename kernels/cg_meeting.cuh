@@ -1,18 +1,18 @@
-// What conjugate gradient kernels with many iterations a launch share: the meeting of blocks, which is also how sums
-// over all of them are made.
+// The synchronisation of blocks ("meeting") in conjugate gradient kernels with many iterations per launch, which also
+// computes sums over all blocks.
 //
-// CLUSTER > 1: the blocks are one cluster, their shared memory is one address space, sums are put into each other's,
-// and the hardware's barrier follows. CLUSTER = 1: there is one block. CLUSTER = 0: any number (a cooperative launch,
-// all resident); a block puts its sum into its slot in global memory, tagged with the number of the meeting, and reads
-// the slots of all until the tags have come: the sum is its own barrier. Slots alternate, since a block may be one
-// meeting ahead of another, never two.
+// CLUSTER > 1: the blocks are one cluster, and their shared memory is one address space; blocks write their sums into
+// each other's, followed by the hardware's barrier. CLUSTER = 1: there is one block. CLUSTER = 0: any number of blocks
+// in a cooperative launch, all resident; a block writes its sum to its slot in global memory, tagged with the number of
+// the meeting, and reads the slots of all blocks until the tags have arrived, so the sum is the barrier as well. Slots
+// alternate, because a block may be one meeting ahead of another, but never two.
 //
-// Sums are made in the same order by every block, so all blocks have the same bits, in every run.
+// Every block adds in the same order, so all blocks have the same bits, in every run.
 //
 // Constants: CLUSTER, THREADS.
 #pragma once
 
-// Chips without clusters are never asked for one.
+// The host never requests a cluster on chips without clusters.
 #if __CUDA_ARCH__ < 900 && CLUSTER > 1
 #undef CLUSTER
 #define CLUSTER 0
@@ -24,8 +24,7 @@
 #define WARPS (THREADS / 32)
 #define MAX_BLOCKS 1024
 
-// ---- the meeting of blocks: sums of N values over all threads of all blocks
-// -------------------------------------------
+// ---- the meeting of blocks: sums of N values over all threads of all blocks ----------------------------------------
 
 #if CLUSTER > 1
 DEVICE void put_in(u32 mapped, f64 value) {
@@ -51,7 +50,7 @@ template <typename A> DEVICE A get_from(u32 mapped) {
 #endif
 
 #if CLUSTER == 0
-// A number in two words, each with the meeting's: words of eight bytes are read and written whole.
+// A number in two words, each with the meeting's number: words of eight bytes are read and written as a whole.
 struct alignas(16) Slot {
     u64 low, high;
 };
@@ -74,7 +73,7 @@ template <bool ACQUIRE> DEVICE f64 wait_for(const Slot* slot, u32 meeting) {
 }
 #endif
 
-// PUBLISH: what every thread wrote before is seen by all blocks after it.
+// PUBLISH: what every thread wrote before this call can be read by all blocks after it.
 template <bool PUBLISH, int N> DEVICE void sum_over_all(f64 (&value)[N], void* slots, u32 meeting) {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     __shared__ f64 of_warp[2][2][WARPS];

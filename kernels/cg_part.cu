@@ -1,23 +1,24 @@
-// The vector half of a conjugate gradient iteration on one of several parts: the steps of krylov.cu, whose sums are
-// those of all parts.
+// The vector half of a conjugate gradient iteration on one of several ranks: the steps of krylov.cu with sums over all
+// ranks.
 //
-// cg_part_residual    p.q of all parts;  alpha = rho / p.q;  r -= alpha q;  this part's r.r, r.z     3 vectors
-// cg_part_direction   r.r, r.z of all parts;  x += alpha p;  beta = r.z / rho;  p = z + beta p       5 vectors
+//     cg_part_residual    p.q of all ranks;  alpha = rho / p.q;  r -= alpha q;  this rank's r.r, r.z     3 vectors
+//     cg_part_direction   r.r, r.z of all ranks;  x += alpha p;  beta = r.z / rho;  p = z + beta p       5 vectors
 //
-// The sums of all parts lie in memory, where a launch between has added them up; or they are taken from the windows of
-// GPUs (peers.cuh). Then no launch stands between: the last block of one kernel stores this rank's sums into the
-// windows of all, and every block of the next one waits for the words of all ranks when it starts, and adds them in the
-// order of ranks. The way between the GPUs is gone while that kernel is started. What other ranks need of p goes to
-// their windows from the blocks that have computed it, while the product of the own rows and columns starts.
+// The sums over all ranks are either in memory, where a separate launch has added them up, or they are read from the
+// windows of GPUs (peers.cuh). In the latter case no launch comes between: the last block of one kernel writes this
+// rank's sums to the windows of all, and every block of the next kernel waits at its start for the words of all ranks,
+// and adds them in the order of ranks. The latency between GPUs is hidden by the start of that kernel. The entries of p
+// that other ranks need are sent to their windows by the blocks that computed them, while the product with the rank's
+// own columns starts.
 //
 // Constants: SCALAR, DIAGONAL, those of krylov.cu and of peers.cuh.
 #include "cg_vectors.cuh"
 #include "peers.cuh"
 
-// Ranks at most whose words fit shared memory (tuning `PART_RANKS`).
+// Maximum number of ranks whose words fit shared memory (tuning `PART_RANKS`).
 constexpr u32 MOST_RANKS = 32;
 
-// The sums of the last round that this rank has published, over all ranks, in shared memory.
+// The sums over all ranks of the last round that this rank has published, in shared memory.
 template <int COUNT> DEVICE void sums_of_all(u64 rank, u64 ranks, const u64* windows, u64* rounds, T* totals) {
     __shared__ u32 words[MOST_RANKS * COUNT * WORDS];
     const u64 round = rounds[0], own = windows[rank];
@@ -41,14 +42,14 @@ template <int COUNT> DEVICE void sums_of_all(u64 rank, u64 ranks, const u64* win
     __syncthreads();
 }
 
-// d is null but for a diagonal inverse; `general`: r.z is summed later, and r.r is left in `sums`. p.q is taken from
-// the windows where `pq` is null. `sums` takes this part's where there are no windows.
+// d is null unless the inverse is a diagonal; `general`: r.z is summed later, and r.r is left in `sums`. If `pq` is
+// null, p.q is read from the windows. If there are no windows, this rank's sums are written to `sums`.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cg_part_residual(const D* d, const T* pq, const T* q, T* r, T* sums, R* state, u64 n, u64 general, Sums* partials, u32* finished,
                      u64 rank, u64 ranks, const u64* windows, u64* rounds) {
     after_predecessors();
     __shared__ T total[1];
-    // Asked for before there is anything to wait for.
+    // Loaded before anything is waited for.
     const R known[SLOTS] = {state[STATUS], state[RR], state[CURVATURE], state[RHO], state[ALPHA], state[THRESHOLD]};
     const u64 next = windows ? rounds[0] + 1 : 0;
     Step step;
@@ -57,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
             if (threadIdx.x == 0) total[0] = pq[0];
             __syncthreads();
         } else {
-            // Whatever the state says: who leaves a round out would be a round behind.
+            // Done whatever the status: a rank that skipped a round would be a round behind.
             sums_of_all<1>(rank, ranks, windows, rounds, total);
         }
         step = step_along(total[0], known);
@@ -87,14 +88,14 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     });
 }
 
-// Entries of p for other ranks, of the pieces of THREADS VEC entries that this block has computed: those numbered
-// `numbers[k]` go to place `places[k]` of what this rank sends, for k from marks[piece] on.
+// Sends entries of p to other ranks, from the pieces of THREADS VEC entries that this block has computed: for k from
+// marks[piece] on, entry `numbers[k]` goes to place `places[k]` of this rank's outgoing data.
 DEVICE void send_pieces(u64 block, const T* p, u64 n, u64 rank, u64 ranks, const u64* windows, u64* rounds, u64 room, const u64* starts,
                         const u32* marks, const u32* numbers, const u32* places) {
     __shared__ u32 found, list[THREADS];
     const u64 round = rounds[SENT] + 1, count = starts[ranks], pieces = (n + THREADS * VEC - 1) / (THREADS * VEC);
     u32 mine = 0;
-    // Those of the block's pieces that have any, in any order.
+    // The pieces of this block that have such entries, in any order.
     for (u64 base = block; base < pieces; base += u64(THREADS) * gridDim.x) {
         __syncthreads();
         if (threadIdx.x == 0) found = 0;
@@ -112,7 +113,7 @@ DEVICE void send_pieces(u64 block, const T* p, u64 n, u64 rank, u64 ranks, const
         }
     }
     if (mine == 0 && (count > 0 || block > 0)) return;
-    // The entries can be seen by other GPUs before anybody is told of them.
+    // The entries are visible to other GPUs before any is notified.
     __threadfence_system();
     __syncthreads();
     if (threadIdx.x == 0 && atomicAdd(sent(rounds), mine) + mine == count) {
@@ -123,15 +124,15 @@ DEVICE void send_pieces(u64 block, const T* p, u64 n, u64 rank, u64 ranks, const
     }
 }
 
-// z is r for an identity or diagonal inverse; d is null but for a diagonal one. The sums are taken from the windows
-// where `sums` is null. Nothing is sent where `marks` is null. The block of number `first` starts first.
+// z is r if the inverse is the identity or a diagonal; d is null unless it is a diagonal. If `sums` is null, the sums
+// are read from the windows. If `marks` is null, nothing is sent. The block with number `first` starts first.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cg_part_direction(const D* d, const T* z, const T* sums, T* p, T* x, R* state, u64 n, u32* finished, u64 rank, u64 ranks,
                       const u64* windows, u64* rounds, u64 room, const u64* starts, const u32* marks, const u32* numbers, const u32* places,
                       u64 first) {
     after_predecessors();
     __shared__ T totals[2];
-    // alpha does not change before all blocks have come to the end, so all of them take a step or none.
+    // alpha does not change until all blocks have reached the end, so either all of them take a step or none.
     const R alpha = state[ALPHA], old_rho = state[RHO];
     const u64 block = (blockIdx.x + first) % gridDim.x;
     const auto scalars = [&](R& along, R& beta) {
@@ -148,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     };
     if (d) advance<true>(block, n, d, z, p, x, scalars);
     else advance<false>(block, n, d, z, p, x, scalars);
-    // Also where the recurrence has ended: the products that are queued behind wait for it.
+    // Also after the recurrence has ended, because the products that are queued after this launch wait for it.
     if (marks) send_pieces(block, p, n, rank, ranks, windows, rounds, room, starts, marks, numbers, places);
     if (alpha != 0 && threadIdx.x == 0) {
         __threadfence();

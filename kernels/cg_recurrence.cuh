@@ -1,5 +1,5 @@
-// The scalars of a conjugate gradient recurrence where a kernel does many iterations: every thread of every block holds
-// them and computes them from the same sums, so that all come to the same verdict and take the same way.
+// The scalars of a conjugate gradient recurrence in kernels that do many iterations: every thread of every block holds
+// them and computes them from the same sums, so that all threads reach the same verdict and take the same branches.
 // Constants: THREADS, and those of cg_state.cuh.
 #pragma once
 #include "cg_state.cuh"
@@ -11,7 +11,7 @@ struct Recurrence {
         : status(state[STATUS]), rr(state[RR]), curvature(state[CURVATURE]), rho(state[RHO]), threshold(state[THRESHOLD]), alpha(0), beta(0) {}
     DEVICE bool running() const { return status == R(RUNNING); }
 
-    // p.q is known: alpha, or the end, with alpha = 0.
+    // Called when p.q is known: computes alpha, or ends the recurrence with alpha = 0.
     DEVICE void step(f64 pq) {
         curvature = R(pq);
         alpha = rho / curvature;
@@ -20,7 +20,8 @@ struct Recurrence {
         else if (!finite(alpha)) status = R(BREAKDOWN);
         if (!running()) alpha = 0;
     }
-    // r.r and r.z are known: beta, perhaps the end. Whether x and p may go on to the iteration's end.
+    // Called when r.r and r.z are known: computes beta, or ends the recurrence. Returns whether x and p are to be
+    // updated.
     DEVICE bool turn(f64 r_r, f64 r_z) {
         rr = R(r_r);
         const R rz = R(r_z);
@@ -37,13 +38,13 @@ struct Recurrence {
         return true;
     }
 
-    // By one thread: what the caller hears of an iteration, and what stays for the next launch.
+    // Called by one thread: writes the message of an iteration, and the state for the next launch.
     DEVICE void tell(R* message) const {
         message[0] = status;
         message[1] = rr;
         message[2] = curvature;
     }
-    // By the first block, where the recurrence was over before the launch: nothing changes in its iterations.
+    // Called by the first block if the recurrence was over before the launch: nothing changes in its iterations.
     DEVICE void repeat_status(R* messages, u32 count) const {
         if (blockIdx.x == 0)
             for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = status;

@@ -1,29 +1,29 @@
 // Many iterations of conjugate gradients in one launch, for systems that fit the chip: the matrix, x, r and p stay in
-// registers and shared memory, and what travels between blocks is the halo of z = M^-1 r and two sums an iteration.
+// registers and shared memory, and blocks exchange only the halo of z = M^-1 r and two sums per iteration.
 //
-//     resident.cuh    where the matrix, p and its halo lie; x and r of own rows are in registers
+//     resident.cuh    the matrix, p and its halo; x and r of own rows are in registers
 //
 //     repeat  q = A p                                      own rows, from shared memory
 //             alpha = rho / p.q                            sum over all blocks
 //             r = r - alpha q;  publish z = d r
-//             r.r, r.z                                     sum over all blocks, behind everyone's z
+//             r.r, r.z                                     sum over all blocks, after every block's z
 //             x = x + alpha p;  beta = r.z / rho
-//             p = z + beta p                               own rows, and the halo, whose z is fetched
+//             p = z + beta p                               own rows, and the halo, whose z is read from other blocks
 //
-// Blocks meet twice an iteration (cg_meeting.cuh) and hold the same scalars (cg_recurrence.cuh), so p of a row has the
-// same bits in its block and in every halo.
+// Blocks meet twice per iteration (cg_meeting.cuh) and hold the same scalars (cg_recurrence.cuh), so that p of a row
+// has the same bits in its own block and in every halo.
 //
-// Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
-// Source: the recurrence as in src/krylov/cg.rs; persistent threads: Gupta, Stuart and Owens 2012; PMPP 17.4.
+// Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs). Sources: for the recurrence
+// see src/krylov/cg.rs; for persistent threads Gupta, Stuart and Owens 2012; PMPP 17.4.
 //
 // Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS
-// (rows a thread).
+// (rows per thread).
 #include "cg_recurrence.cuh"
 #include "resident.cuh"
 
-// d is null but for a diagonal inverse. `entries` and `halo_room`: the most that a block has. `published`: as long as
-// the vectors, of use to CLUSTER = 0 alone, as are `slots` (4 MAX_BLOCKS of 16 bytes); `meeting`: any number, at each
-// launch 2 count higher than at the last. messages: `count` times status, r.r, curvature. Dynamic shared memory: see
+// d is null unless the inverse is a diagonal. `entries` and `halo_room`: the maximum over blocks. `published`: as long
+// as the vectors, used only with CLUSTER = 0, as are `slots` (4 MAX_BLOCKS of 16 bytes); `meeting`: any number that
+// grows by 2 count from launch to launch. messages: `count` times status, r.r, curvature. Dynamic shared memory: see
 // resident.cuh.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if CLUSTER > 1
@@ -35,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __shared__ u32 slice_starts[ROWS * WARPS + 1];
     OnChip chip(memory, slice_starts, published, rows, rows_a_block, entries, halo_room);
     Recurrence scalars(state);
-    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or
-    // none.
+    // Only a launch that found the state running changes it, at its end and after meetings of all blocks; so either all
+    // blocks return here or none.
     if (!scalars.running()) return scalars.repeat_status(messages, count);
 
     chip.load(offsets, values, locals, halo_starts, halo, p);
@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();
     }
 #if CLUSTER > 1
-    // No block leaves while others may read its shared memory.
+    // No block returns while others may read its shared memory.
     cluster_meet();
 #endif
 #pragma unroll

@@ -1,5 +1,5 @@
-// The scalars of a conjugate gradient iteration: where they lie between launches, and what their values mean
-// (CgSlot and CgStatus in src/backend/krylov.rs).
+// The scalars of a conjugate gradient iteration: their places in the state between launches, and the meaning of its
+// values (CgSlot and CgStatus in src/backend/krylov.rs).
 //
 // Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse).
 #pragma once

@@ -1,5 +1,5 @@
-// What an iteration of conjugate gradients makes of its sums, for one system whose state lies at `state`: shared by the
-// steps for one system and for several.
+// The scalar computations of a conjugate gradient iteration for one system whose state is at `state`, used for one
+// system and for several.
 #pragma once
 #include "cg_state.cuh"
 
@@ -17,7 +17,7 @@ struct alignas(2 * sizeof(R)) Sums {
 };
 DEVICE Sums operator+(Sums a, Sums b) { return {a.rr + b.rr, a.rz + b.rz}; }
 
-// The step along p that p.q allows, or why there is none.
+// The step along p that follows from p.q, or the reason why there is none.
 struct Step {
     R curvature, alpha;
     int fault;
@@ -30,12 +30,12 @@ DEVICE Step step_along(T pq, const R* state) {
     else if (!finite(alpha)) fault = BREAKDOWN;
     return {curvature, alpha, fault};
 }
-// No step was taken, though the iteration was running.
+// Records that no step was taken, though the iteration was running.
 DEVICE void refuse(R* state, const Step& step) {
     state[CURVATURE] = step.curvature;
     state[STATUS] = R(step.fault);
 }
-// The step was taken. rz is null where r.z is summed later.
+// Records that the step was taken. rz is null if r.z is summed later.
 DEVICE void settle(R* state, T* rz, const Step& step, const Sums& all) {
     state[CURVATURE] = step.curvature;
     state[RR] = all.rr;

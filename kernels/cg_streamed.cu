@@ -1,26 +1,26 @@
 // Many iterations of conjugate gradients in one launch, for systems whose vectors fit the chip while the matrix does
-// not: it streams from the second-level cache, or from memory, once an iteration, and nothing else of size moves.
+// not: it is read from the second-level cache, or from memory, once per iteration, and little else is moved.
 //
-//     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them: their r and q, which
-//                becomes z, in registers
+//     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them: their r and q,
+//                which is replaced by z, in registers
 //     shared     p and x of own rows, and their diagonal of the inverse
-//     global     p of all rows, and the matrix in SELL-32 without an order (sell.cu), so that a warp has a section
+//     global     p of all rows, and the matrix in SELL-32 without an order (sell.cu): a warp has a section
 //
 //     repeat  q = A p                                      p of any row from global memory
-//             alpha = rho / p.q                            sum over all blocks: everyone has read p
+//             alpha = rho / p.q                            sum over all blocks: all have read p
 //             r = r - alpha q,  z = d r
 //             r.r, r.z                                     sum over all blocks
 //             x = x + alpha p;  beta = r.z / rho
 //             p = z + beta p, published                    and a third meeting
 //
-// Bytes an iteration: the matrix (value + 4 an entry, padding too), its lengths, p once out and as often in as
-// first-level caches miss it. What remains beside them is three meetings of all blocks, about 1 us each.
+// Bytes per iteration: the matrix (value + 4 per entry, including padding), its lengths, p written once and read as
+// often as first-level caches miss it. The remaining cost is three meetings of all blocks, about 1 us each.
 //
 // Steps, statuses and messages are those of krylov.cu (CgSlot in src/backend/krylov.rs).
 // Source: as cg_resident.cu.
 //
-// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), THREADS, ROWS (rows a
-// thread), UNROLL (entries a thread has under way).
+// Constants: SCALAR (vectors), DIAGONAL (a diagonal inverse), STORED (values), OFFSET (offsets), THREADS, ROWS (per
+// thread), UNROLL (entries in flight per thread).
 #define CLUSTER 0
 #include "cg_meeting.cuh"
 #include "cg_recurrence.cuh"
@@ -28,7 +28,7 @@
 typedef STORED V;
 typedef OFFSET I;
 
-// d is null but for a diagonal inverse. `meeting`: any number, at each launch 3 count higher than at the last.
+// d is null unless the inverse is a diagonal. `meeting`: any number that grows by 3 count from launch to launch.
 // messages: `count` times status, r.r, curvature. Dynamic shared memory: rows_a_block (2 sizeof(T) + (d ? sizeof(D) :
 // 0)); rows_a_block is a multiple of 32.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
@@ -40,8 +40,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     D* const d_here = reinterpret_cast<D*>(x_here + rows_a_block);
     const u32 first = min(rows, blockIdx.x * rows_a_block), own = min(rows_a_block, rows - first);
     Recurrence scalars(state);
-    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or
-    // none.
+    // Only a launch that found the state running changes it, at its end and after meetings of all blocks; so either all
+    // blocks return here or none.
     if (!scalars.running()) return scalars.repeat_status(messages, count);
     T rs[ROWS];
 #pragma unroll

@@ -1,5 +1,5 @@
 // The vector half of a conjugate gradient iteration, element by element: r -= alpha q with r.r and r.z, and x += alpha
-// p with p = z + beta p. Shared by the steps for whole vectors and for those of one of several parts.
+// p with p = z + beta p. Used by the steps for whole vectors and for those of one of several ranks.
 //
 // Constants: those of krylov.cu.
 #pragma once
@@ -7,8 +7,8 @@
 #include "cg_step.cuh"
 #include "lanes16.cuh"
 
-// r -= alpha q, with what this block has of r.r and r.z. `step(alpha)` says the step and whether there is one; all
-// threads call it once, when their first loads are on their way.
+// r -= alpha q, with this block's part of r.r and r.z. `step(alpha)` sets alpha and returns whether there is a step;
+// all threads call it once, when their first loads are in flight.
 template <bool WEIGHTED, typename F> DEVICE bool descend(u64 n, const D* d, const T* q, T* r, Sums& total, F step) {
     const u64 tile = u64(SUM_THREADS) * SUM_UNROLL * VEC;
     const bool aligned = aligned16(q) && aligned16(r) && (!WEIGHTED || aligned16(d));
@@ -51,8 +51,8 @@ template <bool WEIGHTED, typename F> DEVICE bool descend(u64 n, const D* d, cons
     return true;
 }
 
-// x += alpha p, p = z + beta p, by the block of that number among the launch's. `scalars(alpha, beta)` says both and
-// whether there is a step; all threads call it once, when their first loads are on their way.
+// x += alpha p, p = z + beta p, by the block with this number. `scalars(alpha, beta)` sets both and returns whether
+// there is a step; all threads call it once, when their first loads are in flight.
 template <bool WEIGHTED, typename F>
 DEVICE void advance(u64 block, u64 n, const D* d, const T* z, T* p, T* x, F scalars) {
     const u64 stride = u64(gridDim.x) * THREADS * VEC;

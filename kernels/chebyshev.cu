@@ -1,9 +1,9 @@
-// One step of Chebyshev's iteration, A z being there: last = keep z + momentum last + step d .* (r - A z). The first
-// step, from z = 0, has neither z nor A z (null): last = step d .* r.
+// One step of Chebyshev's iteration when A z has been computed: last = keep z + momentum last + step d .* (r - A z).
+// The first step, from z = 0, has neither z nor A z (null): last = step d .* r.
 //
-// Moves r, z, A z, last in (the first step r alone), and d where it is one; last out. A product that ends in this step
-// moves less: compressed_stencil.cu. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm
-// 12.1, its direction being z - last.
+// Reads r, z, A z, last (the first step r alone), and d unless it is null; writes last. If the product includes this
+// step, less is moved: compressed_stencil.cu. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed.,
+// algorithm 12.1, whose direction is z - last.
 //
 // Constants: SCALAR (vectors), THREADS.
 #include "chebyshev.cuh"

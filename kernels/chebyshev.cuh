@@ -1,8 +1,8 @@
 // One element of a step of Chebyshev's iteration for A z = r, with t = (A z)[i]:
 //
-//     last = keep z + momentum last + step d (r - t)          d is null where the diagonal is constant, and part of `step`
+//     last = keep z + momentum last + step d (r - t)          d is null if the diagonal is constant, and part of `step`
 //
-// Where `momentum` is zero, `last` is not read.
+// If `momentum` is zero, `last` is not read.
 #pragma once
 #include "complex.cuh"
 

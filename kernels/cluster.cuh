@@ -1,8 +1,8 @@
-// A cluster of blocks that tell each other things through shared memory, without fences: a fence waits for all that a
-// thread ever wrote to the device's memory, which here is an order that nobody reads yet.
+// A cluster of blocks that communicate through shared memory, without fences: a fence waits for all that a thread ever
+// wrote to device memory, which here is an ordering that no block reads yet.
 //
-// CLUSTER is a constant of the file that includes this one; with CLUSTER 1, and on chips without clusters, a block is
-// alone in its own, and a meeting is a barrier of the block.
+// CLUSTER is a constant of the including file. With CLUSTER 1, and on chips without clusters, each block is a cluster
+// of its own, and a meeting is a barrier of the block.
 #pragma once
 #include "common.cuh"
 
@@ -17,7 +17,7 @@
 #endif
 
 #if CLUSTER > 1
-// Where what lies at `address` of this block's shared memory lies in that of another block.
+// The address in another block's shared memory that corresponds to `address` in this block's.
 DEVICE u32 address_in(u32 address, u32 block) {
     u32 mapped;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(block));
@@ -25,21 +25,21 @@ DEVICE u32 address_in(u32 address, u32 block) {
 }
 #endif
 
-// Asks for a word's line to be brought into the first-level cache, without waiting for it: a copy to a place in shared
-// memory where nobody looks.
+// Requests that a word's line be loaded to the first-level cache, without waiting: a copy to a place in shared memory
+// that is never read.
 DEVICE void ask_for(const u32* word, u32* place) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(in_shared(place)), "l"(word));
 #endif
 }
-// Until all copies that the thread asked for have arrived.
+// Waits until all copies that the thread requested have arrived.
 DEVICE void finish_asking() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }
 
-// All threads of the cluster meet, and see what was written before.
+// A barrier of all threads of the cluster, after which they see what was written before.
 DEVICE void cluster_meet() {
 #if CLUSTER > 1
     __syncwarp();
@@ -50,8 +50,8 @@ DEVICE void cluster_meet() {
 #endif
 }
 
-// All threads of the cluster meet. `seen` is what came back from the device's memory: that it came back means that the
-// operation is done, so loads behind this that go to the L2 cache find its effect.
+// A barrier of all threads of the cluster. `seen` is a result from device memory: once it has arrived, the operation is
+// done, so later loads that go to the L2 cache see its effect.
 DEVICE void cluster_meet_after(u32 seen) {
 #if CLUSTER > 1
     asm volatile("" ::"r"(__ballot_sync(ALL, seen)) : "memory"); // waits for it
@@ -62,15 +62,15 @@ DEVICE void cluster_meet_after(u32 seen) {
 #endif
 }
 
-// Words that blocks put into each other's shared memory, and that a block waits for: each has a box (the hardware's
-// barrier that counts bytes) for even and one for odd turns. Who sends in a turn has received all of the last, so that
-// two boxes are enough.
+// Words that blocks write to each other's shared memory, and that a block waits for: each has a box (the hardware's
+// barrier that counts bytes) for even turns and one for odd ones. A block that sends in a turn has received everything
+// of the previous turn, so two boxes are enough.
 struct Mail {
 #if CLUSTER > 1
     u32 boxes; // in shared memory
 
-    // The address is worked out once, by an instruction that the compiler does not look into: else it would do so again
-    // at each use, which takes as long as a read of shared memory.
+    // The address is computed once, by an instruction that the compiler does not analyse; otherwise it would recompute
+    // it at each use, which takes as long as a read of shared memory.
     DEVICE explicit Mail(u64 (&words)[2]) {
         asm volatile("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(boxes) : "l"(words));
     }
@@ -78,20 +78,20 @@ struct Mail {
 #else
     DEVICE explicit Mail(u64 (&)[2]) {}
 #endif
-    // By one thread; then the cluster meets.
+    // Called by one thread, before a meeting of the cluster.
     DEVICE void begin() {
 #if CLUSTER > 1
         for (u32 turn = 0; turn < 2; turn++) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(box(turn)) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
     }
-    // By one thread, in every turn that is then waited for: how many bytes will come.
+    // Called by one thread, in every turn that is then waited for: the number of bytes to expect.
     DEVICE void expect(u32 turn, u32 bytes) {
 #if CLUSTER > 1
         asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(box(turn)), "r"(bytes) : "memory");
 #endif
     }
-    // A word of four or eight bytes, to where `place` lies in the shared memory of block `block`.
+    // Writes a word of four or eight bytes to the address of `place` in the shared memory of block `block`.
     template <typename W> DEVICE void send(u32 turn, W* place, u32 block, typename unsigned_of<sizeof(W)>::type value) {
 #if CLUSTER > 1
         const u32 to = address_in(in_shared(place), block), to_box = address_in(box(turn), block);
@@ -103,7 +103,7 @@ struct Mail {
         *place = value;
 #endif
     }
-    // By all threads: until the bytes of this turn have come. Turns count from 0.
+    // Called by all threads: waits until the bytes of this turn have arrived. Turns count from 0.
     DEVICE void wait(u32 turn) {
 #if CLUSTER > 1
         const u32 parity = turn >> 1 & 1;

@@ -1,8 +1,8 @@
-// From a matrix to the one of the next level of algebraic multigrid: which couplings are strong, the prolongation and
-// what smooths it, and scales for smoothing. src/backend/coarsen.rs says what each step does. A thread takes a row, in
-// the order of its entries, so that sums have the bits that the host gets.
+// The steps from a matrix to that of the next level of algebraic multigrid: strong couplings, the prolongation and its
+// smoothing, and scales for smoothing. src/backend/coarsen.rs describes each step. One thread takes one row, in the
+// order of its entries, so that sums have the same bits as on the host.
 //
-// Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or what is written), THREADS.
+// Constants: SCALAR, OFFSET (of A), TARGET (of the graph, or of the result), THREADS.
 #include "columns.cuh"
 #include "nodes.cuh"
 #include "scalars.cuh"
@@ -12,22 +12,22 @@ typedef real_of<T>::type R;
 typedef OFFSET I;
 typedef TARGET J;
 
-// Whose largest coupling is infinite has no strong ones: infinity - infinity is no number.
+// A row whose largest coupling is infinite has no strong ones, because infinity - infinity is NaN.
 DEVICE bool is_strong(R threshold, R largest, R largest_there, T value) {
     const R size = magnitude(value), smaller = min(largest, largest_there);
     return size > 0 && size >= threshold * smaller && largest - largest == 0;
 }
 
-// Entries in shared memory: with what is gathered and written beside them, no more than 48 KiB.
+// Number of entries in shared memory: with gathered and written data, no more than 48 KiB.
 constexpr u32 ROOM = (sizeof(T) <= 4 ? 8 : sizeof(T) <= 8 ? 4 : 2) * THREADS;
 
-// Rows from .. behind, whose entries are begin .. end; `near` where there is room for these in shared memory.
+// Rows from .. behind, whose entries are begin .. end; `near` if these fit shared memory.
 struct Tile {
     u64 from, behind, begin, end;
     bool near;
 };
 
-// A row's entries, and what stands at their columns.
+// A row's entries, and the elements of another array at their columns.
 template <typename G> struct Row {
     const u32* columns;
     const T* values;
@@ -37,18 +37,18 @@ template <typename G> struct Row {
     DEVICE G there(u32 at) const { return near ? near[at] : far[columns[at]]; }
 };
 
-// Calls `of_row(i, row, tile)` for every row, a thread a row; `before(tile)` and `behind(tile)` with all threads of a
-// block, where the tile is near. The entries of neighbouring rows lie side by side: they are brought to shared memory
-// first, and what `far` has at their columns too, so that lanes read neighbouring addresses and a thread does not wait
-// for one entry after the other. `values` and `far` may be null. A block takes as many rows at a time as there is room
-// for by their mean; where they are longer than that, a thread reads its row where it lies.
+// Calls `of_row(i, row, tile)` for every row, with one thread per row, and `before(tile)` and `behind(tile)` with all
+// threads of a block if the tile is near. The entries of neighbouring rows are adjacent: they are loaded to shared
+// memory first, along with the elements of `far` at their columns, so that lanes read neighbouring addresses and a
+// thread does not wait for one entry after another. `values` and `far` may be null. A block takes as many rows at a
+// time as fit according to the mean length; if they are longer than that, a thread reads its row from global memory.
 template <u32 PLACES = ROOM, typename O, typename G, typename A, typename F, typename B>
 DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* values, const G* far, A before, F of_row,
                      B behind) {
     __shared__ u32 near_columns[PLACES];
     __shared__ T near_values[PLACES];
     __shared__ G near_there[PLACES];
-    // A multiple of 8; an eighth of the room is for tiles whose rows are longer than the mean.
+    // A multiple of 8; an eighth of the room is reserved for tiles whose rows are longer than the mean.
     const u64 all = offsets[n], fit = u64(PLACES) * n / 8 * 7 / (all + 1) / 8 * 8;
     const u32 most = u32(min(u64(THREADS), max(u64(8), fit)));
     for (u64 first = u64(blockIdx.x) * most; first < n; first += u64(gridDim.x) * most) {
@@ -77,13 +77,13 @@ DEVICE void each_row(u64 n, const O* offsets, const u32* columns, const T* value
                        tile);
             }
             __syncthreads();
-            // What rows have written is not written again before all threads have come to the next barrier.
+            // All threads reach the next barrier before the rows' results are overwritten.
             if (tile.near) behind(tile);
         }
     }
 }
 
-// Where nothing is to be done before rows or behind them.
+// For the case that nothing is to be done before or after rows.
 struct Nothing {
     DEVICE void operator()(const Tile&) const {}
 };
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     each_row(n, offsets, columns, values, static_cast<const u8*>(nullptr), Nothing(), of_row, Nothing());
 }
 
-// Biased exponents as doubles.
+// Biased exponents as doubles have them.
 extern "C" __global__ void __launch_bounds__(THREADS) exponents(u64 n, const R* x, u32* exponents) {
     EACH(i, n) exponents[i] = u32(u64(__double_as_longlong(f64(x[i]))) >> 52) % 2048;
 }
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     });
 }
 
-// Calls `each(is_diagonal, place, value)` for the entries of a damped row in their order: strong neighbours, at their
+// Calls `each(is_diagonal, place, value)` for the entries of a damped row in their order: strong neighbours, with their
 // places in A's row, and the diagonal, which A's row may lack.
 template <typename G, typename F>
 DEVICE void each_damped(u64 i, const Row<G>& row, T diagonal, const u32* neighbours, u32 strong, F each) {
@@ -170,8 +170,8 @@ DEVICE void each_damped(u64 i, const Row<G>& row, T diagonal, const u32* neighbo
     if (before) each(true, row.length, diagonal);
 }
 
-// Calls `write(is_diagonal, place, value)` for the entries of row i of I - omega D^-1 F in their order, which are as
-// many as its strong neighbours and one; `place` is that in A's row, of the diagonal its length.
+// Calls `write(is_diagonal, place, value)` for the entries of row i of I - omega D^-1 F in their order, which are its
+// strong neighbours and the diagonal; `place` is the place in A's row, or its length for the diagonal.
 template <typename G, typename F>
 DEVICE void damped_row(u64 i, const Row<G>& row, const u32* others, u32 strong, R omega, F write) {
     u32 next = 0;
@@ -191,7 +191,7 @@ DEVICE void damped_row(u64 i, const Row<G>& row, const u32* others, u32 strong, 
     });
 }
 
-// Brings the strong couplings of a tile's rows to shared memory. They are entries of A, so that there is room for them.
+// Loads the strong couplings of a tile's rows to shared memory. They are entries of A, so they fit.
 template <u32 PLACES> DEVICE void bring_strong(u32* near, const Tile& tile, const J* starts, const u32* neighbours) {
     const u64 first = starts[tile.from], count = min(u64(starts[tile.behind]) - first, u64(PLACES));
     for (u64 k = threadIdx.x; k < count; k += THREADS) near[k] = neighbours[first + k];
@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     each_row(n, offsets, columns, values, static_cast<const u8*>(nullptr), before, of_row, behind);
 }
 
-// Puts a group into an ascending list, unless it is there; the place where it is.
+// Inserts a group into an ascending list unless it is there; returns its place.
 DEVICE u32 place_in(u32* list, u32& count, u32 group, bool& is_new) {
     u32 place = count;
     while (place > 0 && list[place - 1] > group) place--;
@@ -236,7 +236,7 @@ DEVICE u32 place_in(u32* list, u32& count, u32 group, bool& is_new) {
     return place;
 }
 
-// How many groups are among a node and its strong neighbours.
+// The number of groups among a node and its strong neighbours.
 extern "C" __global__ void __launch_bounds__(THREADS)
     smoothed_lengths(u64 n, const J* starts, const u32* neighbours, const u32* group, u32* lengths) {
     __shared__ u32 lists[ROOM + THREADS];
@@ -264,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of its group g. Products of an entry
-// are added one by one in the order of A's row. Lanes share longer rows: smoothed_rows.cu.
+// are added one by one in the order of A's row. For longer rows several lanes share a row: smoothed_rows.cu.
 extern "C" __global__ void __launch_bounds__(THREADS)
     smoothed_entries(u64 n, const I* offsets, const u32* columns, const T* values, const J* starts, const u32* neighbours,
                      R omega, const u32* group, const R* vector, const R* norms, const J* places, u32* indices,
@@ -276,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ u32 near_indices[PLACES + THREADS];
     __shared__ T near_smoothed[PLACES + THREADS];
     const auto part_of = [=](u32 j, u32 g) { return g == NO_GROUP ? R(0) : vector[j] / norms[g]; };
-    // Strong couplings are entries of A, so that there is room for them.
+    // Strong couplings are entries of A, so they fit.
     const auto before = [&](const Tile& tile) {
         const u64 first = starts[tile.from], count = min(u64(starts[tile.behind]) - first, u64(PLACES));
         for (u64 k = threadIdx.x; k < count; k += THREADS) {
@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         T* const sums = (tile.near ? near_smoothed : smoothed) + first;
         u32 count = 0, next = 0;
         damped_row(i, row, others, u32(starts[i + 1] - starts[i]), omega, [&](bool own, u32, T value) {
-            // What is not the row's own comes in the order of its strong neighbours.
+            // Entries other than the row's own node are in the order of its strong neighbours.
             const u32 j = own ? u32(i) : others[next];
             const bool near = tile.near && !own;
             const u32 g = near ? near_groups[begin + next] : group[j];
@@ -330,7 +330,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
 }
 
-// A sum of squares between these has lost nothing that counts below the range of the type, nor above it.
+// If a sum of squares is between these, neither overflow nor underflow of the type affected it noticeably.
 constexpr R SAFE_SQUARE = sizeof(R) == 4 ? R(8.3e-25) : R(4.6e-277), LARGE_SQUARE = sizeof(R) == 4 ? R(4e31) : R(3.9e292);
 
 extern "C" __global__ void __launch_bounds__(THREADS) row_norms(u64 n, const I* offsets, const T* values, R* norms) {
@@ -338,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_norms(u64 n, const I* 
         R sum = 0;
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++) sum += abs2(values[at]);
         if (!(sum >= SAFE_SQUARE && sum <= LARGE_SQUARE)) {
-            // Squares of such entries are beyond the range of the type, or lose their digits.
+            // Squares of these entries overflow, or lose digits to underflow.
             R largest = 0;
             for (u64 at = offsets[i]; at < offsets[i + 1]; at++) largest = max(largest, magnitude(values[at]));
             norms[i] = largest;
@@ -362,7 +362,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 extern "C" __global__ void __launch_bounds__(THREADS) conjugate(u64 n, T* x) { EACH(i, n) x[i] = conj(x[i]); }
 
-// 1 / sqrt(a_ii), 0 where that is not positive.
+// 1 / sqrt(a_ii), or 0 if a_ii is not positive.
 DEVICE f64 inverse_root(u64 i, const I* offsets, const u32* columns, const T* values) {
     const u64 end = offsets[i + 1], at = first_from(columns, u64(offsets[i]), end, i);
     const f64 diagonal = at < end && columns[at] == i ? f64(real_part(values[at])) : 0;
@@ -386,12 +386,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (u64 at = offsets[i]; at < offsets[i + 1]; at++) {
             const T factor = left[i] * right[columns[at]];
             const R size = magnitude(factor);
-            // Both may be so large that their product is no number where the entry is as small.
+            // The factors may be so large that their product overflows while the entry is as small.
             scaled[at] = size - size == 0 ? values[at] * factor : values[at] * left[i] * right[columns[at]];
         }
 }
 
-// strong is zero before.
+// strong is initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS)
     scaled_sums(u64 n, const I* offsets, const u32* columns, const T* values, const f64* scales, f64 threshold, R* sums,
                 u32* strong) {

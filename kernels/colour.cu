@@ -1,7 +1,7 @@
 // Greedy colours and maximal independent sets in the order of hashed priorities. A vertex is decided once all
-// neighbours of higher priority are; what it becomes follows from these alone, so that neither the number of rounds nor
-// the timing changes the result: it is that of the sequential algorithm.
-// Source: Jones and Plassmann 1993; Blelloch, Fineman and Shun 2012.
+// neighbours with higher priority are, and the decision depends on these alone, so that neither the number of rounds
+// nor timing changes the result: it is that of the sequential algorithm. Sources: Jones and Plassmann 1993; Blelloch,
+// Fineman and Shun 2012.
 //
 // Constants: OFFSET, THREADS.
 #include "common.cuh"
@@ -9,7 +9,7 @@
 typedef OFFSET I;
 #define OPEN 0xffffffffu
 
-// The order of vertices: by a mixed number, which is a bijection.
+// The priority of a vertex: a mix of its number, which is a bijection.
 DEVICE u32 priority(u32 v) {
     v ^= v >> 16;
     v *= 0x7feb352d;
@@ -18,7 +18,8 @@ DEVICE u32 priority(u32 v) {
     return v ^ v >> 16;
 }
 
-// colours, all OPEN at first: the smallest that no neighbour of higher priority has. *left counts what stays open.
+// colours, initially all OPEN: the smallest colour that no neighbour with higher priority has. *left counts the
+// vertices that stay open.
 extern "C" __global__ void __launch_bounds__(THREADS) colour(u32 n, const I* offsets, const u32* indices, u32* colours, u32* left) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
         const u32 v = u32(i);
@@ -43,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) colour(u32 n, const I* off
     }
 }
 
-// set, all OPEN at first: 1 where no neighbour of higher priority is 1, else 0.
+// set, initially all OPEN: 1 if no neighbour with higher priority is 1, else 0.
 extern "C" __global__ void __launch_bounds__(THREADS) independent(u32 n, const I* offsets, const u32* indices, u32* set, u32* left) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
         const u32 v = u32(i);

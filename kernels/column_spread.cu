@@ -1,12 +1,13 @@
-// How far a CSR matrix scatters what it reads of x, once a matrix: whether x comes from the first-level cache.
+// Measures once per matrix how far the elements of x that a CSR matrix reads are scattered, to decide whether the
+// first-level cache serves x.
 //
 //     | 1 . 7 . |     columns  0 2 | 2 | 1 2 | 0 3          windows of 4 nonzeros, lines of 2 columns: 0 2 2 1 has lines 0 1, 2 0 3 has 1 0
 //     | . . 8 . |
 //     | . 4 3 . |     *lines is 4 afterwards: two windows of two lines each
 //     | 2 . . 1 |
 //
-// A block has a window of WINDOW nonzeros that follow one another; windows lie evenly over the matrix, which has WINDOW
-// nonzeros at least. It marks the lines of LINE columns in a bitmap, by a hash, and counts the marks. Bytes: 4 a
+// A block takes a window of WINDOW consecutive nonzeros; windows are spread evenly over the matrix, which has at least
+// WINDOW nonzeros. The block marks the lines of LINE columns in a bitmap, by a hash, and counts the marks. Bytes: 4 per
 // nonzero of a window, whatever the matrix.
 //
 // Constants: THREADS, WINDOW, LINE.
@@ -14,7 +15,7 @@
 
 constexpr u32 BITS = 1 << 16;
 
-// *lines, zero before, becomes the sum over the windows of their lines.
+// *lines, initially zero, becomes the sum of the windows' numbers of lines.
 extern "C" __global__ void __launch_bounds__(THREADS) column_spread(u64 count, const u32* columns, u64* lines) {
     __shared__ u32 marks[BITS / 32];
     for (u32 i = threadIdx.x; i < BITS / 32; i += THREADS) marks[i] = 0;

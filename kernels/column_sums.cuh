@@ -1,18 +1,18 @@
-// Sums by columns over a block and over a launch, for vectors that lie side by side: the element at place e belongs to
-// column e % k. As in block_sum.cuh the order depends on the shape of the launch alone.
+// Sums of columns over a block and over a launch, for interleaved vectors: element e belongs to column e % k. As in
+// block_sum.cuh the order depends on the shape of the launch alone.
 //
 //     a block, k = 3, two places a thread:   t0: 0 1   t1: 2 0   t2: 1 2   | idle: threads beyond a multiple of k
 #pragma once
 #include "block_sum.cuh"
 
-// Most columns.
+// Maximum number of columns.
 #define COLUMNS 32
 
-// Threads of a block that take part: each then keeps its columns from step to step.
+// Number of threads of a block that take part, so that each keeps its columns from step to step.
 template <int BLOCK> DEVICE u32 of_whole_rows(u32 k) { return BLOCK / k * k; }
 
-// The sums of `rows` rows of k places each, in the first. All threads call it; of is ready, and is ready again
-// afterwards.
+// Adds up `rows` rows of k places each, into the first row. All threads call it; on entry and on return `of` is visible
+// to all threads.
 template <int BLOCK, typename S> DEVICE void fold_rows(S* of, u32 rows, u32 k) {
     __syncthreads();
     while (rows > 1) {
@@ -23,8 +23,8 @@ template <int BLOCK, typename S> DEVICE void fold_rows(S* of, u32 rows, u32 k) {
     }
 }
 
-// Place threadIdx.x * EACH + v of a block has value[v]. finish(column, sum) runs once a column, in k different threads,
-// behind all other work of the launch; all threads of all blocks call this, once. partials: k of every block.
+// Place threadIdx.x * EACH + v of a block has value[v]. finish(column, sum) is called once per column, in k different
+// threads, after all other work of the launch; all threads of all blocks call this, once. partials: k per block.
 template <int BLOCK, int EACH, typename S, typename F>
 DEVICE void launch_column_sums(const S (&value)[EACH], u32 k, S* partials, u32* finished, F finish) {
     __shared__ alignas(16) unsigned char bytes[BLOCK * EACH * sizeof(S)];

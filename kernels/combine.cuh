@@ -1,4 +1,4 @@
-// What scans and reductions combine with, as in src/scalar/combine.rs. OP names one of the templates.
+// The operations of scans and reductions, as in src/scalar/combine.rs. OP names one of the templates.
 #pragma once
 #include "common.cuh"
 

@@ -1,7 +1,7 @@
-// What every kernel file shares: names of types, vector access, order-preserving bits of keys, warp-wide sums.
+// Definitions for all kernel files: type names, vector access, order-preserving bits of keys, sums over a warp.
 //
-// Compiled by NVRTC without any header, as C++17, for compute capability 7.5 and later. Nothing here relies on a warp
-// running in lockstep: lanes exchange data through the `_sync` intrinsics and meet at `__syncwarp`.
+// Compiled by NVRTC without any other header, as C++17, for compute capability 7.5 and later. Nothing here relies on a
+// warp running in lockstep: lanes exchange data through the `_sync` intrinsics and synchronise with `__syncwarp`.
 #pragma once
 
 typedef unsigned char u8;
@@ -20,14 +20,15 @@ struct alignas(16) u128 { u64 low, high; };
 
 #define DEVICE __device__ __forceinline__
 #define ALL 0xffffffffu
-// What stands for a column in the padding of SELL. A matrix of 2^32 columns has a column of this number.
+// The column of padding in SELL. In a matrix with 2^32 columns it is also the number of a column.
 #define PADDING 0xffffffffu
 
 DEVICE c32 operator+(c32 a, c32 b) { return {a.re + b.re, a.im + b.im}; }
 DEVICE c64 operator+(c64 a, c64 b) { return {a.re + b.re, a.im + b.im}; }
 
-// The first statement of kernels that are launched early (tuning `starts_early`): their blocks take their places while
-// the launch before them ends, and wait here until all that it wrote can be seen. Then the next launch may do the same.
+// The first statement of kernels that are launched early (tuning `starts_early`): their blocks become resident while
+// the previous launch ends, and wait here until everything that it wrote is visible. After that the next launch may be
+// started early.
 DEVICE void after_predecessors() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -35,9 +36,9 @@ DEVICE void after_predecessors() {
 #endif
 }
 
-// The same for kernels that are told whether their matrix is settled: whether the launch before is known not to write
-// it. Then they ask for it while that launch still runs, and wait ahead of the vectors. Vectors are read by plain loads
-// behind this: a load through the read-only path may be moved ahead of it.
+// The same for kernels that know whether their matrix is settled, which means that the previous launch does not write
+// it. They then load it while that launch still runs, and wait before reading vectors. Vectors are read by plain loads
+// after this call: a load through the read-only path may be moved before it.
 DEVICE void before_matrix(u32 settled) {
     if (!settled) after_predecessors();
 }
@@ -47,7 +48,7 @@ DEVICE void before_vectors(u32 settled) {
 
 DEVICE u32 lane_id() { return threadIdx.x & 31; }
 DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
-// Where in shared memory a generic pointer points.
+// The address in shared memory of a generic pointer.
 DEVICE u32 in_shared(const void* p) { return u32(__cvta_generic_to_shared(p)); }
 
 // ---- unsigned integer of a given size, and bits of a value as such -------------------------------------------------
@@ -92,7 +93,7 @@ template <typename K> struct key_bits {
     }
 };
 
-// Keys are equal when their bits are: NaN equals itself, -0 differs from +0, as in the order above.
+// Keys are equal if their bits are: NaN equals itself, and -0 differs from +0, as in the order above.
 template <typename K> DEVICE bool same_key(K a, K b) {
     typedef typename unsigned_of<sizeof(K)>::type U;
     return bits<U>(a) == bits<U>(b);
@@ -110,7 +111,7 @@ template <typename T, int N> DEVICE void load16(const T* p, T (&v)[N]) {
     uint4 raw = __ldg(reinterpret_cast<const uint4*>(p));
     memcpy(v, &raw, 16);
 }
-// N values to consecutive addresses, 16 bytes a store.
+// Stores N values to consecutive addresses, 16 bytes per store.
 template <typename T, int N> DEVICE void store16(T* p, const T (&v)[N]) {
     static_assert(sizeof(T) * N % 16 == 0, "store16 moves multiples of 16 bytes");
     uint4 raw[sizeof(T) * N / 16];
@@ -119,8 +120,7 @@ template <typename T, int N> DEVICE void store16(T* p, const T (&v)[N]) {
     for (int i = 0; i < int(sizeof(T) * N / 16); i++) __stcs(reinterpret_cast<uint4*>(p) + i, raw[i]);
 }
 
-// ---- a value of any size through a shuffle
-// ---------------------------------------------------------------------------
+// ---- a value of any size through a shuffle -------------------------------------------------------------------------
 
 template <typename T> struct words_of {
     u32 word[(sizeof(T) + 3) / 4];
@@ -154,7 +154,8 @@ template <typename T> DEVICE T shuffle_xor(T v, u32 with) {
     return each_word(v, [=](u32 x) { return __shfl_xor_sync(ALL, x, with); });
 }
 
-// Sum over the lanes up to and including this one. The tree is fixed, so floats give the same bits every time.
+// Sum over the lanes up to and including this one. The tree is fixed, so floating-point sums have the same bits every
+// time.
 template <typename T> DEVICE T warp_inclusive_sum(T v) {
 #pragma unroll
     for (u32 by = 1; by < 32; by *= 2) {
@@ -163,7 +164,7 @@ template <typename T> DEVICE T warp_inclusive_sum(T v) {
     }
     return v;
 }
-// The same of counts, in fewer instructions: a shuffle tells by itself whether it came from a lane.
+// The same for counts, in fewer instructions: a predicate of the shuffle says whether the source lane exists.
 DEVICE u32 count_to_lane(u32 own) {
 #pragma unroll
     for (u32 by = 1; by < 32; by *= 2)
@@ -176,7 +177,7 @@ template <typename T> DEVICE T warp_sum(T v) {
     return v;
 }
 
-// The least and the most of all lanes, by one instruction where the chip has it.
+// Minimum and maximum over all lanes, by one instruction if the chip has it.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 DEVICE u32 least_of_lanes(u32 v) { return __reduce_min_sync(ALL, v); }
 DEVICE u32 most_of_lanes(u32 v) { return __reduce_max_sync(ALL, v); }

@@ -5,19 +5,19 @@
 //     PARTITION    as FLAGGED, and the others, packed and in order, to a second array
 //     POSITIONS    as FLAGGED, but keeps the position of the element instead of the element (x is not read)
 //
-// A tile is THREADS * ROWS groups of VEC neighbouring elements, VEC filling 16 bytes; a warp owns a contiguous piece,
-// row after row, and a lane one group of each row. A lane counts what it keeps in each row; the counts of four rows
-// travel through the warp's sum in one word of four bytes (a row keeps at most 128). The warps' totals meet in shared
-// memory; the tile's total is published, its kept elements are packed in shared memory, and the next tile is on its
-// way. Only then does the first warp find by look-back (lookback.cuh) how many were kept before the block's previous
-// tile, whose packed elements leave in coalesced writes.
+// A tile is THREADS * ROWS groups of VEC neighbouring elements, where VEC fills 16 bytes; a warp owns a contiguous
+// piece, row after row, and a lane one group of each row. A lane counts the elements that it keeps in each row; the
+// counts of four rows are summed over the warp in one word of four bytes (a row keeps at most 128). The warps' totals
+// are combined in shared memory; the tile's total is published, its kept elements are packed in shared memory, and the
+// loads of the next tile are started. Only then does the first warp find by look-back (lookback.cuh) how many elements
+// were kept before the block's previous tile, whose packed elements are then written with coalesced stores.
 //
-// Bytes an element: one read (and one byte of flag), and one write of what is kept. The floor.
+// Bytes per element: one read (and one byte of flag), and one write if it is kept, which is the minimum.
 //
 // Sources: Merrill 2011, 4.5 (compaction fused with scan); Merrill and Garland 2016 (one pass).
 //
-// Constants: IN (element type), INDEX (u32 or u64: counts and positions), MODE, THREADS, ROWS (a multiple of 4,
-// or 1, 2), MIN_BLOCKS (blocks a multiprocessor should hold: bounds the registers).
+// Constants: IN (element type), INDEX (u32 or u64: counts and positions), MODE, THREADS, ROWS (a multiple of 4, or 1,
+// 2), MIN_BLOCKS (blocks that a multiprocessor should hold, which limits registers).
 #include "lookback.cuh"
 
 #define UNIQUE 0
@@ -51,7 +51,7 @@ DEVICE void load_vector(const ITEM* p, ITEM (&v)[VEC]) {
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 compact(const ITEM* x, const u8* flags, ITEM* out, ITEM* rest, u64 n, u64* kept, u64* workspace) {
     extern __shared__ uint4 dynamic[];
-    // Two of each, used in turn: a warp may be one tile ahead of another.
+    // Two of each, used alternately, because a warp may be one tile ahead of another.
     __shared__ u32 warp_total[2][WARPS];
     __shared__ INDEX tile_prefix[2];
     __shared__ u64 next_tile[2];
@@ -64,9 +64,9 @@ compact(const ITEM* x, const u8* flags, ITEM* out, ITEM* rest, u64 n, u64* kept,
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
     const u32 at = warp * (32 * ROWS * VEC) + lane * VEC;  // this thread's first element in a tile
 
-    // What is loaded ahead: elements, flags, and for UNIQUE the element before the warp's piece.
+    // Loaded ahead: elements, flags, and for UNIQUE the element before the warp's piece.
     ITEM item[ROWS][VEC], predecessor = ITEM();
-    u32 flag[ROWS] = {};  // one byte an element, VEC of them (VEC <= 4)
+    u32 flag[ROWS] = {};  // one byte per element, VEC of them (VEC <= 4)
     auto load = [&](u64 tile) {
         const u64 first = tile * TILE + at;
         if (tile >= tiles) return;
@@ -118,7 +118,7 @@ compact(const ITEM* x, const u8* flags, ITEM* out, ITEM* rest, u64 n, u64* kept,
             const u64 first = tile * TILE + at;
             const bool full = tile < whole;
 
-            u32 keep[ROWS];  // one bit an element
+            u32 keep[ROWS];  // one bit per element
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 keep[r] = 0;
@@ -138,7 +138,7 @@ compact(const ITEM* x, const u8* flags, ITEM* out, ITEM* rest, u64 n, u64* kept,
 #endif
             }
 
-            // Places inside the warp: four rows' counts a word.
+            // Places within the warp: the counts of four rows per word.
             u32 exclusive[WORDS], row_start[ROWS], in_warp = 0;
 #pragma unroll
             for (int w = 0; w < WORDS; w++) {

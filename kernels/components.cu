@@ -1,11 +1,11 @@
-// Connected components, and the figures of traversals of many components at once.
+// Connected components, and statistics of traversals of many components at once.
 //
 // Labels: union by compare-and-swap, the larger root under the smaller, so that a component's label is its smallest
-// vertex whatever the timing. Source: Jaiganesh and Burtscher 2018.
-// A traversal of many components holds them interleaved, level by level; sorted stably by component they lie one behind
-// the other, each in the order that it would have alone.
+// vertex whatever the timing. Source: Jaiganesh and Burtscher 2018. A traversal of many components orders them
+// interleaved, level by level; a stable sort by component puts them one after another, each in the order that it would
+// have alone.
 //
-// Constants: OFFSET, THREADS (a multiple of LANES), LANES (threads a row: a power of two).
+// Constants: OFFSET, THREADS (a multiple of LANES), LANES (threads per row: a power of two).
 #include "common.cuh"
 
 typedef OFFSET I;
@@ -16,14 +16,14 @@ DEVICE u32 find(u32* labels, u32 v) {
     u32 up = __ldcg(labels + v);
     while (up != v) {
         const u32 above = __ldcg(labels + up);
-        if (above != up) __stcg(labels + v, above); // only ever to a smaller vertex of the component
+        if (above != up) __stcg(labels + v, above); // always a smaller vertex of the component
         v = up;
         up = above;
     }
     return v;
 }
 
-// labels[v] = v at first.
+// Requires: labels[v] = v.
 extern "C" __global__ void __launch_bounds__(THREADS) hook(u32 n, const I* offsets, const u32* indices, u32* labels) {
     const u32 lane = threadIdx.x % LANES;
     for (u64 v = (u64(blockIdx.x) * THREADS + threadIdx.x) / LANES; v < n; v += u64(gridDim.x) * (THREADS / LANES))
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) hook(u32 n, const I* offse
         }
 }
 
-// Nothing is shortened on the way here: a late store of another thread could put back what was found before.
+// Paths are not shortened on the way here: a late store of another thread could restore an old label.
 extern "C" __global__ void __launch_bounds__(THREADS) flatten(u32 n, u32* labels) {
     for EACH(v, n) {
         u32 root = u32(v), up;
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) flatten(u32 n, u32* labels
     }
 }
 
-// Of each component, at its label: the smallest degree << 32 | vertex (all bits set before), and a flag.
+// For each component, at its label: the smallest degree << 32 | vertex (initially all bits set), and a flag.
 extern "C" __global__ void __launch_bounds__(THREADS) lowest_of_each(u32 n, const u32* labels, const u32* degrees, u64* lowest, u8* flags) {
     for EACH(v, n) {
         const u32 label = labels[v];
@@ -60,12 +60,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) lowest_of_each(u32 n, cons
     }
 }
 
-// rank[label of the component] = the first root in it (NONE before).
+// rank[label of the component] = the first root in it (initially NONE).
 extern "C" __global__ void __launch_bounds__(THREADS) rank_roots(u64 count, const u32* roots, const u32* labels, u32* rank) {
     for EACH(i, count) atomicMin(rank + labels[roots[i]], u32(i));
 }
 
-// The component of each place. *doubled counts roots that share a component with an earlier one.
+// The component of each place. *doubled counts roots in the same component as an earlier root.
 extern "C" __global__ void __launch_bounds__(THREADS)
     rank_places(u64 places, u64 count, const u32* order, const u32* labels, const u32* rank, u32* components, u32* doubled) {
     for EACH(i, places) {
@@ -84,8 +84,8 @@ DEVICE void raise(u32* to, u32 value) {
     if (__ldcg(to) < value) atomicMax(to, value);
 }
 
-// Height, width and bandwidth of each component, zeroed before. final, components: place by place, sorted by component;
-// order: as the traversal left it; marks: 1 + place there of the parent, 0 for a root.
+// Height, width and bandwidth of each component, initially zero. final, components: place by place, sorted by
+// component; order: from the traversal; marks: 1 + the parent's place there, 0 for a root.
 extern "C" __global__ void __launch_bounds__(THREADS)
     figures(u64 n, const u32* final, const u32* components, const u32* starts, const u32* order, const u32* marks,
             const u32* levels, const u32* places, u32* height, u32* width, u32* bandwidth) {
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// ends[c], all bits set before: the smallest degree << 32 | vertex of the last level.
+// ends[c], initially all bits set: the smallest degree << 32 | vertex of the last level.
 extern "C" __global__ void __launch_bounds__(THREADS)
     last_levels(u64 n, const u32* final, const u32* components, const u32* levels, const u32* height, const u32* degrees, u64* ends) {
     for EACH(i, n) {
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Whether a vertex has the degree of its component's root and is another.
+// flags: whether a vertex has the same degree as its component's root and is not the root.
 extern "C" __global__ void __launch_bounds__(THREADS)
     alike(u64 n, const u32* final, const u32* components, const u32* starts, const u32* degrees, u32* flags) {
     for EACH(i, n) {
@@ -125,8 +125,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// peers[3 c ..]: of the k vertices alike in component c those at k / 2, k / 4, 3 k / 4, none twice; NONE where k
-// exceeds the component's `one_in`th part. sums: of the flags, exclusive, n + 1 of them.
+// peers[3 c ..]: of the k vertices of component c with a flag, those at k / 2, k / 4, 3 k / 4, none twice; NONE if k
+// exceeds 1 / `one_in` of the component. sums: exclusive sums of the flags, n + 1 of them.
 extern "C" __global__ void __launch_bounds__(THREADS)
     pick_peers(u64 count, const u32* final, const u32* starts, const u32* sums, u32 one_in, u32* peers) {
     for EACH(c, count) {
@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const u32 which = j == 0 ? k / 2 : j == 1 ? k / 4 : u32(3 * u64(k) / 4);
             u32 peer = NONE;
             if (k > j && k <= (end - start) / one_in) {
-                u32 low = start, high = end - 1; // the place behind which the sum exceeds before + which
+                u32 low = start, high = end - 1; // the place after which the sum exceeds before + which
                 while (low < high) {
                     const u32 middle = low + (high - low) / 2;
                     if (sums[middle + 1] > before + which) high = middle;

@@ -1,29 +1,31 @@
-// y = alpha A x + beta y with A in compressed sections: columns as kinds of rows, as codes of a byte or wide; values as
-// codes, all one, or stored.
+// y = alpha A x + beta y with A in compressed sections: columns by kinds of rows, by codes of one byte, or wide; values
+// by codes, all equal to one, or stored.
 //
 //     | 1 . 7 . |     distances (column - row)    0 2 | 1 | -1 0 | -3 0
 //     | . . 8 . |     codes       columns, of -3 -1 0 1 2    2 4 * * | 3 * * * | 1 2 * * | 0 2 * *      (* is 255: no entry)
 //     | . 4 3 . |                 values, of 1 2 3 4 7 8     0 4     | 5       | 3 2     | 1 0
-//     | 2 . . 1 |     wide        the section's smallest, -3, and what is above it    3 5 | 4 * | 2 3 | 0 3      (* is 65535)
-//                     stored      values, row beside row                              1 8 4 2 | 7 - 3 1
+//     | 2 . . 1 |     wide        the section's smallest, -3, and distances above it  3 5 | 4 * | 2 3 | 0 3  (* 65535)
+//                     stored      values, all rows side by side                       1 8 4 2 | 7 - 3 1
 //
-// A section is 32 rows; words of a quad of a row's entries lie one behind the other, and row beside row: a word of
-// codes of columns, or two of wide ones, then one of codes of values. Where a section's distances are too far apart for
-// 16 bits they are 14 bits above one of four bases (compressed.cuh), as those of a mesh in space with many points a
-// layer; where these do not hold them it has columns of 32 bits, four words, and ~0 for no entry.
+// A section is 32 rows. The words of a quad of a row's entries are stored one after another, next to those of other
+// rows: one word of column codes, or two of wide ones, then one of value codes. If a section's distances differ by more
+// than 16 bits hold, they are 14 bits above one of four bases (compressed.cuh), as in three-dimensional meshes with
+// many points per layer; if four bases are not enough, the section has columns of 32 bits, four words per quad, with ~0
+// for no entry.
 //
-// A block takes a window of rows, within which they may be ordered by length, and a warp one section of it or more, a
-// thread a row (compressed_row.cuh). Sums change places in shared memory, so that y is written, and read, line by line.
-// Sections get narrower from the first to the last: a warp that takes two has one of the first half and one of the
-// last, so that none waits long for the others. Tables are read through the first-level cache.
+// A block takes a window of rows, which may be ordered by length within the window; a warp takes one section of it or
+// more, with one thread per row (compressed_row.cuh). Sums are exchanged through shared memory, so that y is written,
+// and read, in whole lines. Sections get narrower from the first to the last: a warp that takes two has one of the
+// first half and one of the last, so that none waits long for the others. Tables are read through the first-level
+// cache.
 //
-// Bytes a nonzero: 0, 1, 2 or 4 for the column, 0, 1, 4 or 8 (complex twice that) for the value, padding of stored
-// values too. A row: y, x, 1/4 byte of offsets, 1/2 of bases, one of its kind, one of order. Source: Kourtis, Goumas
-// and Koziris 2008 (compressing indices and values); Kreutzer et al. 2014 (sections).
+// Bytes per nonzero: 0, 1, 2 or 4 for the column, 0, 1, 4 or 8 (twice that if complex) for the value, and the same for
+// the padding of stored values. Per row: y, x, 1/4 byte of offsets, 1/2 of bases, one of its kind, one of order.
+// Sources: Kourtis, Goumas and Koziris 2008 (compressing indices and values); Kreutzer et al. 2014 (sections).
 //
 // Constants: SCALAR (vectors), VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets), COLUMNS,
-// VALUES; THREADS of a block, UNROLL, entries of a row under way (whole quads), and MIN_BLOCKS of a product; DOT_UNROLL
-// and DOT_BLOCKS of one with dot, whose blocks have a thread a row.
+// VALUES; THREADS per block, UNROLL (entries per row in flight, whole quads) and MIN_BLOCKS for a product; DOT_UNROLL
+// and DOT_BLOCKS for one with a dot product, whose blocks have one thread per row.
 #include "common.cuh"
 
 typedef SCALAR T;
@@ -33,13 +35,13 @@ typedef OFFSET I;
 #include "compressed_row.cuh"
 static_assert(WINDOW % THREADS == 0, "a block takes a window");
 
-// What a storage does not have is null.
+// Arrays that a storage does not have are null.
 #define SECTIONS                                                                                                                     \
     u64 rows, const u8 *order, const u8 *kind_of, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases,       \
         const u32 *words, const V *numbers, const I *entries, const S *values
 #define OF_SECTIONS rows, order, kind_of, starts, distances, offsets, bases, words, numbers, entries, values
 
-// Of a row whose quads have COLUMN_WORDS words of columns.
+// The sum of a row whose quads have COLUMN_WORDS words of columns.
 template <u32 N, u32 COLUMN_WORDS, typename C>
 DEVICE T sum_by(u32 width, const C& columns, const u32* words, const V* numbers, const S* values, u32 conjugate, const T* x) {
     if constexpr (VALUES == COMPRESSED_STORED) return row_sum<N>(width, columns, Stored<S>{values, conjugate}, x);
@@ -47,9 +49,9 @@ DEVICE T sum_by(u32 width, const C& columns, const u32* words, const V* numbers,
     else return row_sum<N>(width, columns, Coded<COLUMN_WORDS + 1, V>{words + COLUMN_WORDS * 32, numbers, conjugate}, x);
 }
 
-// The sum of the row at a place of the window of rows from `first` on, in their order, to its number in the window.
-// What is known of a section is asked for at once, also where a thread has no row: in a branch one load would wait for
-// the other.
+// Computes the sum of the row at a place of the window that begins with row `first`, and writes it at its row's
+// position in the window. All properties of a section are loaded at once, even by threads without a row: with a branch
+// one load would wait for the other.
 template <u32 N> DEVICE void sum_at(SECTIONS, u32 conjugate, const T* x, u64 first, u32 at, T* sum_of) {
     constexpr u32 OF_VALUES = VALUES != COMPRESSED_STORED;
     const bool mine = first + at < rows;
@@ -83,7 +85,7 @@ template <u32 N> DEVICE void sum_at(SECTIONS, u32 conjugate, const T* x, u64 fir
     if (mine) sum_of[number] = sum;
 }
 
-// A block a window.
+// One block per window.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) compressed(SECTIONS, u32 conjugate, T alpha, const T* x, T beta, T* y) {
     after_predecessors();
     const u64 first = u64(blockIdx.x) * WINDOW;
@@ -101,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) compressed(SEC
         if (first + i < rows) finish(alpha, sum_of[i], beta, y + first + i);
 }
 
-// y = A x, *xy = x.y, by blocks that stay, of a thread a row.
+// y = A x, *xy = x.y, by persistent blocks with one thread per row.
 extern "C" __global__ void __launch_bounds__(WINDOW, DOT_BLOCKS) compressed_dot(SECTIONS, const T* x, T* y, T* xy, T* partials, u32* finished) {
     after_predecessors();
     RowsDot<T> dot = {x, y, T()};

@@ -1,4 +1,4 @@
-// What the kernels of the compressed format share: how columns and values are held, and sets of few keys.
+// Definitions for all kernels of the compressed format: how columns and values are stored, and sets of few keys.
 #pragma once
 #include "mixing.cuh"
 #include "complex.cuh"
@@ -7,18 +7,18 @@
 #define COMPRESSED_CODES 1
 #define COMPRESSED_WIDE 2
 #define COMPRESSED_STORED 3
-// Codes of one value, which are not read.
+// All values are equal to one, and are not read.
 #define COMPRESSED_ONE 4
 
-// Rows of a window within which rows may be ordered by length.
+// Rows of a window, within which rows may be ordered by length.
 #define WINDOW 256
 
-// The row at a place; `order` has the number of each within its window, and is null where rows keep their order.
+// The row at a place; `order` has the number of each row within its window, and is null if rows keep their order.
 DEVICE u64 row_at(const u8* order, u64 place) { return order ? place / WINDOW * WINDOW + order[place] : place; }
 
-// Codes of columns in 16 bits: the upper two choose one of a section's four bases, which is added to the code and the
-// row. 65535 is no entry. Where the section's distances (column - row) are within 65535 of each other all four bases
-// are the smallest. Else there is a base for each of up to four ranges of RANGE distances: where the range starts, less
+// Column codes of 16 bits: the upper two choose one of a section's four bases, which is added to the code and the row.
+// 65535 is no entry. If the section's distances (column - row) are within 65535 of each other, all four bases are the
+// smallest. Otherwise there is a base for each of up to four ranges of RANGE distances: the start of the range, minus
 // 16384 for each range before it.
 #define BASES 4
 #define RANGE 16383
@@ -28,7 +28,7 @@ DEVICE u32 base_of(uint4 bases, u32 code) {
     const u32 low = code & 0x4000 ? bases.y : bases.x, high = code & 0x4000 ? bases.w : bases.z;
     return code & 0x8000 ? high : low;
 }
-// The first that fits: bases that no range needed are behind the others.
+// The code with the first base that applies; bases of unused ranges come last.
 DEVICE u32 code_of(uint4 bases, u32 distance) {
     const u32 base[BASES] = {bases.x, bases.y, bases.z, bases.w};
     u32 code = 65535;
@@ -38,36 +38,35 @@ DEVICE u32 code_of(uint4 bases, u32 distance) {
     return code;
 }
 
-// To the matrix's own type, where values are stored in a narrower one.
+// Widens a value to the matrix's own type if it is stored in a narrower one.
 template <typename To, typename A> DEVICE To widened(A a) {
     if constexpr (same<A, To>::value) return a;
     else if constexpr (is_complex<A>::value) return To{a.re, a.im};
     else return To(a);
 }
 
-// ---- sets of few keys: open addressing, SLOTS places, at most 256 keys are kept
-// ----------------------------------------
+// ---- sets of few keys: open addressing, SLOTS slots, at most 256 keys are kept -------------------------------------
 
 #define SLOTS 1024
 #define MOST 256
 #define EMPTY (~0ull)
 
-// In 32-bit steps, a few for each entry of the matrix.
+// Computed in 32-bit steps, a few for each entry of the matrix.
 DEVICE u32 slot_of(u64 key) {
     const u32 both = u32(key) * 0x9e3779b1u + u32(key >> 32) * 0x85ebca77u;
     return (both ^ both >> 16) * 0xc2b2ae3du >> 22;
 }
 static_assert(SLOTS == 1 << (32 - 22), "a slot is the upper bits");
 
-// The key's slot, which it takes if it is new. SLOTS where more than MOST keys came: the set is of no use then. Many
-// blocks may come at once and fill it before any of them sees that; so the count is asked for at each step, lest they
-// walk through a full set. Slots hold keys with all bits turned over: zero is a free one. `taken` lists the slots in
-// the order in which they were taken.
+// The slot of a key, which is inserted if it is new; SLOTS if more than MOST keys came, which makes the set useless.
+// Many blocks may insert at once and fill the set before any of them notices, so the count is read at each step, lest
+// they walk through a full set. Slots hold inverted keys, so that zero is a free one. `taken` lists the slots in the
+// order of insertion.
 DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken) {
     if (key == EMPTY) atomicMax(count, MOST + 1);
 #pragma unroll 1
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
-        // Both are asked for at once.
+        // Both are loaded at once.
         u64 found = slots[slot];
         const u32 have = *static_cast<volatile u32*>(count);
         if (found == ~key) return slot;
@@ -84,7 +83,7 @@ DEVICE u32 insert(volatile u64* slots, u32* count, u64 key, u16* taken) {
     return SLOTS;
 }
 
-// The slot of a key that is in the set; SLOTS where it is not.
+// The slot of a key in the set; SLOTS if it is not there.
 DEVICE u32 find(const u64* slots, u64 key) {
 #pragma unroll 1
     for (u32 slot = slot_of(key), probes = 0; probes < SLOTS; slot = (slot + 1) & (SLOTS - 1), probes++) {
@@ -94,7 +93,7 @@ DEVICE u32 find(const u64* slots, u64 key) {
     return SLOTS;
 }
 
-// A value as a key. Values of sixteen bytes have none.
+// A value as a key; not available for values of sixteen bytes.
 template <typename A> DEVICE u64 key_of(A a) {
     if constexpr (sizeof(A) == 4) return bits<u32>(a);
     else if constexpr (sizeof(A) == 8) return bits<u64>(a);
@@ -105,8 +104,7 @@ template <typename A> DEVICE bool same_bits(A a, A b) {
     else return bits<u128>(a).low == bits<u128>(b).low && bits<u128>(a).high == bits<u128>(b).high;
 }
 
-// ---- hashes of rows: sums over the entries, in any order. In 32-bit steps, which cost a quarter of 64-bit ones
-// ---------
+// ---- hashes of rows: sums over the entries, in any order. In 32-bit steps, which cost a quarter of 64-bit ones -----
 
 struct Mix {
     u32 a, b;
@@ -135,16 +133,15 @@ DEVICE u64 row_key(u64 hash, u32 length) {
     return key == EMPTY ? 0 : key;
 }
 
-// ---- rows like the row above: of a grid, nearly all
-// ---------------------------------------------------------------------
+// ---- rows like the row above, as nearly all rows of a grid are -----------------------------------------------------
 
 struct Likeness {
     bool pattern, line;
 };
 
-// Whether a row has the distances of the row above, and its values too, as far as this one of LANES lanes sees. Where
-// the row above is as long, it starts `length` entries before: its entries are asked for beside its offset, and several
-// at once.
+// Whether a row has the same distances, and the same values, as the row above, among the entries of this one of LANES
+// lanes. If the row above is as long, it starts `length` entries before: its entries are loaded together with its
+// offset, and several at once.
 template <u32 LANES_A_ROW, bool VALUES_TOO, typename I, typename A>
 DEVICE Likeness likeness(u64 row, u64 start, u32 length, const I* offsets, const u32* columns, const A* values) {
     constexpr u32 AT_ONCE = 2;
@@ -172,7 +169,7 @@ DEVICE Likeness likeness(u64 row, u64 start, u32 length, const I* offsets, const
     return like;
 }
 
-// Whether all lanes of a row say so. The whole warp calls it.
+// Returns whether `mine` is true in all lanes of a row. The whole warp must call it.
 template <u32 LANES_A_ROW> DEVICE bool all_lanes(bool mine) {
     const u32 first = lane_id() / LANES_A_ROW * LANES_A_ROW;
     const u32 row = (LANES_A_ROW == 32 ? ALL : (1u << LANES_A_ROW) - 1) << first;

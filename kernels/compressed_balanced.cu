@@ -1,22 +1,22 @@
-// y = alpha A x + beta y with A compressed and its entries dealt out evenly (compressed_balanced.cuh): rows of any
-// lengths.
+// y = alpha A x + beta y with A compressed in tiles of equal numbers of entries (compressed_balanced.cuh), for rows of
+// any lengths.
 //
-//     | 1 . 7 . |     starts  0 2 3 5      rows are told apart by a bit at the first entry of each, 1010 1010 here, and
-//     | . . 8 . |     codes   0 2 2 1 2 0 3         by where they start in their tile
+//     | 1 . 7 . |     starts  0 2 3 5      a bit is set at the first entry of each row, 1010 1010 here, and starts are
+//     | . . 8 . |     codes   0 2 2 1 2 0 3         the rows' first entries in the tile
 //     | . 4 3 . |     values  1 7 8 4 3 2 1
 //     | 2 . . 1 |
 //
-// Blocks stay, each for a run of tiles, and ask for the next one before they sum up rows. Products a_ij x_j pass
-// through shared memory: a lane stores those of its entries and reads eight that follow one another, which it adds up
-// from row start to row start; then the lanes of a warp join what is open (a segmented scan), and a thread a row puts
-// together what lies in several warps. A row that goes on in the next tile is carried there; what a block leaves open
-// is posted, and the block in which the row ends collects it once it has done all else (posts.cuh).
+// Blocks are persistent; each has a run of tiles, and loads the next one before it sums rows. Products a_ij x_j pass
+// through shared memory: a lane stores those of its entries and reads eight consecutive ones, which it adds up from row
+// start to row start; then the lanes of a warp join the open sums (a segmented scan), and one thread per row adds up
+// the parts of several warps. A row that continues in the next tile is carried over; what is open at the end of a block
+// is posted, and the block in which the row ends collects it after all its other work (posts.cuh).
 //
-// Bytes an entry: 2 + 1/8 + its value, and what of x misses the caches. A row: 2, and y.
-// What bounds it, where memory does not, is what passes the first-level cache and shared memory: gathering x most.
-// Sources: PMPP ch. 8 (segmented scan by carries); Merrill and Garland 2016 (equal shares whatever the rows).
+// Bytes per entry: 2 + 1/8 + its value, and accesses to x that miss the caches. Per row: 2, and y. If memory is not the
+// limit, the first-level cache and shared memory are, mostly by gathering x. Sources: PMPP ch. 8 (segmented scan by
+// carries); Merrill and Garland 2016 (equal shares whatever the rows).
 //
-// Constants: SCALAR (vectors), STORED (values), THREADS, MIN_BLOCKS (blocks that a multiprocessor shall hold).
+// Constants: SCALAR (vectors), STORED (values), THREADS, MIN_BLOCKS (blocks that a multiprocessor should hold).
 #include "posts.cuh"
 #include "product.cuh"
 #include "compressed_balanced.cuh"
@@ -24,16 +24,15 @@
 typedef SCALAR T;
 typedef STORED V;
 
-// Sixteen bytes are left out behind each 128, so that threads read their eight products beside each other without
-// meeting in a bank.
+// Sixteen bytes of padding follow each 128, so that threads read their eight products without bank conflicts.
 DEVICE constexpr u32 spread(u32 k) { return k + k / (128 / u32(sizeof(T))) * (16 / u32(sizeof(T))); }
 
-// What a thread has asked for of a tile.
+// A thread's loads of a tile.
 struct Share {
     uint4 codes;
     lane_values<V> values;
-    u32 row_starts;  // a bit an entry of the eight that it adds up
-    u32 start, next; // of the tile's row of this thread's number, and of the one behind it
+    u32 row_starts;  // a bit for each of the eight entries that it adds up
+    u32 start, next; // start, in the tile, of the row with this thread's number, and of the one after it
 
     DEVICE void ask(u64 tile, u32 row, u32 rows, const u16* starts, const u8* row_bits, const u16* codes_, const V* values_) {
         const u64 group = tile * TILE + threadIdx.x / 32 * GROUP;
@@ -46,7 +45,7 @@ struct Share {
     }
 };
 
-// tiles: `count` and one for the end; a block takes `each`. posts: room for a piece a block, of zeros.
+// tiles: `count`, and one more for the end; a block takes `each`. posts: room for one piece per block, initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     compressed_balanced(u32 rows, u32 count, u32 each, const Balanced* tiles, const u16* starts, const u8* row_bits, const u16* codes, const V* values,
                u32 conjugate, T alpha, const T* x, T beta, T* y, u64* posts) {
@@ -54,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     __shared__ alignas(16) unsigned char product_bytes[spread(TILE) * sizeof(T)], tail_bytes[THREADS * sizeof(T)], carry_bytes[2 * sizeof(T)];
     T* const products = reinterpret_cast<T*>(product_bytes);
     T* const tails = reinterpret_cast<T*>(tail_bytes);
-    // What comes into a tile is at its number modulo 2.
+    // The carry into a tile is stored at the tile's number modulo 2.
     T* const carry = reinterpret_cast<T*>(carry_bytes);
     const u32 group = threadIdx.x / 32 * GROUP, first = blockIdx.x * each, end = min(first + each, count);
     if (first >= end) return;
@@ -62,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     Balanced from = tiles[first], to = tiles[first + 1];
     const bool comes_in = from.since < first;
     const u32 since = from.since, row_in = from.row - 1;
-    // Of the first thread: whether the row that came into the block has ended here, and its part.
+    // In the first thread: whether the row that was carried into the block has ended here, and its part in this block.
     bool ended = !comes_in;
     T part = T();
     if (threadIdx.x == 0) carry[first % 2] = T();
@@ -104,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             memcpy(raw, sums, sizeof(sums));
 #pragma unroll
             for (u32 i = 0; i < VECTORS; i++) mine[i] = raw[i];
-            // Lanes back to the last one in which a row starts.
+            // The distance in lanes to the last one in which a row starts.
             const u32 before = __ballot_sync(ALL, row_starts != 0) & (lanes_below() | 1u << lane_id());
             const u32 reach = before ? lane_id() - (31 - __clz(before)) : lane_id();
             T tail = sums[EACH - 1];
@@ -118,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         }
         __syncthreads();
 
-        // Of entries `low` to `high` of the tile, which are of one row.
+        // The sum of entries `low` to `high` of the tile, which belong to one row.
         const auto sum_of = [&](u32 low, u32 high) {
             if (low == high) return T();
             const u32 thread = (high - 1) / EACH;
@@ -145,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         __syncthreads();
     }
     if (threadIdx.x >= 32) return;
-    // `from` is what lies behind the last tile.
+    // `from` describes the end of the last tile.
     if (threadIdx.x == 0 && from.since < end) post(posts, blockIdx.x, carry[end % 2]);
     if (!__shfl_sync(ALL, u32(comes_in && ended), 0)) return;
     T sum = T();

@@ -1,12 +1,12 @@
-// From CSR to entries dealt out evenly (compressed_balanced.cuh), and back. A block a tile.
+// From CSR to tiles of equal numbers of entries (compressed_balanced.cuh), and back. One block per tile.
 //
-//     | 1 . 7 . |     compressed_tiles     row 0, base 0, count 7; tells if columns of a tile are too far apart
+//     | 1 . 7 . |     compressed_tiles     row 0, base 0, count 7; finds columns that are too far apart
 //     | . . 8 . |     compressed_deal      starts 0 2 3 5, bits 1 0 1 1 0 1 0, codes 0 2 2 1 2 0 3, values 1 7 8 4 3 2 1
 //     | . 4 3 . |     balanced_lengths  2 1 2 2
 //     | 2 . . 1 |     balanced_to_csr   columns 0 2 2 1 2 0 3, values as they are
 //
-// Entries keep their order, so an entry is at the same place in either. Bytes an entry: its column, or what CSR and the
-// tiles hold.
+// Entries keep their order, so an entry has the same position in both formats. Bytes per entry: its column, or its data
+// in CSR and in the tiles.
 //
 // Constants: VALUE (of the matrix), STORED (of its tiles), OFFSET (of CSR), THREADS.
 #include "compressed_balanced.cuh"
@@ -21,7 +21,7 @@ template <typename To, typename A> DEVICE To turned(A a) {
     else return To(a);
 }
 
-// The first row that starts at `entry` or behind it.
+// The first row that starts at `entry` or later.
 DEVICE u32 row_from(u64 entry, u64 rows, const I* offsets) {
     u64 low = 0, high = rows;
     while (low < high) {
@@ -32,7 +32,7 @@ DEVICE u32 row_from(u64 entry, u64 rows, const I* offsets) {
     return u32(low);
 }
 
-// far: 1 where columns of a tile are further apart than 16 bits can say; 0 before. `count` tiles.
+// far: initially 0; set to 1 if columns of a tile are too far apart for 16 bits. `count` tiles.
 extern "C" __global__ void __launch_bounds__(THREADS)
     compressed_tiles(u64 rows, u64 entries, u32 count, const I* offsets, const u32* columns, Balanced* tiles, u32* far) {
     __shared__ u32 least, most;
@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u64 start = u64(offsets[row]);
         const u32 at = u32(start - begin);
         starts[row] = u16(at);
-        // Where an empty row ends the tile, or the matrix, no entry is at its place.
+        // No entry is at the place of an empty row that ends the tile or the matrix.
         if (u64(offsets[row + 1]) > start) atomicOr(bits_of + at / 32, 1u << at % 32);
     }
     __syncthreads();
@@ -108,7 +108,7 @@ DEVICE u32 tile_of(u32 row, u32 count, const Balanced* tiles) {
     return low;
 }
 
-// A thread a row.
+// One thread per row.
 extern "C" __global__ void __launch_bounds__(THREADS)
     balanced_lengths(u32 rows, u32 count, const Balanced* tiles, const u16* starts, u32* lengths) {
     const u32 row = blockIdx.x * THREADS + threadIdx.x;

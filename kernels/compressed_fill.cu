@@ -1,16 +1,16 @@
-// From CSR to the compressed format's arrays, once compressed_survey.cu has told what repeats, compressed_sizes.cu how
-// large sections are, and the host has numbered it.
+// From CSR to the compressed format's arrays, after compressed_survey.cu has found what repeats, compressed_sizes.cu
+// has computed the sizes of sections, and the host has numbered the keys.
 //
 //     compressed_table       the entries of the first row of each kind
-//     compressed_rows        the kind of each row, every entry compared with the table's
+//     compressed_rows        the kind of each row; every entry is compared with the table's
 //     compressed_fill        codes and values of each section
 //     compressed_long        the rows that are too long for sections
 //
-// Tables are looked up through the survey's sets: `slots` are a set's keys, `codes` what each of them stands for.
+// Tables are looked up through the survey's sets: `slots` are the keys of a set, `codes` are the codes of the keys.
 //
 // Constants: VALUE (values), STORED (values as stored), OFFSET (CSR's offsets), TARGET (offsets of sections), COLUMNS,
-// VALUES, LINES (1 where kinds hold values), THREADS, MIN_BLOCKS (compressed_fill), LANES and CHUNK (compressed_rows:
-// powers of two, 16 rows a chunk at least), ITEMS (elements a thread of a tile).
+// VALUES, LINES (1 if kinds include values), THREADS, MIN_BLOCKS (compressed_fill), LANES and CHUNK (compressed_rows:
+// powers of two, at least 16 rows per chunk), ITEMS (elements per thread of a tile).
 #include "tile_segments.cuh"
 
 typedef VALUE V;
@@ -19,7 +19,7 @@ typedef OFFSET I;
 typedef TARGET O;
 #include "compressed_turn.cuh"
 
-// A block a kind.
+// One block per kind.
 extern "C" __global__ void __launch_bounds__(THREADS)
     compressed_table(const I* offsets, const u32* columns, const V* values, const u32* first_rows, const u32* told_starts, u32* starts, u32* distances, V* numbers) {
     const u32 row = first_rows[blockIdx.x], start = told_starts[blockIdx.x], length = told_starts[blockIdx.x + 1] - start;
@@ -32,8 +32,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// wrong[0] becomes 1 where a row is not what its hash says. A warp takes CHUNK rows, 32 / LANES at a time. A row like
-// the row above is of its kind; only others are looked up and compared with the table.
+// wrong[0] becomes 1 if a row differs from the row with its hash. A warp takes CHUNK rows, 32 / LANES at a time. A row
+// like the row above has the same kind; only others are looked up and compared with the table.
 extern "C" __global__ void __launch_bounds__(THREADS) compressed_rows(u64 rows, const I* offsets, const u32* columns, const V* values, const u64* slots, const u8* codes, const u32* starts,
                                                                 const u32* distances, const V* numbers, u8* kind_of, u64* wrong) {
     __shared__ u64 slot[SLOTS];
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) compressed_rows(u64 rows, 
             const u32 length = row < rows ? u32(offsets[row + 1] - from) : 0;
             const Likeness like = row < rows ? likeness<LANES, LINES>(row, from, length, offsets, columns, values) : Likeness{true, true};
             const bool same = all_lanes<LANES>(like.pattern && like.line);
-            // The first row of a chunk does not know the kind above it.
+            // For the first row of a chunk the kind above is unknown.
             const bool head = row < rows && (step + place == 0 || !same);
             u64 hash = 0;
             if (head)
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) compressed_rows(u64 rows, 
     if (!good) wrong[0] = 1;
 }
 
-// The row of a lane in its section, and where its entries are.
+// The row of a lane in its section, and the place of its entries.
 struct Row {
     u32 row, length;
     u64 start;
@@ -106,12 +106,12 @@ template <typename To, typename A> DEVICE To narrowed(A a) {
     else return To(a);
 }
 
-// What slots of a set stand for; of a size that takes no room where there is no table.
+// The codes of a set's keys; without a table the size is minimal.
 template <bool USED> struct Table {
     alignas(16) u64 slot[USED ? SLOTS : 1];
     alignas(16) u8 code[USED ? SLOTS : 1];
 
-    // The whole block does that, and meets before it looks anything up. Both come from the start of an array.
+    // Called by the whole block, which must synchronise before any lookup. Both arrays are read from their beginning.
     DEVICE void bring(const u64* slots, const u8* codes) {
         for (u32 i = threadIdx.x; i < SLOTS / 2; i += THREADS) reinterpret_cast<uint4*>(slot)[i] = reinterpret_cast<const uint4*>(slots)[i];
         for (u32 i = threadIdx.x; i < SLOTS / 16; i += THREADS) reinterpret_cast<uint4*>(code)[i] = reinterpret_cast<const uint4*>(codes)[i];
@@ -123,9 +123,10 @@ template <bool USED> struct Table {
     }
 };
 
-// `splits` warps a section, each with every `splits`-th of the pieces that are turned over; blocks may stay for further
-// sections, so that tables are brought once. Where rows have a quad of entries at most, those of neighbouring rows lie
-// so near each other that they are read as they are. wrong[0] becomes 1 where a distance or value is in no table.
+// `splits` warps per section, each with every `splits`-th of the pieces that are transposed; blocks may be persistent
+// and take further sections, so that tables are loaded once. If rows have at most one quad of entries, those of
+// neighbouring rows are so close together that they are read directly. wrong[0] becomes 1 if a distance or value is in
+// no table.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     compressed_fill(u64 rows, const u8* order, const I* offsets, const u32* columns, const V* from, u32 longest, const u64* column_slots, const u8* column_codes, const u64* number_slots,
               const u8* number_codes, const O* word_offsets, const O* entries, const u32* bases, u32* words, S* values, u32 splits, u64* wrong) {

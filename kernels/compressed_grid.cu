@@ -1,40 +1,41 @@
 // y = alpha A x + beta y with A a stencil of a point and its neighbours on the points of a grid: nothing of A is read
-// but, where there are holes, two bits a row or a byte.
+// except, if there are holes, two bits or a byte per row.
 //
-//     o o o o o o    x of a plane that a thread reads, two points a run (f64), LINES = 2: the runs in its own columns, four of them.
-//     o o x x o o    What lies beside them comes from the threads of the warp beside it; its first and last thread have no
-//     o o x x o o    points of their own, so that warps overlap by two. Then the thread goes on to the next plane, up to DEPTH of
-//     o o o o o o    them: what it read of a plane serves its points there, in the plane before and in the plane after.
+//   o o o o o o  Elements of x in one plane for a thread, two points per run (f64), LINES = 2. The thread reads four
+//   o o x x o o  runs in its own columns and gets the others from neighbouring threads of the warp; its first and last
+//   o o x x o o  thread have no points of their own, so that warps overlap by two. It then takes the next plane, up to
+//   o o o o o o  DEPTH: the elements of a plane are used for its points there, and in the planes before and after.
 //
 // Source: register blocking and marching along planes as in Datta et al. 2008.
 //
-// PARTS: where all rows that a warp sums up for have the kinds that rows without holes have at their place of the grid,
-// as most do, what they have is not looked up.
+// PARTS: if all rows of a warp have the kinds that rows without holes have at their positions in the grid, as most do,
+// the stencil points of their kinds are not looked up.
 //
-// Bytes a row: x and y, where there are holes two bits (MARKS) or a byte, and y twice where a product is added to it; a
-// step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces, too.
+// Bytes per row: x and y; if there are holes, two bits (MARKS) or a byte; and y twice if the product is added to it. A
+// step of Chebyshev's iteration (chebyshev.cuh) also reads r and the vector that it replaces.
 //
-// Constants: those of compressed_grid.cuh, DEPTH, THREADS, BLOCKS (a multiprocessor, at least, of a product) and
-// FEWER_BLOCKS (of what needs more registers).
+// Constants: those of compressed_grid.cuh, DEPTH, THREADS, BLOCKS (per multiprocessor, at least, for a product) and
+// FEWER_BLOCKS (for kernels that need more registers).
 #include "block_sum.cuh"
 #include "chebyshev.cuh"
 #include "compressed_grid.cuh"
 
 constexpr bool DEEP = PLACES & ~(0x1ffu << 9); // the stencil has neighbours in other planes
-constexpr int FIRST = DEEP ? -1 : 0, LAST = DEEP ? DEPTH : DEPTH - 1; // planes that a thread reads, seen from its first point
+constexpr int FIRST = DEEP ? -1 : 0, LAST = DEEP ? DEPTH : DEPTH - 1; // planes read, from a thread's first point on
 
-// Points a line, lines a plane, planes; runs a line; warps of a block that have lines beside each other, so that the
-// first-level cache has what two of them read; groups of LINES lines for each of these a plane; planes a thread;
-// threads of a warp in such a stack that have points.
+// Points per line, lines per plane, planes; runs per line; warps of a block that have lines next to each other, so that
+// two of them share lines in the first-level cache; groups of LINES lines per plane for each of these; planes per
+// thread; threads of a warp in such a stack that have points.
 struct Grid {
     u32 points, lines, planes, runs, stack, groups, depth, threads;
 };
 
-// Which of its planes a thread sums plane k up for.
+// Bit mask of the planes to whose sums plane k contributes in a thread.
 DEVICE constexpr int whom(int k) {
     return (k > 0 ? FOR_BEFORE : 0) | (k >= 0 && k < DEPTH ? FOR_ITSELF : 0) | (k + 1 < DEPTH ? FOR_AFTER : 0);
 }
-// Threads at each end of a warp that have no points of their own: where the stencil has neighbours in the line.
+// Number of threads at each end of a warp that have no points of their own, if the stencil has neighbours within the
+// line.
 constexpr u32 SIDES = PLACES & ~(0x1249249u << 1) ? 1 : 0, OWN = 32 - 2 * SIDES;
 
 // The runs of one plane.
@@ -42,13 +43,13 @@ struct Plane {
     Points of[READ];
 };
 
-// Kinds of a thread's rows in one plane, those of a run in one word, and whether no row of its warp has holes. Or the
-// bytes that have their marks.
+// Kinds of a thread's rows in one plane, with those of a run in one word, and whether no row of its warp has holes; or
+// the bytes with their marks.
 struct OfPlane {
     u32 kinds[LINES];
     bool whole;
 };
-// Places of rows in three planes.
+// The stencil points of rows in three planes.
 struct SomePlaces {
     static constexpr bool SOME = true;
     u32 of[3][LINES][RUN];
@@ -57,7 +58,7 @@ struct SomePlaces {
 };
 
 DEVICE u32 side(u32 at, u32 size) { return at == 0 ? 0 : at + 1 == size ? 2 : 1; }
-// Kinds of a run without holes.
+// The kinds of a run without holes.
 DEVICE u32 whole_run(const Kinds& kinds, u32 plane_side, u32 line, u32 lines, u32 point, u32 points) {
     constexpr u32 EACH = RUN == 4 ? 0x1010101 : RUN == 2 ? 0x101 : 1, LAST = 8 * (RUN - 1);
     u32 all = kinds.at_side(plane_side, side(line, lines), 1) * EACH;
@@ -83,7 +84,8 @@ struct Sum {
     DEVICE void take_row(u64 row, T sum, T) { y[row] = alpha * sum + beta * y[row]; }
 };
 
-// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last.
+// last = keep z + momentum last + step d .* (r - A z). z and last are different vectors, so none is read after it was
+// written.
 struct Chebyshev {
     static constexpr bool STAYS = false, READS_OWN = true;
     struct Beside {
@@ -109,7 +111,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
     const u32 lane = lane_id(), warp = threadIdx.x / 32, of_block = THREADS / 32 / grid.stack * OWN;
     if (HOLES == MARKS) take_listed(kinds, grid.points, grid.lines, numbers, x, threadIdx.x / 32, THREADS / 32, rows);
     for (u64 tile = blockIdx.x; tile * of_block < grid.threads; tile += gridDim.x) {
-        // The first thread of all has none before it.
+        // The very first thread has none before it.
         const u64 mine = tile * of_block + warp / grid.stack * OWN + lane - SIDES;
         const bool there = mine < grid.threads, own = there && lane >= SIDES && lane < 32 - SIDES;
         const u32 at = there ? u32(mine) : 0, group = at / grid.runs, point = (at - group * grid.runs) * RUN, slab = group / grid.groups;
@@ -127,7 +129,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
                 if (is_read(whom(k), m) || (F::READS_OWN && k >= 0 && k < DEPTH && m >= 0 && m < LINES))
                     to.of[m + 1] = load_run(in && lines[m + 1], x + (i64(row) + k * i64(plane) + m * i64(grid.points)));
         };
-        // Kinds of the rows in plane k are asked for, and later compared with those of rows without holes.
+        // The kinds of the rows in plane k are loaded here, and later compared with those of rows without holes.
         auto ask_kinds = [&](int k, OfPlane& to) {
             const bool in = k < i32(grid.depth) && p + k < grid.planes;
 #pragma unroll
@@ -148,14 +150,14 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
             }
             of.whole = __all_sync(ALL, of.whole);
         };
-        OfPlane of[4] = {}; // one of them on its way
-        Plane planes[3]; // of which the compiler keeps what is still needed
+        OfPlane of[4] = {}; // one of them in flight
+        Plane planes[3]; // the compiler keeps what is still needed of these
         Points sum[3][LINES] = {};
         if (HOLES) ask_kinds(0, of[0]);
         load(FIRST, planes[(FIRST + 3) % 3]);
 #pragma unroll
         for (int k = FIRST; k <= LAST; k++) {
-            const int q = DEEP ? k - 1 : k; // the plane whose sums get their last elements
+            const int q = DEEP ? k - 1 : k; // the plane whose sums are completed
             const bool ends = q >= 0 && q < i32(grid.depth) && p + q < grid.planes;
             if (HOLES && k + 2 < DEPTH) ask_kinds(k + 2, of[(k + 2) % 4]);
             if (k < LAST) load(k + 1, planes[(k + 4) % 3]);
@@ -183,7 +185,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Numbers& numbers,
             };
             bool whole = true;
             if (HOLES == PARTS) {
-                const int next = DEEP ? k + 1 : k; // the last plane that this one is summed up for
+                const int next = DEEP ? k + 1 : k; // the last plane to whose sums this one contributes
                 if (next < DEPTH) compare_kinds(next, of[next % 4]);
 #pragma unroll
                 for (int p = -1; p <= 1; p++)

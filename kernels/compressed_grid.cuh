@@ -1,21 +1,21 @@
-// What products with a stencil on the points of a grid share: which elements of a plane are summed up for which planes,
-// and in which order, so that sums have the same bits whichever kernel made them; and what becomes of them.
+// Definitions for products with a stencil on the points of a grid: which elements of a plane contribute to the sums of
+// which planes, and in which order, so that sums have the same bits in each of the kernels; and how the sums are used.
 //
-// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e points away. PLACES has a bit for each that the
-// stencil has, so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right,
-// from zero: two runs give the same bits. x is zero beyond the grid, and its number is added zero times: the same bits
-// as where it is left out, for numbers are finite.
+// Stencil point 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e points away. PLACES has a bit for each point
+// of the stencil, so that all loops are unrolled and coefficients are operands in constant memory. Sums run from left
+// to right, from zero, so two runs give the same bits. x is zero beyond the grid, and zero times a coefficient is added
+// there: because coefficients are finite, that gives the same bits as leaving it out.
 //
-// MIRRORED: places on both sides of a point in its line, and of its plane, have one number. Then it multiplies the sum
-// of both elements, and what the plane after gets is what the plane before gets.
+// MIRRORED: stencil points on opposite sides of a point in its line, and of its plane, have the same coefficient. It
+// then multiplies the sum of both elements, and the plane after gets the same contribution as the plane before.
 //
-// HOLES: rows may lack more than what lies beyond the grid. Where HOLES is PARTS each has a kind, a byte, a set of the
-// stencil's places; what a row does not have is not added. Where it is MARKS each has two bits: sums are those of a
-// grid without holes, that of a row which is its own point alone is replaced by its point's product, and a row that
-// lacks some of its places is left to others: such rows are few, and listed.
+// HOLES: rows may lack more than the points beyond the grid. If HOLES is PARTS, each row has a kind, a byte, which
+// stands for a set of stencil points; the others are not added. If it is MARKS, each row has two bits: sums are
+// computed as for a grid without holes, the sum of a row with only its own point is replaced by that point's product,
+// and rows that lack some points, of which there are few, are in a list and computed separately.
 //
-// Constants: HOLES, SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in so many lines beside
-// each other), RUN (runs.cuh; lines are a whole number of runs).
+// Constants: HOLES, SCALAR (vectors), PLACES, MIRRORED, LINES (a thread has runs of one column in this number of
+// neighbouring lines), RUN (runs.cuh; the length of lines is a multiple of it).
 #pragma once
 #define PARTS 1
 #define MARKS 2
@@ -36,10 +36,11 @@ DEVICE constexpr int place_of(int p, int l, int e) { return 9 * (p + 1) + 3 * (l
 DEVICE constexpr bool has(int p, int l, int e) {
     return p >= -1 && p <= 1 && l >= -1 && l <= 1 && (PLACES >> place_of(p, l, e) & 1);
 }
-// What a plane is summed up for: the plane before, whose points have it after them, itself, and the plane after.
+// The planes to whose sums a plane contributes: the plane before, which has it as the plane after; itself; and the
+// plane after.
 constexpr int FOR_BEFORE = 1, FOR_ITSELF = 2, FOR_AFTER = 4;
 DEVICE constexpr bool is_for(int whom, int p) { return whom & (p > 0 ? FOR_BEFORE : p < 0 ? FOR_AFTER : FOR_ITSELF); }
-// Whether elements in a plane's line m and `e` beside a thread's points are summed up for any of them.
+// Whether elements in a plane's line m, at offset `e` from a thread's points, contribute to any of its sums.
 DEVICE constexpr bool is_needed(int whom, int m, int e) {
     for (int p = -1; p <= 1; p++)
         for (int r = 0; r < LINES; r++)
@@ -47,21 +48,21 @@ DEVICE constexpr bool is_needed(int whom, int m, int e) {
     return false;
 }
 DEVICE constexpr bool is_read(int whom, int m) { return is_needed(whom, m, -1) || is_needed(whom, m, 0) || is_needed(whom, m, 1); }
-// Whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: what the plane before
-// gets is found for the plane after.
+// Whether elements of a plane are multiplied for the plane that has them p planes away. MIRRORED: the contribution to
+// the plane before is computed as that to the plane after.
 DEVICE constexpr bool is_summed(int whom, int p, int l, int e) {
     return has(p, l, e) && (MIRRORED ? e <= 0 && (p < 0 ? whom & (FOR_BEFORE | FOR_AFTER) : p == 0 && whom & FOR_ITSELF) : is_for(whom, p));
 }
 
-// Places of rows, as add_run asks for them: whether the one at point i of line r in the plane that has this one p
-// planes away has a place. All have all.
+// The stencil points of rows, as add_run needs them: whether the row at point i of line r, in the plane that has this
+// one p planes away, has a stencil point. Here all rows have all.
 struct AllPlaces {
     static constexpr bool SOME = false;
 
     DEVICE bool operator()(int, int, int, int) const { return true; }
 };
 
-// Adds a plane's run in line m, with the elements on both sides of it, to the sums of the planes that it is for.
+// Adds a plane's run in line m, with the elements on both sides of it, to the sums of the planes given by `whom`.
 template <typename P>
 DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const Numbers& numbers, const P& places, Points (&before)[LINES],
                     Points (&itself)[LINES], Points (&after)[LINES]) {
@@ -90,9 +91,10 @@ DEVICE void add_run(int whom, int m, const Points& run, T left, T right, const N
                 }
 }
 
-// What is known of kinds: that of each row, the places of each, which of them rows without holes have, and how many
-// there are. Four a word; the first 27 are 3 (3 p + l) + e with 0 for rows at the first plane, line or point, 2 at the
-// last, 1 between. MARKS: these of each row, four a byte; the list, of row << 32 | its places; its length.
+// The data of kinds: that of each row, the stencil points of each kind, which kinds rows without holes have, and the
+// number of kinds. The latter are four per word: entry 3 (3 p + l) + e of the first 27 has 0 for rows in the first
+// plane, line or point, 2 in the last, and 1 between. MARKS: the marks of rows, four per byte; the list, of row << 32 |
+// its stencil points; its length.
 struct Expected {
     u32 of[7];
 };
@@ -111,28 +113,30 @@ struct Kinds {
     }
 };
 
-// MARKS: two bits a row, those of the run that begins at `row` lowest. Bits of other rows may be above.
+// MARKS: two bits per row, those of the run that begins at `row` in the lowest bits. Bits of other rows may follow
+// above.
 constexpr u32 ALONE = 0x55, LISTED = 0xaa;
 DEVICE u32 marks_of(u32 byte, u32 row) { return byte >> (RUN < 4 ? 2 * (row & 3) : 0); }
 DEVICE bool is_alone(u32 marks, int i) { return marks & ALONE & 3u << 2 * i; }
 DEVICE bool is_listed(u32 marks, int i) { return marks & LISTED & 3u << 2 * i; }
-// Sums of rows that have their own point alone; `own` are the run's elements of x.
+// Replaces the sums of rows that have only their own point; `own` are the run's elements of x.
 DEVICE void replace_sums(u32 marks, const Numbers& numbers, const Points& own, Points& sum) {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         if (is_alone(marks, i)) sum.of[i] = T() + numbers.of[place_of(0, 0, 0)] * own.of[i];
 }
 DEVICE bool some_listed(u32 marks) { return HOLES == MARKS && marks & LISTED & ((1u << 2 * RUN) - 1); }
-// A run but for what is listed: others write that, perhaps now, so that what was read of it is of no use.
+// Stores a run except for listed rows: other threads write those, perhaps now, so that what was read of them may be
+// outdated.
 DEVICE void store_marked(T* p, const Points& run, u32 marks) {
     if (!some_listed(marks)) return store_run(p, run);
 #pragma unroll
     for (int i = 0; i < RUN; i++)
         if (!is_listed(marks, i)) p[i] = run.of[i];
 }
-// The sum of a row that has these places, from left to right; `own` points to its element of x. Nothing waits for a
-// sum: what there is of x is asked for at once. A function of its own: as a part of the kernels, which keep few
-// registers free, it slowed down their other ways.
+// The sum of a row with the given stencil points, from left to right; `own` points to its element of x. All elements of
+// x are loaded before the sum begins. It is a separate function because as a part of the kernels, which have few free
+// registers, it slowed down the usual case.
 __noinline__ __device__ T sum_of(u32 places, const T* own, i64 line, i64 plane, const Numbers& numbers) {
     T of_x[27], sum = T();
 #pragma unroll
@@ -143,7 +147,8 @@ __noinline__ __device__ T sum_of(u32 places, const T* own, i64 line, i64 plane, 
         if (PLACES >> place & 1 && places >> place & 1) sum = sum + numbers.of[place] * of_x[place];
     return sum;
 }
-// Listed rows, by so many warps a block, of which this thread is in one. Blocks take turns, so that all have as many.
+// Computes listed rows, by the warps of all blocks that this thread's warp is one of. Blocks take turns, so that all
+// have about as many.
 template <typename F>
 DEVICE void take_listed(const Kinds& kinds, u32 points, u32 lines, const Numbers& numbers, const T* x, u32 warp, u32 warps, F& rows) {
     const i64 line = points, plane = line * lines;
@@ -153,9 +158,9 @@ DEVICE void take_listed(const Kinds& kinds, u32 points, u32 lines, const Numbers
     }
 }
 
-// What becomes of a run's sums, from `row` on, but for listed rows, which are taken one by one. Their rows' end may
-// need more than the sums: it is asked for before these are there, where `in` is set. `own` are the rows' elements of
-// x. STAYS: blocks take tile after tile; others end after one.
+// What is done with the sums of a run, whose first row is `row`, except for listed rows, which are handled one by one.
+// It may need further data of the rows, which is loaded before the sums are complete, if `in` is true. `own` are the
+// rows' elements of x. STAYS: blocks take one tile after another; otherwise a block ends after one.
 struct Product {
     static constexpr bool STAYS = false, READS_OWN = false;
     struct Beside {};
@@ -172,7 +177,7 @@ struct Product {
     DEVICE void take_row(u64 row, T sum, T) { y[row] = alpha * sum; }
 };
 
-// y = A x, and x.y of what a thread has.
+// y = A x, and this thread's part of x.y.
 struct ProductDot {
     static constexpr bool STAYS = true, READS_OWN = true;
     struct Beside {};

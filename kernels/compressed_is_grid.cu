@@ -1,27 +1,27 @@
-// Whether the kinds of rows are those of a stencil on the points of a grid: each lacks what lies beyond the grid;
-// whether any lacks more (bit 1 of *found), and how many have neither all nor their own point alone (found[1]). Then
-// products may take marks of two bits a row, and a list of these.
+// Checks whether the kinds of rows are those of a stencil on the points of a grid, where each row lacks the points
+// beyond the grid; whether any row lacks more (bit 1 of *found); and how many rows have neither all points nor only
+// their own (found[1]). In that case products may read marks of two bits per row, and a list of these rows.
 //
-//     places_of 110 111 011 010    3 points a line    kind_of  0 1 2   0 1 2    a grid
-//                                                              0 1 2   3 3 2    one with holes: bit 1 of *found is set, marks are 0 0 0 1 1 0
-//                                                              0 2 2   0 1 2    likewise: the second row is listed, marks are 0 2 0 0 0 0
-//                                                              0 1 1   2 1 2    none: bit 0 of *found is set
+//     places_of 110 111 011 010   3 points per line  kind_of  0 1 2   0 1 2   a grid
+//                                                             0 1 2   3 3 2   holes: bit 1 of *found; marks 0 0 0 1 1 0
+//                                                             0 2 2   0 1 2   second row listed: marks 0 2 0 0 0 0
+//                                                             0 1 1   2 1 2   no grid: bit 0 of *found
 //
-// Bytes a row: 1; with marks 2 1/4.
+// Bytes per row: 1; with marks 2 1/4.
 //
 // Constants: THREADS.
 #include "common.cuh"
 
-// The places one step back along each direction (points, lines, planes), and those one step ahead.
+// The stencil points one step back in each direction (points, lines, planes), and those one step ahead.
 constexpr u32 BACK[3] = {0x1249249, 0x1c0e07, 0x1ff}, AHEAD[3] = {0x1249249 << 2, 0x1c0e07 << 6, 0x1ff << 18};
 constexpr u32 OWN_POINT = 1 << 13;
 
-// The stencil's places; points a line, lines a plane, planes.
+// The stencil's points; points per line, lines per plane, planes.
 struct Grid {
     u32 places, points, lines, planes;
 };
 
-// The places of a row that do not lie beyond the grid.
+// The stencil points of a row that are inside the grid.
 DEVICE u32 expected_of(u32 row, const Grid& grid) {
     const u32 line = row / grid.points, place[3] = {row % grid.points, line % grid.lines, line / grid.lines}, size[3] = {grid.points, grid.lines, grid.planes};
     u32 places = grid.places;
@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) compressed_is_grid(u64 row
         lacking = lacking || expected & ~has;
         parts += has != expected && has != OWN_POINT;
     }
-    // Each flag by itself: ptxas of CUDA 13.0 takes (a ? 1 : 0) | (b ? 2 : 0) for zero where both are set.
+    // Each flag is written by itself: ptxas of CUDA 13.0 takes (a ? 1 : 0) | (b ? 2 : 0) for zero if both are set.
     const bool any_beyond = __any_sync(ALL, beyond), any_lacking = __any_sync(ALL, lacking);
     parts = warp_sum(parts);
     if (lane_id() != 0) return;
@@ -51,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) compressed_is_grid(u64 row
     if (parts) atomicAdd(found + 1, parts);
 }
 
-// Marks, four rows a byte, the first lowest: 1 for a row that has its own point alone, 2 for one that is listed. A list
-// in any order of row << 32 | places; *count, which is zero, becomes its length.
+// Marks, four rows per byte, the first in the lowest bits: 1 for a row with only its own point, 2 for a listed row. The
+// list, in any order, has row << 32 | stencil points; *count, initially zero, becomes its length.
 extern "C" __global__ void __launch_bounds__(THREADS)
     compressed_mark(u64 rows, const u8* kind_of, const u32* places_of, const __grid_constant__ Grid grid, u8* marks, u64* list, u32* count) {
     for (u64 first = u64(blockIdx.x) * THREADS + threadIdx.x / 32 * 32; first < rows; first += u64(gridDim.x) * THREADS) {

@@ -1,16 +1,17 @@
-// y = alpha A x + beta y with A of at most 255 kinds of rows, distances and values alike: a byte a row is all of A.
+// y = alpha A x + beta y with A of at most 255 kinds of rows, distances and values included: one byte per row is all
+// that is stored of A.
 //
 //     |  2 -1  .  . |     kinds  0: 0 +1 | 2 -1        1: -1 0 +1 | -1 2 -1        2: -1 0 | -1 2
 //     | -1  2 -1  . |     rows   0 1 1 2
 //     |  . -1  2 -1 |
 //     |  .  . -1  2 |     a stencil with constant coefficients: the kinds are the inside and the boundaries
 //
-// A thread takes ROWS rows, THREADS apart, so that x and y are read and written in order. Where all rows of a warp are
-// of one kind, as inside of a grid, an entry of the kind is read once for ROWS rows; elsewhere row by row. Either way
-// sums run from left to right: two runs give the same bits.
+// A thread takes ROWS rows, THREADS apart, so that x and y are read and written in order. If all rows of a warp are of
+// one kind, as inside a grid, an entry of the kind is read once for ROWS rows; otherwise rows are computed one by one.
+// In both cases sums run from left to right, so two runs give the same bits.
 //
-// Bytes a row: 1, x and y. What bounds it is the second-level cache, which x passes once for each plane of the stencil.
-// Source: Kourtis, Goumas and Koziris 2008, carried from entries to rows.
+// Bytes per row: 1, x and y. The limit is the second-level cache, through which x passes once for each plane of the
+// stencil. Source: Kourtis, Goumas and Koziris 2008, applied to rows instead of entries.
 //
 // Constants: SCALAR (vectors), VALUE (the matrix's values), THREADS, ROWS.
 #include "product_dot.cuh"

@@ -1,16 +1,16 @@
-// y = alpha A x + beta y with A in compressed sections whose columns are kinds of rows and whose values are stored:
-// grids with general values.
+// y = alpha A x + beta y with A in compressed sections whose columns are given by kinds of rows and whose values are
+// stored, as for grids with variable coefficients.
 //
 //     | 1 . 7 . |     kinds    0 1 2 3, a byte a row          distances (column - row) of each    0 2 | 1 | -1 0 | -3 0
-//     | . . 8 . |     values, row beside row                  1 8 4 2 | 7 - 3 1
+//     | . . 8 . |     values, all rows side by side           1 8 4 2 | 7 - 3 1
 //     | . 4 3 . |
 //     | 2 . . 1 |
 //
-// A section is 32 rows; a warp takes one, a thread a row (compressed_row.cuh), and what a kind's distances are lies in
-// shared memory.
+// A section is 32 rows; a warp takes one, with one thread per row (compressed_row.cuh), and the distances of kinds are
+// in shared memory.
 //
-// Bytes a nonzero: 4 or 8 (complex twice that) for the value, padding too. A row: y, x, 1/4 byte of offsets, one of its
-// kind, one of order. Source: as compressed.cu.
+// Bytes per nonzero: 4 or 8 (twice that if complex) for the value, including padding. Per row: y, x, 1/4 byte of
+// offsets, one of its kind, one of order. Source: as for compressed.cu.
 //
 // Constants: SCALAR (vectors), STORED (values as stored), OFFSET (offsets), THREADS, UNROLL, MIN_BLOCKS.
 #include "common.cuh"
@@ -23,7 +23,7 @@ typedef OFFSET I;
 #define KINDS u64 rows, const u8 *order, const u8 *kind_of, u32 kinds, u32 table, const u32 *starts, const u32 *distances, const I *entries, const S *values
 #define OF_KINDS rows, order, kind_of, kinds, table, starts, distances, entries, values
 
-// finish(row, sum) for every row of this thread's sections.
+// Calls finish(row, sum) for every row of this thread's sections.
 template <typename F> DEVICE void sums(KINDS, u32 conjugate, const T* x, F finish) {
     extern __shared__ u32 distance[];
     u32* const start = distance + table;

@@ -1,8 +1,8 @@
-// y = y + alpha A x for the long rows of a compressed matrix, in CSR, a block a row: each thread sums every THREADS-th
-// entry, then the block its threads, in a fixed order. Runs behind the sections' product, which gave these rows nothing
-// but beta y.
+// y = y + alpha A x for the long rows of a compressed matrix, in CSR, with one block per row: each thread sums every
+// THREADS-th entry, then the block sums over its threads in a fixed order. It runs after the sections' product, which
+// set these rows to beta y.
 //
-// Bytes a nonzero: value + 4.
+// Bytes per nonzero: value + 4.
 //
 // Constants: SCALAR (vectors), VALUE (values), OFFSET (offsets), THREADS.
 #include "block_sum.cuh"

@@ -1,50 +1,50 @@
-// y = alpha A x with A a stencil of a point and its neighbours on the points of a grid, neighbours in other planes
-// among them: the sums of compressed_grid.cu, bit by bit, with x in shared memory.
+// y = alpha A x with A a stencil of a point and its neighbours on the points of a grid, some of them in other planes:
+// the same sums as in compressed_grid.cu, bit by bit, with x in shared memory.
 //
-//     block 0: lines 0 .. 2   | plane 0 | plane 1 | plane 2 |     A block has a few lines of a few planes and goes from plane to plane: of
-//     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |     each it needs its lines and one more on both sides, which lie one behind
-//     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |     the other in memory, so that one thread fetches them by one copy in bulk.
+//     block 0: lines 0 .. 2   | plane 0 | plane 1 | plane 2 |   A block has a few lines and planes, and goes through
+//     block 1: lines 3 .. 5   | plane 0 | plane 1 | plane 2 |   the planes; it reads its lines and one on both sides,
+//     block 2: lines 0 .. 2   | plane 3 | plane 4 | plane 5 |   which are contiguous: one thread loads them in bulk.
 //
-// All blocks run at a time, and blocks that have lines beside each other are in the same plane at about the same time:
-// what two of them read comes from the device's memory once. The last warp fetches planes, STAGES of them ahead, into a
-// ring; the others add up: a thread has runs of one column, and sums of three planes under way. Lines beyond the grid
-// stay zero in the ring.
+// All blocks run at a time, and blocks with neighbouring lines are in the same plane at about the same time, so that
+// lines that two of them read come from device memory once. The last warp loads planes, STAGES of them ahead, into a
+// ring; the others compute: a thread has runs of one column, and sums of three planes in progress. Lines beyond the
+// grid stay zero in the ring.
 //
-// Bytes a row: x and y, and where there are holes two bits (MARKS) or a byte. What multiprocessors ask for is (1 + 2 /
-// lines) (1 + 2 / planes) of x.
+// Bytes per row: x and y, and if there are holes, two bits (MARKS) or a byte. Multiprocessors read (1 + 2 / lines) (1 +
+// 2 / planes) times x.
 //
-// HOLES: with a plane come marks or kinds of rows. They begin anywhere, so that what is fetched begins at the multiple
-// of 16 bytes before. MARKS: those of the plane's own rows; the sum of one that has its own point alone is replaced as
-// soon as its own plane is there, and takes nothing of the plane after. Listed rows are summed up by warps that have no
-// points of the planes, of which there is one at least, while the others go from plane to plane. PARTS: kinds of the
-// rows two planes on, and each product is a predicated instruction: with a way of their own for warps whose rows are
-// whole, the others took longer, and blocks go at the pace of the slowest.
+// HOLES: marks or kinds of rows are loaded with a plane. They may begin at any byte, so what is loaded begins at the
+// previous multiple of 16 bytes. MARKS: the marks are those of the plane's own rows; the sum of a row with only its own
+// point is replaced as soon as its plane is there, and gets nothing from the plane after. Listed rows are computed by
+// warps without points, of which there is at least one, while the others march through the planes. PARTS: the kinds are
+// those of rows two planes ahead, and each product is a predicated instruction: a separate path for warps with complete
+// rows made the other warps slower, and blocks proceed at the pace of the slowest.
 //
-// Constants: those of compressed_grid.cuh, STAGES, THREADS and BLOCKS (a multiprocessor, at least, of a
-// product: so that the next launch has a place while this one ends).
+// Constants: those of compressed_grid.cuh, STAGES, THREADS and BLOCKS (per multiprocessor, at least, for a product: so
+// that blocks of the next launch fit while this one ends).
 #include "block_sum.cuh"
 #include "bulk.cuh"
 #include "compressed_grid.cuh"
 
-// Points a line, lines a plane, planes; runs a line; groups of lines that a plane is cut into, and the most lines of
-// one; slabs of planes; warps that add up.
+// Points per line, lines per plane, planes; runs per line; groups of lines of a plane, and the lines of the largest;
+// slabs of planes; warps that compute.
 struct Grid {
     u32 points, lines, planes, runs, groups, tile, slabs, warps;
 };
 
-// The ring: for each stage whether its plane is there, and whether all threads are done with it: each says so itself,
-// for racecheck follows a barrier only for who arrived at it, and that takes no longer.
+// The ring: for each stage, whether its plane is there, and whether all threads have finished with it. Each thread
+// arrives by itself, since racecheck only recognises threads that arrive at a barrier, and it costs no time.
 struct Ring {
     u64 full[STAGES], empty[STAGES];
-    u64 table; // PARTS: whether the places of each kind are there; a named barrier would do, but racecheck takes it for that of the whole block
+    u64 table; // PARTS: the kinds' stencil points are there (racecheck takes a named barrier for the block's)
 };
 constexpr u32 BARRIERS = 128, TABLE = HOLES == PARTS ? 1024 : 0; // bytes before the first stage
-constexpr u32 KINDS_AHEAD = HOLES == PARTS ? 2 : 0; // planes from one to that whose kinds come with it
-constexpr u32 MOST_LISTED = 6; // listed rows of a thread that has nothing else, at most
+constexpr u32 KINDS_AHEAD = HOLES == PARTS ? 2 : 0; // distance from a plane to the one whose kinds are loaded with it
+constexpr u32 MOST_LISTED = 6; // maximum number of listed rows per thread without other work
 constexpr u32 ROWS_A_BYTE = HOLES == MARKS ? 4 : 1, ROWS_A_COPY = 16 * ROWS_A_BYTE; // of kinds or marks
 static_assert(sizeof(Ring) <= BARRIERS, "the barriers fit");
 
-// Where in the ring one is.
+// A position in the ring.
 struct Place {
     u32 stage = 0, parity = 0;
 
@@ -64,7 +64,7 @@ struct Part {
     }
 };
 
-// By one thread: all planes that the block reads, as stages become empty.
+// Called by one thread: loads all planes that the block reads, as stages become empty.
 DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind_of, char* stages, u32 stage_bytes, Ring& ring) {
     const u32 line = grid.points * u32(sizeof(T)), low = part.begin ? part.begin - 1 : 0, high = min(part.end + 1, grid.lines);
     const u32 first = part.from ? part.from - 1 : 0, last = min(part.to + 1, grid.planes);
@@ -77,7 +77,7 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
         u32 kinds = 0;
         if (HOLES && k >= part.from && k + KINDS_AHEAD < part.to) {
             const u64 begin = (k + KINDS_AHEAD) * plane + u64(part.begin) * grid.points, end = (k + KINDS_AHEAD) * plane + u64(part.end) * grid.points;
-            // There are marks up to a whole number of 16 bytes. Kinds of the last rows may be none.
+            // Marks are padded to a multiple of 16 bytes. There may be no kinds for the last rows.
             const u64 whole = HOLES == MARKS ? ~u64(0) : plane * grid.planes & ~u64(15);
             from = begin / ROWS_A_COPY * 16;
             kinds = from < whole ? u32(min((end + ROWS_A_COPY - 1) / ROWS_A_COPY * 16, whole) - from) : 0;
@@ -90,11 +90,11 @@ DEVICE void fetch(const Grid& grid, const Part& part, const T* x, const u8* kind
     }
 }
 
-// The places of a thread's rows of a plane.
+// The stencil points of a thread's rows in a plane.
 struct OfPlane {
     u32 of[LINES][RUN];
 };
-// Of the rows in three planes, that before the one whose elements are added first.
+// The same for the rows of three planes, beginning with the one before the plane whose elements are added first.
 struct SomePlaces {
     static constexpr bool SOME = true;
     const OfPlane (&planes)[3];
@@ -102,7 +102,7 @@ struct SomePlaces {
     DEVICE bool operator()(int p, int r, int i, int place) const { return planes[1 - p].of[r][i] & 1u << place; }
 };
 
-// MARKS: of rows before the plane whose elements are added those that take them.
+// MARKS: which rows of the plane before take the elements.
 struct NotAlone {
     static constexpr bool SOME = !MIRRORED;
     const u32 (&marks)[LINES];
@@ -110,7 +110,7 @@ struct NotAlone {
     DEVICE bool operator()(int p, int r, int i, int) const { return p < 1 || !is_alone(marks[r], i); }
 };
 
-// The ring, and the bytes of a stage; the places of each kind.
+// The ring, and the bytes of a stage; the stencil points of each kind.
 struct Shared {
     Ring& ring;
     char* stages;
@@ -124,8 +124,8 @@ DEVICE Shared shared_of(const Grid& grid) {
     return {*reinterpret_cast<Ring*>(shared), shared + BARRIERS + TABLE, stage_bytes, reinterpret_cast<u32*>(shared + BARRIERS)};
 }
 
-// What reads and writes no vector, so that the launch ahead need not have ended. The divisions of the block's part are
-// among it.
+// Work that reads and writes no vector, so that the previous launch need not have ended. It includes the divisions for
+// the block's part.
 DEVICE Part prepare_ring(const Grid& grid) {
     const Part part(grid);
     const Shared shared = shared_of(grid);
@@ -153,7 +153,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     char* const stages = shared.stages;
     const u32 stage_bytes = shared.stage_bytes;
     const u32 line = grid.points * u32(sizeof(T)), warp = threadIdx.x / 32;
-    // Planes are asked for before what is known of kinds.
+    // Planes are loaded before the data of kinds is read.
     if (warp == THREADS / 32 - 1) {
         if (lane_id() == 0) fetch(grid, part, x, kinds.of, stages, stage_bytes, ring);
         return;
@@ -164,7 +164,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
         wait(&ring.table, 0);
     }
     if (HOLES == MARKS) {
-        // Where few rows are listed, that is no work for warps that have points: these would wait for the slowest.
+        // If few rows are listed, warps with points don't compute them: they would wait for the slowest of them.
         const u32 others = THREADS / 32 - 1 - grid.warps;
         const bool all = kinds.listed() > others * gridDim.x * 32 * MOST_LISTED;
         if (all || warp >= grid.warps) take_listed(kinds, grid.points, grid.lines, numbers, x, all ? warp : warp - grid.warps, all ? THREADS / 32 - 1 : others, rows);
@@ -181,16 +181,17 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
     for (int r = 0; r < LINES; r++) own[r] = r0 + r >= group * LINES && part.begin + r0 + r < part.end;
     const char* const column = stages + r0 * line + run * u32(sizeof(Points));
     u64 row = part.from * plane + u64(part.begin + r0) * grid.points + run * RUN;
-    // Of the planes before, of and after the one whose elements came last; elements of the one before, and these.
+    // Sums of the planes before, at and after the plane whose elements came last; the elements of the plane before, and
+    // those of this one.
     Points before[LINES], itself[LINES] = {}, after[LINES] = {}, of_before[LINES], of_x[LINES];
     Place at;
-    // MARKS: those of the plane before the one whose elements come next, and of that one.
+    // MARKS: marks of the plane before the next one, and of the next one.
     u32 marks_before[LINES] = {}, marks_itself[LINES];
-    // PARTS: what rows have, of the planes before, of and after the one whose elements come next, and of the one after
-    // these.
+    // PARTS: the stencil points of rows in the planes before, at and after the plane that comes next, and in the one
+    // after these.
     OfPlane planes[3] = {}, next = {};
-    u32 k = part.from ? part.from - 1 : 0; // the plane whose elements come next
-    // Of the thread's first row and those below it, `first` rows from where they begin.
+    u32 k = part.from ? part.from - 1 : 0; // the plane that comes next
+    // Reads the kinds of the thread's rows, of which the first is `first` rows after `from`.
     auto read_kinds = [&](const u8* from, u32 first, u32 (&to)[LINES]) {
 #pragma unroll
         for (int r = 0; r < LINES; r++) {
@@ -213,7 +214,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
         look_up(of[1], planes[2]);
         if (part.from) next = planes[2], planes[2] = planes[1];
     }
-    // A plane's elements, to the sums of those that it is for.
+    // Adds a plane's elements to the sums of the planes given by `whom`.
     auto add = [&](int whom) {
         wait(ring.full + at.stage, at.parity);
         const char* const of_stage = column + at.stage * stage_bytes;
@@ -249,7 +250,7 @@ template <typename F> DEVICE void sums(const Grid& grid, const Part& part, const
         at.advance();
     };
     auto finish = [&]() {
-        // One way for all lines where no row is listed, as mostly.
+        // The usual case, where no row is listed, is the same for all lines.
         bool some = false;
 #pragma unroll
         for (int r = 0; r < LINES; r++) {

@@ -1,12 +1,12 @@
-// From the compressed format back to CSR: how long the rows are, then their entries. Every bit is as it was.
+// From the compressed format back to CSR: the lengths of the rows, then their entries. Every bit is restored.
 //
-// A warp takes a section, or a part of its columns (compressed_turn.cuh), a thread a row, as in compressed.cu; of lines
-// (kinds of rows with values) a thread takes an entry. How long a row is, bisection of its places tells: entries stand
-// before what is none.
+// A warp takes a section, or a part of its columns (compressed_turn.cuh), with one thread per row, as in compressed.cu;
+// for lines (kinds of rows with values) a thread takes one entry. The length of a row is found by bisection: its
+// entries come before the code for no entry.
 //
 // Constants: VALUE (the matrix's values), STORED (values as stored), OFFSET (offsets of sections), TARGET (CSR's
-// offsets), COLUMNS, VALUES, LINES (1 where kinds hold values, and nothing else is stored), THREADS, ITEMS (elements a
-// thread of a tile).
+// offsets), COLUMNS, VALUES, LINES (1 if kinds include values, and nothing else is stored), THREADS, ITEMS (elements
+// per thread of a tile).
 #include "tile_segments.cuh"
 
 typedef VALUE V;
@@ -15,23 +15,22 @@ typedef OFFSET I;
 typedef TARGET O;
 #include "compressed_turn.cuh"
 
-// What stands for no entry among the codes of columns, which take so many words of a quad; all entries of a row stand
-// before it.
+// The column code for no entry, given the number of words per quad; all entries of a row come before it.
 DEVICE u32 no_entry(u32 of_columns) { return of_columns == 1 ? 255 : of_columns == 2 ? 65535 : ~0u; }
 
-// A section's quads, as a lane has them.
+// A lane's view of a section's quads.
 struct Section {
     const u32* words;
     u64 first;
     u32 width, quads, stride, of_columns;
     DEVICE const u32* quad(u32 q) const { return words + u64(q) * stride * 32; }
-    // The code of entry j of a quad's four; of columns in kinds there is none.
+    // The code of entry j of a quad's four; columns given by kinds have none.
     DEVICE u32 code(const u32* quad, u32 j) const {
         if (of_columns == 1) return quad[0] >> (8 * j) & 255;
         if (of_columns == 2) return quad[j / 2 * 32] >> (16 * (j % 2)) & 65535;
         return quad[j * 32];
     }
-    // Entries of the lane's row, where columns have codes.
+    // Number of entries of the lane's row, if columns have codes.
     DEVICE u32 length() const {
         u32 low = 0, high = width;
         while (low < high) {
@@ -52,7 +51,7 @@ DEVICE Section section_of(u64 place, const I* offsets, const u32* words, const I
 #define ARGUMENTS                                                                                                                                                                                       \
     u64 rows, const u8 *order, const u8 *kind_of, const u32 *starts, const u32 *distances, const I *offsets, const u32 *bases, const u32 *words, const V *numbers, const I *entries, const S *values
 
-// A thread a row.
+// One thread per row.
 extern "C" __global__ void __launch_bounds__(THREADS) compressed_lengths(ARGUMENTS, u32* lengths) {
     const u64 place = u64(blockIdx.x) * THREADS + threadIdx.x;
     if (place >= rows) return;
@@ -61,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) compressed_lengths(ARGUMEN
     else lengths[row] = section_of(place, offsets, words, entries).length();
 }
 
-// `splits` warps a section, each with every `splits`-th of the pieces that are turned over.
+// `splits` warps per section, each with every `splits`-th of the pieces that are transposed.
 extern "C" __global__ void __launch_bounds__(THREADS) compressed_to_csr(ARGUMENTS, const O* to, u32 splits, u32* columns, V* to_values) {
     const u64 warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32, place = warp / splits * 32 + lane_id();
     if (place - lane_id() >= rows) return;
@@ -70,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) compressed_to_csr(ARGUMENT
     const u32 row = here ? u32(row_at(order, place)) : 0;
     const Section mine = section_of(place, offsets, words, entries);
     const u64 start = to[row];
-    // A row that is longer than its section has its entries elsewhere.
+    // The entries of a row that is longer than its section are stored elsewhere.
     const u32 all = here ? u32(u64(to[u64(row) + 1]) - start) : 0, length = all > mine.width ? 0 : all, most = most_of_lanes(length);
     const u32 kind_start = COLUMNS == COMPRESSED_KINDS && here ? starts[kind_of[row]] : 0;
     const bool near = COLUMNS == COMPRESSED_WIDE && mine.of_columns == 2;
@@ -101,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) compressed_to_csr(ARGUMENT
     }
 }
 
-// A block a tile of the entries; `starts_of_tiles` as in index.cu.
+// One block per tile of entries; `starts_of_tiles` as in index.cu.
 extern "C" __global__ void __launch_bounds__(THREADS)
     lines_to_csr(const u8* kind_of, const u32* starts, const u32* distances, const V* numbers, const O* to, u64 n, const u64* starts_of_tiles, u32* columns, V* values) {
     each_element(to, n, starts_of_tiles, [&](u64 row, u64 k, u64 entry) {
@@ -111,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     });
 }
 
-// Lengths of the long rows, a thread a row, and their entries by tiles.
+// The lengths of the long rows, one thread per row, and their entries by tiles.
 extern "C" __global__ void __launch_bounds__(THREADS) long_lengths(u64 n, const u32* long_rows, const I* starts, u32* lengths) {
     const u64 number = u64(blockIdx.x) * THREADS + threadIdx.x;
     if (number < n) lengths[long_rows[number]] = u32(starts[number + 1] - starts[number]);

@@ -1,23 +1,23 @@
-// The sum of a row in a section of the compressed format. Up to N entries of it are asked for with no branch between:
-// where there is none, x_0 is read and not used. Matrices are larger than the caches, so what counts is that a
-// multiprocessor is full of threads, as MIN_BLOCKS tells the compiler: it then keeps fewer of a row's loads under way,
-// of more rows. No instruction is spent on entries that a row does not have: of short rows they are what a product
-// waits for.
+// The sum of a row in a section of the compressed format. Up to N of its entries are loaded without a branch between
+// them: places without an entry read x_0 and don't use it. Matrices are larger than the caches, so it matters that a
+// multiprocessor is full of threads, which MIN_BLOCKS requests of the compiler: it then keeps fewer loads of a row in
+// flight, but of more rows. No instruction is spent on entries that a row does not have, since instructions are the
+// limit for short rows.
 //
-// What a file includes this behind: T (vectors).
+// The including file must define T (vectors) before.
 //
-// A section's words lie by quads of entries: of each those of columns, then, where values are codes, one of values.
-// STRIDE is how many a quad has. Columns are of a type with CODES, how many of them a word has (0: none is read);
-// from(k), the columns from entry k on, a whole number of quads behind; word(i), the row's word i; column(word, k,
-// here), that of entry k, which is in the word, and whether there is one. Values are of one with Raw<N>, N of them as
-// they are stored; from(k); ask(raw); of(raw, k).
+// A section's words are in quads of entries: for each, those of the columns, then, if values are codes, one of values.
+// STRIDE is the number of words per quad. Columns have a type with CODES, the number of codes per word (0: none is
+// read); from(k), the columns from entry k on, a multiple of a quad later; word(i), the row's word i; column(word, k,
+// here), the column of entry k, which is in the word, and whether there is one. Values have a type with Raw<N>, N of
+// them as stored; from(k); ask(raw), which loads them; of(raw, k).
 #pragma once
 #include "product_dot.cuh"
 #include "compressed.cuh"
 
 DEVICE u32 base_of(u32 base, u32) { return base; }
 
-// Columns of 32 bits; of 16 above one base; of 16 above one of four. The row has been added to the bases.
+// Columns of 32 bits; of 16 above one base; or of 16 above one of four bases. The row has been added to the bases.
 template <u32 STRIDE> struct Far {
     static constexpr u32 CODES = 1;
     const u32* words;
@@ -40,7 +40,7 @@ template <u32 STRIDE, typename B> struct Above {
         return base_of(bases, code) + code;
     }
 };
-// Codes of a byte: numbers of distances.
+// Codes of one byte: numbers of distances.
 template <u32 STRIDE> struct Near {
     static constexpr u32 CODES = 4;
     const u32 *words, *distances;
@@ -53,7 +53,7 @@ template <u32 STRIDE> struct Near {
         return row + cached(distances + code);
     }
 };
-// A kind of rows, which has these distances.
+// A kind of rows with these distances.
 struct Kind {
     static constexpr u32 CODES = 0;
     const u32* distances;
@@ -66,7 +66,7 @@ struct Kind {
     }
 };
 
-// Values as they are.
+// Stored values.
 template <typename S> struct Stored {
     const S* values;
     u32 conjugate;
@@ -80,7 +80,7 @@ template <typename S> struct Stored {
     }
     template <u32 N> DEVICE T of(const Raw<N>& raw, u32 k) const { return entry<T>(raw.value[k], conjugate); }
 };
-// Numbers of values in a table; `words` are those of values.
+// Numbers of values in a table; `words` are the words of the values.
 template <u32 STRIDE, typename V> struct Coded {
     const u32* words;
     const V* table;
@@ -97,7 +97,7 @@ template <u32 STRIDE, typename V> struct Coded {
         return entry<T>(cached(table + (raw.word[k / 4] >> (8 * (k % 4)) & 255)), conjugate);
     }
 };
-// All are one.
+// All values are one.
 struct Only {
     T value;
     template <u32 N> struct Raw {};
@@ -130,7 +130,7 @@ template <u32 N, typename C, typename A> DEVICE T add_entries(T sum, const C& co
     }
     return sum;
 }
-// As many as are left, fewer than N.
+// Adds the remaining entries, fewer than N.
 template <u32 N, typename C, typename A> DEVICE T add_rest(u32 left, T sum, const C& columns, const A& values, const T* x) {
     if constexpr (N > 1) {
         if (left == N - 1) return add_entries<N - 1>(sum, columns, values, x);
@@ -138,7 +138,7 @@ template <u32 N, typename C, typename A> DEVICE T add_rest(u32 left, T sum, cons
     }
     return sum;
 }
-// Of a section so wide; `values` are the row's. From left to right: two runs give the same bits.
+// The sum over a section of this width; `values` are the row's. From left to right, so two runs give the same bits.
 template <u32 N, typename C, typename A> DEVICE T row_sum(u32 width, const C& columns, const A& values, const T* x) {
     static_assert(N % 4 == 0, "a step begins with a quad of its own");
     T sum = T();

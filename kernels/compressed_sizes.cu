@@ -1,18 +1,19 @@
 // Sizes of the compressed format's sections of 32 rows: how wide each is, where it starts, and the bases of its
 // distances (column - row).
 //
-//     lengths   2 1 4 1 | 3 1 1 1      in order: widths 4 3      by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7      (sections of 4, a window of 8)
+//     lengths   2 1 4 1 | 3 1 1 1     in order: widths 4 3     by length: widths 4 1, rows 2 4 0 1 | 3 5 6 7
+//     (sections of 4, a window of 8)
 //
-//     compressed_sizes      widths, of rows in their order and of rows from longest to shortest within windows of 256; which rows these are
-//     compressed_bases      bases, in that of both orders which the sections will have; for columns that are stored
-//     compressed_offsets    where places and words of each section start, once it is known how columns and values are held
-//     long_rows       numbers and lengths of long rows, from row << 32 | length
+//     compressed_sizes      widths with rows in their order, and from longest to shortest in windows of 256; this order
+//     compressed_bases      bases, in the order that the sections will have; for stored columns
+//     compressed_offsets    where places and words of each section start, when the storage of columns is known
+//     long_rows             numbers and lengths of long rows, from row << 32 | length
 //
-// Both orders are measured at once, and compressed_bases chooses one by itself, so that the host asks once. A width has
-// the highest bit set where distances are too far apart for 16 bits (compressed.cuh). Long rows count as empty.
+// Both orders are measured at once, and compressed_bases chooses one by itself, so that the host waits once. A width
+// has its highest bit set if distances are too far apart for 16 bits (compressed.cuh). Long rows count as empty.
 //
-// Bytes a row: offset, one of order written; offset, order, first and last column read, where these are far apart those
-// around the ends of ranges too; 28 a section written.
+// Bytes per row: the offset, and one for the order, written; the offset, the order, and the first and last column,
+// read, with a few more columns if these are far apart; 28 per section written.
 //
 // Constants: OFFSET (CSR's offsets), TARGET (offsets of sections), THREADS (of compressed_offsets; compressed_sizes and
 // compressed_bases have 256, long_rows any number).
@@ -26,10 +27,11 @@ typedef TARGET O;
 #define WIDE_BIT (1u << 31)
 #define SIZES_THREADS 256
 
-// What sections come to: in order, by length, entries without those of long rows, and quads of wide sections.
+// Totals over all sections: widths and quads in order, the same by length, entries without those of long rows, and
+// quads of wide sections.
 enum : u32 { WIDTHS, QUADS, ORDERED_WIDTHS, ORDERED_QUADS, ENTRIES, WIDE_QUADS };
 
-// A warp a window. Totals are added to `totals`, but for the last of them.
+// One warp per window. Adds to all of `totals` except the last.
 extern "C" __global__ void __launch_bounds__(SIZES_THREADS) compressed_sizes(u64 rows, const I* offsets, u32 longest, u32* widths, u32* ordered_widths, u8* order, u64* totals) {
     constexpr u32 ROWS = WINDOW / 32;
     __shared__ LengthOrderOfWarp<ROWS> rooms[SIZES_THREADS / 32];
@@ -84,29 +86,29 @@ extern "C" __global__ void __launch_bounds__(SIZES_THREADS) compressed_sizes(u64
     if (threadIdx.x < WIDE_QUADS) atomicAdd(totals + threadIdx.x, sums[threadIdx.x]);
 }
 
-// As `wants_order` in src/backend/compressed/found.rs.
+// The same as `wants_order` in src/backend/compressed/found.rs.
 DEVICE bool wants_order(u64 rows, const u64* totals) { return rows > 32 && 32 * totals[WIDTHS] - totals[ENTRIES] > totals[ENTRIES] / 20; }
 
 // ---- distances, as what they are above the least that the section's window could have, which 32 bits hold: there are
 // fewer columns than 2^32 - 256 ----
 
-// Farther away than any distance.
+// Greater than any distance.
 #define NONE (~0u)
 
-// A lane's row: its columns, their number, what its columns lack to be distances, the first and the last distance.
-// `first` is NONE where there is none.
+// A lane's row: its columns, their number, the number to add to columns to get distances, the first and the last
+// distance. `first` is NONE for an empty row.
 struct Distances {
     const u32* columns;
     u32 entries, shift, first, last;
 };
 
-// The base of the range whose number is the lane's, of a section whose distances start at `low` and are not near each
-// other; whether four ranges do not hold them.
+// Computes the base of the range with the lane's number, for a section whose distances start at `low` and are not close
+// to each other; returns whether more than four ranges are needed.
 DEVICE bool ranges(u32 low, Distances row, u32& base) {
     u32 next = low, mine = row.first, k = 0;
     for (u32 b = 0; b < BASES; b++) {
         if (lane_id() == b) base = next - (b << 14);
-        // Those of a row that are in no range yet begin at `mine`.
+        // The distances of a row that are in no range yet begin at `mine`.
         if (mine != NONE && mine - next < RANGE) {
             if (row.last - next < RANGE) {
                 mine = NONE;
@@ -121,8 +123,8 @@ DEVICE bool ranges(u32 low, Distances row, u32& base) {
     return true;
 }
 
-// A warp a section, of rows in that order which `totals` ask for. Distances are compared as signed numbers and kept
-// modulo 2^32. The widths of wide sections get their bit, and the last of the totals is added up.
+// One warp per section, with rows in the order that `totals` call for. Distances are compared as signed numbers and
+// kept modulo 2^32. Sets the bit in the widths of wide sections, and adds up the last of the totals.
 extern "C" __global__ void __launch_bounds__(SIZES_THREADS)
     compressed_bases(u64 rows, const u8* order, const I* offsets, const u32* columns, u32 longest, u32* widths, u32* ordered_widths, u32* bases, u64* totals) {
     const bool by_length = wants_order(rows, totals);
@@ -153,17 +155,18 @@ extern "C" __global__ void __launch_bounds__(SIZES_THREADS)
     if (wide_quads) atomicAdd(totals + WIDE_QUADS, u64(wide_quads));
 }
 
-// A block takes `each` sections, and adds up all before them first. `words` and `wide_words`: words a row and quad,
-// where distances are near and where they are far.
+// A block takes `each` sections, and first adds up all sections before them. `words` and `wide_words`: words per row
+// and quad, for distances that are close and for those that are far.
 extern "C" __global__ void __launch_bounds__(THREADS)
     compressed_offsets(u64 sections, u64 each, const u32* widths, u32 words, u32 wide_words, O* place_offsets, O* word_offsets) {
     __shared__ O of_warp[2][THREADS / 32];
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
     const u64 first = u64(blockIdx.x) * each, end = min(first + each, sections);
-    // As the offsets: all of them fit.
+    // In the type of the offsets, which all of them fit.
     auto places_of = [&](u32 width) { return O(width & ~WIDE_BIT) * 32; };
     auto words_of = [&](u32 width) { return O(((width & ~WIDE_BIT) + 3) / 4) * 32 * (width & WIDE_BIT ? wide_words : words); };
-    // Sums of the block up to each thread's values, which become those up to the warps before; and of all.
+    // Turns each thread's values into sums up to the end of the previous warps, given inclusive sums within the block;
+    // and computes the totals.
     auto up_to_warp = [&](O (&mine)[2], O (&all)[2]) {
         if (lane == 31)
             for (u32 i = 0; i < 2; i++) of_warp[i][warp] = mine[i];
@@ -206,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// A thread a long row.
+// One thread per long row.
 extern "C" __global__ void long_rows(const u64* found, u64 n, u32* rows, u32* lengths) {
     const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) rows[i] = u32(found[i] >> 32), lengths[i] = u32(found[i]);

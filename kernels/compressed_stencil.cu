@@ -1,5 +1,6 @@
-// y = alpha A x + beta y with A of kinds of rows that are parts of one stencil - a point and its neighbours within a
-// step along each of three directions: a byte a row is all of A, and x is read from near memory once for several rows.
+// y = alpha A x + beta y where the kinds of A's rows are parts of one stencil - a point and its neighbours within one
+// step in each of three directions: one byte per row is all that is stored of A, and an element of x is loaded once for
+// several rows.
 //
 //     places of a plane       a thread's rows, ROWS = 2, and what it loads of x for them
 //     6 7 8                   x x x
@@ -7,34 +8,34 @@
 //     0 1 2                   x o x
 //                             x x x
 //
-// Place 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away. PLACES has a bit for each that the
-// stencil has, so that all loops are unrolled and numbers are operands in constant memory. Sums run from left to right:
-// two runs give the same bits.
+// Stencil point 9 (p + 1) + 3 (l + 1) + (e + 1) is p planes, l lines and e rows away. PLACES has a bit for each point
+// of the stencil, so that all loops are unrolled and coefficients are operands in constant memory. Sums run from left
+// to right, so two runs give the same bits.
 //
-// A kind is a set of the stencil's places. Elements of x are asked for before it is known which kinds they are for:
-// none of the loads waits for another. What a kind does not have is not added. Where all rows of a warp are the whole
-// stencil, as inside of a grid, nothing is asked. Of grids compressed_grid.cu and compressed_march.cu know more; here
-// come bands, which begin anew at no line, and of grids with holes those of few points or complex numbers. Source:
-// register blocking of stencils as in Datta et al. 2008.
+// A kind is a set of stencil points. Elements of x are loaded before it is known which kinds need them, so that no load
+// waits for another; points that a kind lacks are not added. If all rows of a warp have the whole stencil, as inside a
+// grid, nothing is tested. For grids compressed_grid.cu and compressed_march.cu are faster; this kernel is for bands,
+// which have no lines, and for grids with holes and few points or complex numbers. Source: register blocking of
+// stencils as in Datta et al. 2008.
 //
-// Bytes a row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) reads r and the vector that it replaces,
-// too.
+// Bytes per row: 1, x and y; a step of Chebyshev's iteration (chebyshev.cuh) also reads r and the vector that it
+// replaces.
 //
-// Constants: SCALAR (vectors), PLACES, ROWS, THREADS, BLOCKS (a multiprocessor, at least).
+// Constants: SCALAR (vectors), PLACES, ROWS, THREADS, BLOCKS (per multiprocessor, at least).
 #include "chebyshev.cuh"
 #include "product_dot.cuh"
 
 typedef SCALAR T;
 typedef real_of<T>::type R;
 
-constexpr int LINES = ROWS + 2; // that a thread reads in each plane
+constexpr int LINES = ROWS + 2; // lines that a thread reads in each plane
 
 struct Numbers {
     T of[27];
 };
 
-// The place of the element in plane p, line m from a thread's first row, and e beside it, seen from its row r; 32 where
-// it has none.
+// The stencil point of the element in plane p, line m from a thread's first row, and offset e, relative to its row r;
+// 32 if the stencil has none there.
 DEVICE constexpr int place_of(int p, int m, int e, int r) {
     const int l = m - r, place = 9 * (p + 1) + 3 * (l + 1) + e + 1;
     return l >= -1 && l <= 1 && (PLACES >> place & 1) ? place : 32;
@@ -45,11 +46,11 @@ DEVICE constexpr bool is_needed(int p, int m, int e) {
     return false;
 }
 
-// What a thread reads of x and sums up, plane by plane, from left to right for each row.
+// What a thread reads of x, and its sums, which run plane by plane and from left to right for each row.
 struct Rows {
     T element[3][LINES][3], sum[ROWS];
 
-    // `at` gives the element in a line, seen from the thread's first row, and e beside it.
+    // `at` returns the element in a line, relative to the thread's first row, and at offset e.
     template <typename F> DEVICE void load(int p, F at) {
 #pragma unroll
         for (int m = -1; m < LINES - 1; m++)
@@ -57,7 +58,7 @@ struct Rows {
             for (int e = -1; e <= 1; e++)
                 if (is_needed(p, m, e)) element[p + 1][m + 1][e + 1] = at(m, e);
     }
-    // Of each row the places that its kind has; where it is the whole stencil, all.
+    // Adds a plane's elements to each row whose kind has the stencil point; if WHOLE, to all rows.
     template <bool WHOLE>
     DEVICE void add(int p, const Numbers& numbers, const u32 (&has)[ROWS]) {
 #pragma unroll
@@ -71,7 +72,7 @@ struct Rows {
     }
 };
 
-// What a row's end needs besides its sum: it is asked for before the sum is there.
+// Further data that is needed with a row's sum, loaded before the sum is complete.
 struct Nothing {
     DEVICE Nothing operator()(u64) const { return {}; }
 };
@@ -80,8 +81,8 @@ struct Beside {
     T r, last;
 };
 
-// Of the grid: rows from a line to the next; threads, one for each row of every ROWS-th line; from where to where a
-// thread reads x, seen from its first row, and where the lines that it reads start.
+// The grid: distance in rows from one line to the next; number of threads, one for each row of every ROWS-th line; the
+// range of x that a thread reads, relative to its first row, and the starts of the lines that it reads.
 struct Grid {
     i64 line, threads, low, high, lines[3 * LINES];
 };
@@ -94,7 +95,7 @@ struct Kinds {
     const Grid& grid;
     const Numbers& numbers;
 
-    // Where `inside` is not set, what lies beyond x is zero: no row has it.
+    // If `inside` is false, elements beyond x are zero: no row has a point there.
     DEVICE void load(Rows& all, int p, bool inside, const T* x, u64 first) const {
         all.load(p, [&](int m, int e) {
             const u64 at = first + u64(grid.lines[LINES * (p + 1) + m + 1] + e);
@@ -115,7 +116,7 @@ struct Kinds {
                 if (kind[r] < 255) found[r] = beside(first + r * u64(line));
             const bool inside = __all_sync(ALL, i64(first) + grid.low >= 0 && i64(first) + grid.high < i64(columns));
             Rows all = {};
-            // Two planes are on their way before the kinds are looked at.
+            // Two planes are in flight before the kinds are read.
             if (inside) {
                 load(all, -1, true, x, first);
                 load(all, 0, true, x, first);
@@ -147,7 +148,7 @@ struct Kinds {
     }
 };
 
-// What becomes of the sums: finish(row, sum, beside(row), x of the row) is called once a row.
+// What is done with the sums: finish(row, sum, further data of the row, x of the row) is called once per row.
 DEVICE void product(const Kinds& kinds, T alpha, const T* x, T beta, T* y) {
     kinds.sums(x, Nothing(), [=](u64 row, T sum, Nothing, T) { finish(alpha, sum, beta, y + row); });
 }
@@ -159,8 +160,8 @@ DEVICE void product_dot(const Kinds& kinds, const T* x, T* y, T* xy, T* partials
     launch_sum_to<THREADS>(xy, dot.part, partials, finished);
 }
 
-// last = keep z + momentum last + step d .* (r - A z). A vector is never read after it was written: z is not last. A
-// row's own z is among what was read for its sum, where the stencil has a diagonal.
+// last = keep z + momentum last + step d .* (r - A z). z and last are different vectors, so none is read after it was
+// written. A row's own z was read for its sum if the stencil has a diagonal.
 DEVICE void product_chebyshev(const Kinds& kinds, const Step<R>& by, const R* d, const T* r, const T* z, T* last) {
     kinds.sums(
         z, [=](u64 row) { return Beside{r[row], by.momentum == 0 ? T() : last[row]}; },

@@ -1,20 +1,20 @@
-// What of a CSR matrix repeats, for the choice of its compressed storage, in one pass over it.
+// Finds in one pass what repeats in a CSR matrix, for the choice of its compressed storage.
 //
-// Four sets are collected, each of at most 256 keys, else given up: distances (column - row), values (their bits), and
-// the hashes of rows, by distances alone (patterns) and with values (lines). For the latter two, the first row of each
-// and its length are kept, which compressed_rows (compressed_fill.cu) then compares entry by entry: a hash decides
-// nothing alone. Rows that are like the row above are passed over.
-// A block collects into shared memory and adds to the sets of all when it is done; LANES threads a row read it in
-// order. Rows longer than `longest` are left out; their numbers go to `long_rows`.
+// Four sets are collected, each given up at more than 256 keys: distances (column - row), values (their bits), and
+// hashes of rows by distances alone (patterns) and with values (lines). For the latter two, the first row with each
+// hash and its length are kept, with which compressed_rows (compressed_fill.cu) later compares entry by entry, so that
+// nothing depends on hashes alone. Rows that are like the row above are skipped. A block collects in shared memory and
+// adds to the global sets at the end; LANES threads per row read it in order. Rows longer than `longest` are left out;
+// their numbers are written to `long_rows`.
 //
-// Most matrices that are no grid have too many distances, patterns and lines. Blocks find that out together: where much
-// is new in its first rows, a block adds what these brought at once, and then watches whether a set of all was given
-// up. When only values are left to look at, these are read as they come, for those of neighbouring rows lie behind each
-// other.
+// Most matrices that are not grids have too many distances, patterns and lines. Blocks find that out together: if its
+// first rows bring many new keys, a block adds these to the global sets at once, and from then on checks whether a
+// global set was given up. When only values are left to examine, they are read directly, because those of neighbouring
+// rows are contiguous.
 //
-// Bytes a nonzero: value + 4. What is found does not depend on the order in which blocks finish, but for the slots.
+// Bytes per nonzero: value + 4. The keys found do not depend on the order in which blocks finish, but their slots do.
 //
-// Constants: VALUE (values), OFFSET (offsets), THREADS (a multiple of 128), LANES (a power of two), BLOCKS (of a
+// Constants: VALUE (values), OFFSET (offsets), THREADS (a multiple of 128), LANES (a power of two), BLOCKS (per
 // multiprocessor).
 #include "compressed.cuh"
 
@@ -23,7 +23,7 @@ typedef OFFSET I;
 
 #define AT_ONCE 4
 
-// Counters: keys of each set, whether a value needs its full width, and how many long rows there are.
+// Counters: keys of each set, whether a value needs its full width, and the number of long rows.
 enum : u32 { DISTANCES, NUMBERS, PATTERNS, LINES, FULL_WIDTH, LONG };
 
 DEVICE bool narrow(f64 v) { return v == v && bits<u64>(f64(f32(v))) == bits<u64>(v); }
@@ -37,10 +37,10 @@ __shared__ u32 first[2][SLOTS];
 __shared__ u32 count[4];
 __shared__ u16 used[4][MOST];
 
-// Those of all: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all with
-// their bits turned over; then the counters, room for the totals of compressed_sizes.cu and a word for what
-// compressed_fill.cu finds wrong, the slots of each set's keys in the order in which they came, MOST numbers of 16
-// bits, and behind them the long rows as row << 32 | length. Zero before.
+// The global sets: 4 sets of SLOTS keys, then first row << 32 | length for the slots of patterns and of lines, all
+// inverted; then the counters, room for the totals of compressed_sizes.cu and a word for errors found by
+// compressed_fill.cu, the slots of each set's keys in the order of insertion, MOST numbers of 16 bits, and the long
+// rows as row << 32 | length. All initially zero.
 struct Found {
     u64* keys;
     DEVICE u64* first_row() const { return keys + 4 * SLOTS; }
@@ -49,12 +49,12 @@ struct Found {
     DEVICE void add_long(u64 row, u64 entries) const { reinterpret_cast<u64*>(listed() + 4 * MOST)[atomicAdd(counters() + LONG, 1u)] = row << 32 | entries; }
 };
 
-// Whether a set still takes keys.
+// Whether a set still accepts keys.
 DEVICE bool open(u32 set) { return static_cast<volatile u32*>(count)[set] <= MOST; }
-// The same of all four, a bit each, alike in all lanes.
+// The same for all four, one bit each, equal in all lanes.
 DEVICE u32 open_sets() { return __ballot_sync(ALL, lane_id() < 4 && open(lane_id() % 4)); }
 
-// Notes a row under its hash; whether it was new here, or the set is full.
+// Adds a row under its hash; returns whether it was new, or the set is full.
 DEVICE bool add(u32 set, u64 hash, u32 row) {
     if (!open(set)) return true;
     const u32 slot = insert(key[set], count + set, hash, used[set]);
@@ -64,8 +64,8 @@ DEVICE bool add(u32 set, u64 hash, u32 row) {
     return before == ~0u;
 }
 
-// Adds the block's sets to those of all. A warp takes keys of one set, side by side: blocks come all at once, and each
-// load of a set's count is one for 32 keys.
+// Adds the block's sets to the global ones. A warp takes keys of one set in parallel: all blocks come at about the same
+// time, and a set's count is then read once for 32 keys.
 __device__ __noinline__ void add_to_all(Found found, const I* offsets) {
     const u32 set = threadIdx.x / 32 % 4, have = count[set];
     u32* const of_all = found.counters() + set;
@@ -81,7 +81,8 @@ __device__ __noinline__ void add_to_all(Found found, const I* offsets) {
     }
 }
 
-// Notes a row's values, if they still count, and whether one needs its full width. Many are the one before.
+// Adds a row's values, if they are still collected, and records whether one needs its full width. Many values equal the
+// one before.
 struct Values {
     V last;
     bool has_last, take;
@@ -95,9 +96,9 @@ struct Values {
     }
 };
 
-// Notes the distances and values of a row, as far as the lane of LANES sees it. Several entries are loaded at once, for
-// those of a long row would come one after the other. Whether a value needs its full width. Not a part of the loop over
-// rows, which has few registers: of a grid, nearly no row comes here.
+// Adds the distances and values of a row, as far as this lane of LANES sees it. Several entries are loaded at once,
+// since those of a long row would otherwise be loaded one after another. Returns whether a value needs its full width.
+// It is a separate function because the loop over rows has few registers; for a grid almost no row gets here.
 __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* values, u32 entries, bool distances, bool looks_at_values) {
     Values seen = {V(), false, open(NUMBERS), 0};
     for (u32 first = threadIdx.x % LANES; first < entries; first += AT_ONCE * LANES) {
@@ -119,12 +120,12 @@ __device__ __noinline__ u32 look_at_row(u32 row, const u32* columns, const V* va
     return seen.full;
 }
 
-// The rows of a block: those of the GROUP behind each other that it takes in a turn.
+// The first row of a block's GROUP consecutive rows in a turn.
 constexpr u32 GROUP = THREADS / LANES;
 DEVICE u64 first_of(u64 turn) { return (turn * gridDim.x + blockIdx.x) * GROUP; }
 
-// The rows from a turn on where only values are left to look at. A lane a row tells where they are, in pieces of
-// neighbouring rows. Whether a value needs its full width.
+// Processes the rows from a turn on of which only values are left to examine. Lanes find where the rows are, in pieces
+// of neighbouring rows. Returns whether a value needs its full width.
 __device__ __noinline__ u32 look_at_values(Found found, u32 turn, u64 rows, const I* offsets, const V* values, u32 longest, u32 full) {
     constexpr u32 PIECE = GROUP < 32 ? GROUP : 32;
     Values seen = {V(), false, true, full};
@@ -137,7 +138,7 @@ __device__ __noinline__ u32 look_at_values(Found found, u32 turn, u64 rows, cons
         if (!seen.take && __any_sync(ALL, seen.full)) continue;
         const u32 long_ones = __ballot_sync(ALL, is_long);
         for (u32 r = 0; r < 32;) {
-            // A whole piece, unless one of its rows is long.
+            // A whole piece is processed together, unless one of its rows is long.
             const bool whole = r % PIECE == 0 && !(long_ones >> r & u32((1ull << PIECE) - 1));
             const u32 first_row = r, last_row = whole ? r + PIECE - 1 : r;
             r = last_row + 1;
@@ -174,7 +175,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) survey(u64 rows, c
         const u32 entries = taken ? u32(all) : 0;
         bool new_pattern = taken, new_line = taken;
         if (takes & (1u << PATTERNS | 1u << LINES)) {
-            // A row like the one above brings nothing new: most rows of a grid, and to compare is cheaper than to hash.
+            // A row like the one above brings nothing new: that is the case for most rows of a grid, and comparing is
+            // cheaper than hashing.
             const bool compares_values = takes >> LINES & 1;
             const Likeness like = !taken          ? Likeness{true, true}
                                   : compares_values ? likeness<LANES, true>(row, start, entries, offsets, columns, values)
@@ -200,18 +202,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) survey(u64 rows, c
                     if (hashes_pattern) new_pattern = add(PATTERNS, row_key(pattern, entries), u32(row));
                     if (hashes_line) new_line = add(LINES, row_key(line, entries), u32(row));
                 }
-                // What a row like it brought in is there already. Should two rows share a hash and differ,
-                // compressed_fill tells.
+                // The keys of a row with the same hash are in the sets already. If two rows share a hash but differ,
+                // compressed_fill finds out.
                 new_pattern = __shfl_sync(ALL, new_pattern, 0, LANES);
                 new_line = __shfl_sync(ALL, new_line, 0, LANES);
             }
         }
         new_pattern = new_pattern && takes >> DISTANCES & 1;
-        // Where values are too many already, one that needs its full width is all there is to find.
+        // If there are too many values already, the only thing left to find is one that needs its full width.
         new_line = new_line && (takes >> NUMBERS & 1 || !full);
         if (new_pattern || new_line) full |= look_at_row(u32(row), columns + start, values + start, entries, new_pattern, new_line);
         __syncwarp();
-        // Only now and then: it takes the time of the slowest warp.
+        // Only in some turns, because it takes as long as the slowest warp.
         if (turn & (turn - 1)) continue;
         if (turn == 0) {
             if (first_of(4) >= rows || !__syncthreads_or(threadIdx.x < 4 && count[threadIdx.x] > MOST / 16)) continue;
@@ -224,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) survey(u64 rows, c
             break;
         }
     }
-    // Once a block: stores to one word queue up.
+    // Once per block, because stores to one word are serialised.
     if (__syncthreads_or(full) && threadIdx.x == 0) found.counters()[FULL_WIDTH] = 1;
     add_to_all(found, offsets);
 }

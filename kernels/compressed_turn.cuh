@@ -1,6 +1,6 @@
-// Entries of a section of the compressed format, which lie lane by lane, and those of CSR, which lie row by row: turned
-// over in shared memory, so that both are read and written by neighbouring lanes. A warp takes TURNED entries of each
-// of its 32 rows at a time.
+// Transposition through shared memory between entries in sections of the compressed format, which are stored lane by
+// lane, and those in CSR, which are stored row by row, so that both are read and written by neighbouring lanes. A warp
+// takes TURNED entries of each of its 32 rows at a time.
 //
 // Constants: THREADS, V (values).
 #pragma once
@@ -10,7 +10,7 @@
 #define TURNED (4 * TURNED_QUADS)
 
 struct Turned {
-    // One place more than TURNED: neighbouring rows then start in different banks.
+    // One place more than TURNED, so that neighbouring rows start in different banks.
     u32 columns[32][TURNED + 1];
     V values[32][TURNED + 1];
 };
@@ -19,8 +19,8 @@ DEVICE Turned& turned_by_warp() {
     return all[threadIdx.x / 32];
 }
 
-// move(row's lane, entry of the turned ones, place in CSR) for the entries from `first` on of the warp's rows, which
-// start at `start`.
+// Calls move(row's lane, entry among the TURNED ones, place in CSR) for the entries from `first` on of the warp's rows,
+// which start at `start`.
 template <typename Move> DEVICE void along_rows(u64 start, u32 length, u32 first, Move move) {
     const u32 j = lane_id() % TURNED;
 #pragma unroll 4

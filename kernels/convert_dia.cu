@@ -1,18 +1,18 @@
-// CSR to and from diagonals, a warp LANES diagonals of a section of 32 rows at a time.
+// CSR to and from diagonals; a warp processes LANES diagonals of a section of 32 rows at a time.
 //
 //     | 1 . 7 . |     row 2, diagonals -3 -1 0 1 2:  * 4 3 * *       CSR  4 in column 1, 3 in column 2
 //     | . . 8 . |
-//     | . 4 3 . |     Entry j of what is left of a row is on diagonal first + j or, where some are missing before it, further on.
+//     | . 4 3 . |     Entry j of the rest of a row is on diagonal first + j, or later if some are missing before it.
 //     | 2 . . 1 |
 //
-// One side lies along rows, the other along diagonals, so entries are turned over in shared memory (as in
-// convert_rows.cu): on the side of CSR, 32 / LANES rows are read or written at once, LANES neighbouring entries of
-// each; on the other side the 32 rows of a diagonal, padding too.
+// One format is contiguous along rows, the other along diagonals, so entries are transposed in shared memory (as in
+// convert_rows.cu): for CSR, 32 / LANES rows are read or written at once, with LANES neighbouring entries of each; for
+// diagonals, the 32 rows of one diagonal, including padding.
 //
-// Half of a matrix that is its own transpose: its diagonals left of the main one are turned over in the same way, and
-// compared with what is stored of their mirror images.
+// Half of a matrix that is its own transpose: its diagonals left of the main one are transposed in the same way, and
+// compared with the stored diagonals of their mirror images.
 //
-// Bytes a place: its value; an entry: value and column.
+// Bytes per place: its value; per entry: value and column.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (u32 or u64), THREADS, LANES (4, 8, 16).
 #include "columns.cuh"
@@ -23,10 +23,10 @@ typedef OFFSET I;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 #define ROWS_AT_ONCE (32 / LANES)
 #define AT_ONCE 4
-// No entry's distance.
+// Larger than any entry's distance.
 #define NOWHERE i64(~u64(0) >> 1)
 
-// One place more than LANES: neighbouring rows then start in different banks.
+// One place more than LANES, so that neighbouring rows start in different banks.
 struct Tile {
     V values[SECTION][LANES + 1];
     i64 distances[LANES];
@@ -38,7 +38,7 @@ DEVICE V no_entry() {
     return value;
 }
 
-// Which of LANES ascending distances it is; LANES where it is none. Those that are there come first.
+// The index of a distance among LANES ascending ones; LANES if it is not among them. Distances that exist come first.
 DEVICE u32 slot_of(const i64* distances, i64 distance) {
     u32 slot = 0;
 #pragma unroll
@@ -54,13 +54,13 @@ DEVICE bool same_bits(V a, V b) {
     return same;
 }
 
-// Stored diagonals, the last `mirrored` of which stand for their mirror images too.
+// Stored diagonals; the last `mirrored` of them also represent their mirror images.
 struct Diagonals {
     u32 stored, mirrored;
     const i64* distances;
 
     DEVICE u32 count() const { return stored + mirrored; }
-    // In the order of columns: the mirror image of the last diagonal is first.
+    // The distances in the order of columns: the mirror image of the last diagonal is first.
     DEVICE i64 distance(u32 k) const { return k < mirrored ? -__ldg(distances + stored - 1 - k) : __ldg(distances + k - mirrored); }
     DEVICE V entry(const V* places, u64 row, u32 k) const {
         if (k >= mirrored) return places[first_place(row, stored) + u64(k - mirrored) * SECTION];
@@ -72,8 +72,8 @@ struct Diagonals {
 // This warp's section.
 DEVICE u64 own_section() { return u64(blockIdx.x) * (THREADS / 32) + threadIdx.x / 32; }
 
-// A warp takes LANES of the diagonals begin .. end of a section; `done` gets the tile with their entries, and the first
-// of them. `lost` is set where an entry has the bits of none.
+// A warp takes LANES of the diagonals begin .. end of a section; `done` gets the tile with their entries, and the
+// number of the first. `lost` is set if an entry has the bit pattern of a missing one.
 template <typename F>
 DEVICE void turn_over(u64 rows, const I* offsets, const u32* columns, const V* values, const Diagonals& a, u32 from, u32 to, u32* lost,
                       F done) {
@@ -124,7 +124,7 @@ DEVICE void turn_over(u64 rows, const I* offsets, const u32* columns, const V* v
     done(tile, row, k);
 }
 
-// Rows behind the last, to the end of its section, have no entries.
+// Rows after the last, up to the end of its section, have no entries.
 KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* values, u32 stored, u32 mirrored, const i64* distances,
                   V* places, u32* lost) {
     const Diagonals a = {stored, mirrored, distances};
@@ -136,7 +136,8 @@ KERNEL csr_to_dia(u64 rows, const I* offsets, const u32* columns, const V* value
     });
 }
 
-// Whether each entry left of the main diagonal has the bits of its mirror image, and each mirror image its entry.
+// Checks whether each entry left of the main diagonal has the same bits as its mirror image, and each mirror image
+// those of its entry.
 KERNEL compare_images(u64 rows, const I* offsets, const u32* columns, const V* values, u32 stored, u32 mirrored, const i64* distances,
                       const V* places, u32* lost, u32* unlike) {
     const Diagonals a = {stored, mirrored, distances};
@@ -150,7 +151,7 @@ KERNEL compare_images(u64 rows, const I* offsets, const u32* columns, const V* v
     });
 }
 
-// The same of all entries of rows that are so far apart, a warp a row, before anything is stored.
+// The same for all entries of rows that are `apart`, with one warp per row, before anything is stored.
 KERNEL compare_rows(u64 rows, u64 apart, const I* offsets, const u32* columns, const V* values, u32* unlike) {
     const u64 row = own_section() * apart;
     if (row >= rows) return;

@@ -1,23 +1,23 @@
-// CSR to and from the layouts that are stored column by column: ELL, JDS, SELL. Of the matrix
+// CSR to and from the formats that are stored column by column: ELL, JDS, SELL. For the matrix
 //
 //     | 1 . 7 . |      CSR                 ELL                     JDS                      SELL, C = 2, sigma = 4
 //     | . . 8 . |      0 2 | 2 | 1 2 | 0 3   0 2 1 0 | 2 * 2 3       0 1 0 2 | 2 2 3          0 1 2 2 | 0 2 3 *
 //     | . 4 3 . |      row after row       column after column     order 0 2 3 1            order 0 2 | 3 1
 //     | 2 . . 1 |
 //
-// One side lies along rows, the other along positions (rows in the layout's order), so entries are turned over in
-// shared memory. A warp takes 32 positions and LANES columns at a time. On the side of CSR, 32 / LANES rows are read or
-// written at once, LANES neighbouring entries of each; on the other side the 32 neighbouring positions of one column.
-// LANES goes with the mean length of rows. Where there are few rows, the columns of a group are dealt out to several
-// warps (`splits`).
+// One format is contiguous along rows, the other along positions (rows in the format's order), so entries are
+// transposed in shared memory. A warp takes 32 positions and LANES columns at a time. For CSR, 32 / LANES rows are read
+// or written at once, with LANES neighbouring entries of each; for the other format, 32 neighbouring positions of one
+// column. LANES depends on the mean row length. If there are few rows, the columns of a group are distributed to
+// several warps (`splits`).
 //
-// In JDS all long rows are neighbours, and one row may be as long as all others together. Only the first `near`
-// diagonals are turned over; those behind them have few positions each, and their entries are shared out one by one to
-// the first `far` blocks. In SELL a section with one long row is as wide, and warps of a kernel of its own share out
-// its columns from `near` on.
+// In JDS all long rows are adjacent, and one row may be as long as all others together. Therefore only the first `near`
+// diagonals are transposed in tiles; later ones have few positions each, and their entries are distributed one by one
+// to the first `far` blocks. In SELL one long row makes its section as wide, and the warps of a separate kernel share
+// the columns from `near` on.
 //
-// Bytes an entry: index and value read once and written once. Padding is written too: value 0, and index 0 or what
-// tells the products of SELL that it is padding.
+// Bytes per entry: index and value read once and written once. Padding is written too: value 0, and index 0 or, in
+// SELL, the column that marks padding for products.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR) and STARTS (of sections or diagonals; u32 or u64), THREADS, LANES
 // (4, 8, 16).
@@ -37,12 +37,12 @@ struct Csr {
 };
 
 struct Tile {
-    // One place more than LANES: neighbouring rows then start in different banks.
+    // One place more than LANES, so that neighbouring rows start in different banks.
     u32 columns[32][LANES + 1];
     V values[32][LANES + 1];
 };
 
-// ---- where entry k of a position lies, and how many places the position has ----------------------------------------
+// ---- the place of entry k of a position, and how many places the position has --------------------------------------
 
 struct Ell {
     static constexpr u32 COLUMN_OF_PADDING = 0;
@@ -98,8 +98,8 @@ DEVICE Line line_of(const Csr& a, const u32* order, u64 position) {
     return {start, u32(a.offsets[row + 1] - start)};
 }
 
-// move(row of the tile, column of the tile, place in CSR) for each of the LANES entries from `first` of the warp's
-// rows.
+// Calls move(row of the tile, column of the tile, place in CSR) for each of the LANES entries from `first` on of the
+// warp's rows.
 template <typename Move> DEVICE void along_rows(Line line, u32 first, Move move) {
     const u32 lane = lane_id(), k = first + lane % LANES;
 #pragma unroll 4
@@ -111,7 +111,7 @@ template <typename Move> DEVICE void along_rows(Line line, u32 first, Move move)
     }
 }
 
-// What ELL has of far columns.
+// ELL's parameters for far columns.
 struct Far {
     u32 near, blocks;
 };
@@ -122,8 +122,8 @@ DEVICE Tile& tile_of_warp() {
     return tiles[threadIdx.x / 32];
 }
 
-// Turns over the columns of a warp's positions from `first` on, and every `step` columns, while these are below `most`.
-// `places`: what the layout has of the lane's row.
+// Transposes the columns of a warp's positions from `first` on, and then at every `step` columns, as long as these are
+// below `most`. `places`: the number of places of the lane's row.
 template <bool FROM_CSR, typename Layout>
 DEVICE void turn_columns(Csr a, Line line, u32 places, Layout layout, u32* columns, V* values, u64 first_column, u32 most, u64 step) {
     Tile& tile = tile_of_warp();
@@ -172,13 +172,13 @@ DEVICE void turn_over(Csr a, const u32* order, Layout layout, u32* columns, V* v
     if (position - lane_id() >= positions) return;
     Line line = line_of(a, order, position);
     const u32 places = places_of(layout, position, line.length);
-    // A row may be longer than what the layout has of it: hybrid's.
+    // In the hybrid format a row may be longer than its part in ELL.
     if (!FROM_CSR) line.length = min(line.length, places);
     const u32 most = min(far.near, most_of_lanes(FROM_CSR ? places : line.length));
     turn_columns<FROM_CSR>(a, line, places, layout, columns, values, warp % splits * LANES, most, u64(splits) * LANES);
 }
 
-// Entries of diagonals from `near` on, a thread each; no diagonal is empty.
+// Entries of the diagonals from `near` on, one per thread; no diagonal is empty.
 template <bool FROM_CSR> DEVICE void far_entries(Csr a, const u32* order, const J* diagonals, u64 count, Far far, u32* columns, V* values) {
     const u64 end = diagonals[count], first = u64(diagonals[far.near]) + u64(blockIdx.x) * THREADS + threadIdx.x;
     for (u64 entry = first; entry < end; entry += u64(far.blocks) * THREADS) {
@@ -194,7 +194,7 @@ template <bool FROM_CSR> DEVICE void far_entries(Csr a, const u32* order, const 
     }
 }
 
-// The last section that does not start behind `place`; called by a whole warp.
+// The last section that starts at `place` or before; called by a whole warp.
 DEVICE u64 section_by_warp(const Sell& to, u64 place) {
     u64 low = 0, high = to.count;
     while (low + 1 < high) {
@@ -206,8 +206,8 @@ DEVICE u64 section_by_warp(const Sell& to, u64 place) {
     return low;
 }
 
-// Columns from `near` on of sections that are wider. Of all columns of all sections, one after the other, a warp takes
-// `share`, a multiple of LANES, and looks for those among them.
+// Columns from `near` on of the sections that have them. Of all columns of all sections, one after another, a warp
+// takes `share`, a multiple of LANES, and searches for those among them.
 template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell to, u32 near, u32 share, u32* columns, V* values) {
     const u64 warp = u64(blockIdx.x) * WARPS + threadIdx.x / 32, begin = warp * share * to.height, end = begin + share * to.height;
     if (begin >= u64(to.sections[to.count])) return;
@@ -234,7 +234,7 @@ template <bool FROM_CSR> DEVICE void far_columns(Csr a, const u32* order, Sell t
     }
 }
 
-// ---- one kernel a layout and direction: CSR first, then the layout -------------------------------------------------
+// ---- one kernel per format and direction: CSR's arguments first, then the format's ---------------------------------
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 
@@ -256,7 +256,7 @@ KERNEL jds_to_csr(u64 rows, const I* offsets, u32* to_columns, V* to_values, con
     if (blockIdx.x < far) far_entries<false>(a, order, diagonals, count, {near, far}, columns, values);
     else turn_over<Jds, false>(a, order, {diagonals}, columns, values, rows, splits, {near, far});
 }
-// `order` is null where rows keep their order. Columns below `near`, and the others.
+// `order` is null if rows keep their order. One kernel for columns below `near`, and one for the others.
 KERNEL csr_to_sell(u64 rows, const I* offsets, u32* from_columns, V* from_values, const u32* order, const J* sections, u64 count,
                    u64 height, u32* columns, V* values, u32 splits, u32 near) {
     turn_over<Sell, true>({rows, offsets, from_columns, from_values}, order, {sections, count, height}, columns, values,

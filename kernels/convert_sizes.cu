@@ -1,4 +1,4 @@
-// Sizes that conversions need, from row offsets and row lengths.
+// Sizes needed by conversions, from row offsets and row lengths.
 //
 // Constants: OFFSET (u32 or u64), THREADS, LANES (a power of two).
 #include "common.cuh"
@@ -7,7 +7,7 @@ typedef OFFSET I;
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// Entries of each row after the first `skip`, `most` at most.
+// The number of entries of each row after the first `skip`, at most `most`.
 KERNEL row_lengths(const I* offsets, u64 rows, u64 skip, u64 most, u32* lengths) {
     EACH(i, rows) {
         const u64 length = u64(offsets[i + 1]) - u64(offsets[i]);
@@ -15,7 +15,7 @@ KERNEL row_lengths(const I* offsets, u64 rows, u64 skip, u64 most, u32* lengths)
     }
 }
 
-// Keys that ascend with (window, length from the longest down), and the rows that they are of.
+// Keys in ascending order of (window, descending length), and the rows that they belong to.
 KERNEL order_keys(const u32* lengths, u64 rows, u64 window, u32 longest, u32 bits, I* keys, u32* order) {
     EACH(i, rows) {
         keys[i] = I(i / window << bits | u64(longest - lengths[i]));
@@ -23,7 +23,7 @@ KERNEL order_keys(const u32* lengths, u64 rows, u64 window, u32 longest, u32 bit
     }
 }
 
-// The lengths of ordered rows; moved becomes 1 where a row is not in its place.
+// The lengths of ordered rows; moved becomes 1 if a row is not in its original place.
 KERNEL ordered_lengths(const u32* lengths, u64 rows, const u32* order, u32* sorted, u64* moved) {
     bool any = false;
     EACH(i, rows) {
@@ -33,8 +33,8 @@ KERNEL ordered_lengths(const u32* lengths, u64 rows, const u32* order, u32* sort
     if (__syncthreads_or(any) && threadIdx.x == 0) atomicMax(moved, 1ull);
 }
 
-// Places of each section, as wide as its longest row; they are added to found[0], and may wrap where that is more than
-// I counts. found[1] becomes the length of the longest row of all. LANES lanes a section.
+// The number of places of each section, which is as wide as its longest row; the sum is added to found[0], which may
+// wrap if I is too narrow. found[1] becomes the length of the longest row of all. LANES lanes per section.
 KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 sections, u64* found) {
     __shared__ u64 of_block;
     __shared__ u32 widest;
@@ -71,7 +71,7 @@ KERNEL section_places(const u32* lengths, u64 rows, u64 height, I* places, u64 s
     }
 }
 
-// Rows get shorter along the order: those with more than k entries are the first ones.
+// Rows get shorter along the order, so those with more than k entries come first.
 KERNEL jagged_reach(const u32* lengths, const u32* order, u64 rows, u32* reach, u64 count) {
     EACH(k, count) {
         u64 low = 0, high = rows;
@@ -84,7 +84,7 @@ KERNEL jagged_reach(const u32* lengths, const u32* order, u64 rows, u32* reach, 
     }
 }
 
-// Diagonals get shorter: those that reach position p are the first ones.
+// Diagonals get shorter, so those that reach position p come first.
 KERNEL jagged_lengths(const u32* order, u64 rows, const I* diagonals, u64 count, u32* lengths) {
     EACH(p, rows) {
         u64 low = 0, high = count;

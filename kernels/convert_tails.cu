@@ -1,13 +1,13 @@
-// Parts of rows copied to other offsets: what hybrid keeps beyond its width, and rows put together again.
+// Parts of rows copied to other offsets: the part of the hybrid format beyond its width, and rows put together again.
 //
 //     rows      a b c | d | e f g h        skip 2       tails  c | | g h
 //     heads     a b | d | e f              appended     a b c | d | e f g h
 //
-// Every thread copies an element of the tails, whose row the block finds in its tile (tile_segments.cuh): a giant row
-// among short ones is shared by all blocks. `starts` has the row in which each tile starts (index.cu, whose tiles are
-// the same). Heads are moved by convert_rows.cu.
+// Every thread copies one element of the tails, whose row the block finds in its tile (tile_segments.cuh), so that a
+// giant row among short ones is shared by all blocks. `starts` has the row in which each tile starts (index.cu, whose
+// tiles are the same). Heads are moved by convert_rows.cu.
 //
-// Bytes an entry: index and value read once and written once.
+// Bytes per entry: index and value read once and written once.
 //
 // Constants: VALUE_BYTES (4, 8, 16), OFFSET (of whole rows, and of the target of `tails`), HEADS and TAILS (u32 or
 // u64), THREADS, ITEMS.
@@ -27,7 +27,7 @@ KERNEL tails(const TAILS* from, u64 skip, const u32* from_columns, const V* from
     });
 }
 
-// The other way: entry k of a tail goes behind what else the target's row has. `starts` is that of the tails' tiles.
+// The inverse: entry k of a tail is appended to the target's row. `starts` is that of the tails' tiles.
 KERNEL append(const TAILS* tails, const u32* tail_columns, const V* tail_values, const OFFSET* offsets, u64 n, const u64* starts,
               u32* columns, V* values) {
     each_element(tails, n, starts, [&](u64 row, u64 k, u64 from) {

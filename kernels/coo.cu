@@ -2,24 +2,24 @@
 //
 //     | 1 . 7 . |     rows     0 0 1 2 2 3 3
 //     | . . 8 . |     columns  0 2 2 1 2 0 3        tiles of 3 nonzeros: 1 7 8 | 4 3 2 | 1
-//     | . 4 3 . |     values   1 7 8 4 3 2 1        row 3 is cut: 2 x_0 is the piece of tile 1, 1 x_3 that of tile 2
+//     | . 4 3 . |     values   1 7 8 4 3 2 1        row 3 spans tiles: 2 x_0 is in tile 1, 1 x_3 in tile 2
 //     | 2 . . 1 |
 //
 // coo_segmented: a block takes a tile of nonzeros, whatever rows they belong to. Each thread sums runs of equal rows
-// among ITEMS consecutive products; a segmented scan over the block joins runs across threads. A row that lies in one
-// tile is added to y there; a row that is cut leaves its pieces, and coo_join adds them up in their order. Same bits in
-// every run.
+// among ITEMS consecutive products; a segmented scan over the block joins runs across threads. A row within one tile is
+// added to y there; a row that spans tiles leaves one piece per tile, and coo_join adds them up in their order. Two
+// runs give the same bits.
 //
-// coo_atomic: a warp joins runs among its 32 products and adds each to y atomically. No scratch, no second launch, but
-// the order in which pieces of a row arrive differs from run to run, and with it the last bits: only where that is
-// asked for.
+// coo_atomic: a warp joins runs among its 32 products and adds each to y atomically. It needs no scratch memory and no
+// second launch, but the order in which pieces of a row arrive, and with it the last bits, differs from run to run, so
+// it is used only on request.
 //
-// Both add to y, so coo_scale comes before them unless beta is one.
+// Both add to y, so coo_scale runs before them unless beta is one.
 //
-// Bytes a nonzero: value + 8 for row and column + what of x misses the caches. y: three times.
-// Sources: PMPP 14.2 and exercise; cs378h (segmented scan); Bell and Garland 2008.
+// Bytes per nonzero: value + 8 for row and column + accesses to x that miss the caches. y: three times. Sources: PMPP
+// 14.2 and exercise; cs378h (segmented scan); Bell and Garland 2008.
 //
-// Constants: SCALAR (vectors), STORED (values), THREADS, ITEMS (odd: shared memory is then read without conflicts).
+// Constants: SCALAR (vectors), STORED (values), THREADS, ITEMS (odd, so that shared memory is read without conflicts).
 #include "product.cuh"
 
 typedef SCALAR T;
@@ -31,14 +31,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) coo_scale(u64 n, T beta, T
         y[i] = is_zero(beta) ? T() : beta * y[i];
 }
 
-// The sum of the run that is open at some place, and whether it started at or behind the first place looked at.
+// The sum of the run that is open at some place, and whether it started at or after the first place examined.
 struct Open {
     T sum;
     u32 started;
 };
 DEVICE Open then(Open a, Open b) { return {b.started ? b.sum : a.sum + b.sum, a.started | b.started}; }
 
-// pieces: two a tile, of the row that comes in from the tile before and of the one that goes on.
+// pieces: two per tile, of the row that continues from the previous tile and of the one that continues in the next.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coo_segmented(u64 count, const u32* rows, const u32* columns, const V* values, T alpha, const T* x, T* y, u32 conjugate, T* pieces) {
     __shared__ alignas(16) unsigned char product_bytes[TILE * sizeof(T)], warp_bytes[THREADS / 32 * sizeof(Open)];
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const bool comes_in = start > 0 && rows[start - 1] == row_of[0];
     const bool goes_on = start + n < count && rows[start + n] == row_of[n - 1];
 
-    // This thread's places: the run that is open when it starts ends at `border`, others end inside or go on.
+    // This thread's places: the run that is open at its start ends at `border`, others end inside or continue.
     const u32 low = threadIdx.x * ITEMS < n ? threadIdx.x * ITEMS : n, high = low + ITEMS < n ? low + ITEMS : n;
     Open mine = {T(), 0};
     T before_border = T();
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u32 w = 0; w < threadIdx.x / 32; w++) warps_before = then(warps_before, of_warp[w]);
     before = then(warps_before, before);
 
-    // A run that ends where another starts in this thread, started before the thread.
+    // A run that ends here because another starts, and that began in an earlier thread.
     if (mine.started && border > 0 && low < high) {
         const T sum = before.sum + before_border;
         if (before.started) {
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// A warp a tile: where a row starts in it and goes on, all its pieces.
+// One warp per tile: if a row starts in it and continues, adds up all its pieces.
 extern "C" __global__ void __launch_bounds__(THREADS)
     coo_join(u64 count, const u32* rows, T alpha, T* y, const T* pieces) {
     const u64 tiles = (count + TILE - 1) / TILE;

@@ -1,26 +1,26 @@
-// y = alpha A x + beta y with A in compressed sparse rows of any lengths: every block gets about the same share.
+// y = alpha A x + beta y with A in compressed sparse rows of any lengths: all blocks get about the same share.
 //
 //     | 1 . 7 . |     offsets  0   2   3   5   7          steps   r0 1 7 | r1 8 r2 | 4 3 r3 | 2 1
 //     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3        tiles of 3 steps: the start of a row is a step, each nonzero is one
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1
-//     | 2 . . 1 |     SLACK 1: tile 1 has rows 1 and 2, and 4 of row 2, whose 3 comes to tile 2; SLACK 2: all of both rows
+//     | 2 . . 1 |     SLACK 1: tile 1 has rows 1 and 2, with 4 of row 2, whose 3 is in tile 2; SLACK 2: all of both
 //
-// The steps are those of merging row starts with nonzeros (merge path), so empty rows count too. Where each tile begins
-// is found once a matrix (row_shape.cu: the co-rank search); with it a block knows its nonzeros. Their products a_ij
-// x_j go to shared memory, a thread a nonzero; then groups of threads sum the rows, as many threads a row as the number
-// of rows in the tile leaves, and whole warps the rows that are long for that.
+// The steps are those of merging row starts with nonzeros (merge path), so empty rows count too. The start of each tile
+// is computed once per matrix (row_shape.cu: the co-rank search) and gives a block its nonzeros. Their products a_ij
+// x_j are written to shared memory, one per thread; then groups of threads sum the rows, with as many threads per row
+// as the number of rows in the tile allows, and whole warps sum the rows that are too long for that.
 //
-// A row that is too long for the tile in which it starts is cut (tile_start.cuh). Each of its tiles posts its piece;
-// the last one waits for them (posts.cuh) and adds them up in their order: the same bits in every run, and a row of a
-// million nonzeros is work for hundreds of blocks.
+// A row that is too long for the tile in which it starts is divided (tile_start.cuh). Each of its tiles posts its
+// piece; the last one waits for them (posts.cuh) and adds them up in their order, so that two runs give the same bits,
+// and a row of a million nonzeros is shared by hundreds of blocks.
 //
-// Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
-// Sources: PMPP ch. 12 (co-rank); Merrill and Garland 2016 (merge-based products; words that are posted); Greathouse
-// and Daga 2014.
+// Bytes per nonzero: value + 4 for the column + accesses to x that miss the caches. Per row: its offset, and y.
+// Sources: PMPP ch. 12 (co-rank); Merrill and Garland 2016 (merge-based products; posted words); Greathouse and
+// Daga 2014.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ITEMS (steps of a tile a thread), SLACK
-// (less than a tile), UNROLL (nonzeros a thread has under way), AHEAD (1: the first of them are asked for before the
-// launch ahead has ended), MIN_BLOCKS (blocks that a multiprocessor shall hold).
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), THREADS, ITEMS (steps of a tile per thread), SLACK
+// (less than a tile), UNROLL (nonzeros in flight per thread), AHEAD (1: the first of them are loaded before the
+// previous launch has ended), MIN_BLOCKS (blocks that a multiprocessor should hold).
 #include "posts.cuh"
 #include "product.cuh"
 #include "tile_start.cuh"
@@ -29,11 +29,11 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 #define ROOM (THREADS * ITEMS + SLACK)
-// Nonzeros a lane above which a part waits for a warp.
+// Nonzeros per lane above which a part is left to a whole warp.
 constexpr u32 LONG = 32;
 
-// The sum of every thread's value, in all of them. The few sums of warps are added up one by one: by shuffles it takes
-// longer. A barrier must lie between two calls.
+// The sum of every thread's value, in all threads. The few sums of warps are added up one by one, which is faster than
+// shuffles. A barrier must come between two calls.
 DEVICE T tile_sum(T value) {
     __shared__ alignas(16) unsigned char bytes[THREADS / 32 * sizeof(T)];
     T* const of_warp = reinterpret_cast<T*>(bytes);
@@ -46,13 +46,12 @@ DEVICE T tile_sum(T value) {
     return value;
 }
 
-// This thread's nonzeros from the k-th of the tile on, as many as it has under way, asked for ahead.
+// This thread's nonzeros from the k-th of the tile on, as many as are in flight at a time, loaded ahead.
 struct Share {
     u32 column[UNROLL];
     V value[UNROLL];
 
-    // In the second-level cache, where matrices are that are asked for ahead, to ask that they leave it first costs
-    // time.
+    // Matrices that are loaded ahead are in the second-level cache, where evict-first loads would cost time.
     DEVICE void ask(u32 k, u32 nonzeros, const u32* columns, const V* values) {
 #pragma unroll
         for (u32 u = 0; u < UNROLL; u++)
@@ -63,8 +62,8 @@ struct Share {
     }
 };
 
-// `take` gets place and product of N nonzeros of this thread from the k-th on, THREADS apart. The last may not be there
-// where PARTLY; the others are asked for without looking, which is a third of the instructions.
+// `take` gets place and product of N nonzeros of this thread from the k-th on, THREADS apart. If PARTLY, the last may
+// not exist; the others are loaded without a test, which saves a third of the instructions.
 template <u32 N, bool PARTLY, typename F>
 DEVICE void products_of(u32 k, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
     const bool all = !PARTLY || k + (N - 1) * THREADS < nonzeros;
@@ -86,7 +85,7 @@ DEVICE void products_of(u32 k, u32 nonzeros, const u32* columns, const V* values
     for (u32 u = 0; u < N; u++)
         if (u + 1 < N || all) take(k + u * THREADS, entry<T>(value[u], conjugate) * of_x[u]);
 }
-// Of the nonzeros behind the first `done`, N a thread at most.
+// The nonzeros after the first `done`, at most N per thread.
 template <u32 N, typename F>
 DEVICE void products_behind(u32 done, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
     if constexpr (N > 0) {
@@ -95,8 +94,8 @@ DEVICE void products_behind(u32 done, u32 nonzeros, const u32* columns, const V*
     }
 }
 
-// `take` gets place and product of this thread's nonzeros. The first of them have been asked for where AHEAD; then x is
-// read by plain loads, which stay behind the wait for the launch ahead.
+// `take` gets place and product of this thread's nonzeros. If AHEAD, the first of them have been loaded already; x is
+// then read by plain loads, which stay after the wait for the previous launch.
 template <typename F>
 DEVICE void each_product(Share& share, u32 nonzeros, const u32* columns, const V* values, const T* x, u32 conjugate, F take) {
     if constexpr (!AHEAD) {
@@ -118,7 +117,7 @@ DEVICE void each_product(Share& share, u32 nonzeros, const u32* columns, const V
     }
 }
 
-// posts: room for a piece a tile, of zeros.
+// posts: room for one piece per tile, initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     csr_balanced(const TileStart* tiles, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y,
                  u32 conjugate, u64* posts, u32 settled) {
@@ -135,7 +134,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     columns += from.begin;
     values += from.begin;
     Share first;
-    // Part 0 is the rest of the row that comes in, part i the row from.row + i - 1 as far as it lies here.
+    // Part 0 is the rest of the row that continues from an earlier tile, part i is row from.row + i - 1 as far as it is
+    // in this tile.
     const auto find_parts = [&] {
         for (u32 i = threadIdx.x; i <= n + 1; i += THREADS)
             starts[i] = u16(i == 0 ? 0 : i > n ? nonzeros : u32(u64(offsets[from.row + i - 1]) - from.begin));
@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     before_vectors(AHEAD && settled);
 
     if (n == 0) {
-        // Nothing but a part of one row, if anything.
+        // The tile has only a part of one row, or nothing.
         if (!comes_in) return;
         T sum = T();
         each_product(first, nonzeros, columns, values, x, conjugate, [&](u32, T product) { sum = sum + product; });
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             else if (part == n && goes_on) post(posts, tile, sum);
             else finish(alpha, sum, beta, y + from.row + part - 1);
         };
-        // As many lanes a part as there are threads for.
+        // As many lanes per part as there are threads for.
         u32 lanes = 32;
         while (lanes > 1 && lanes * (n + 1) > THREADS) lanes /= 2;
         const u32 lane = threadIdx.x % lanes, groups = THREADS / lanes, skipped = comes_in ? 0 : 1;
@@ -197,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         __syncthreads();
     }
 
-    // The row that came in ends here.
+    // The row from an earlier tile ends here.
     T sum = T();
     for (u64 piece = from.since + threadIdx.x; piece < tile; piece += THREADS) sum = sum + collect<T>(posts, piece);
     sum = tile - from.since <= 32 ? warp_sum(sum) : tile_sum(sum);

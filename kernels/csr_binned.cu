@@ -1,4 +1,4 @@
-// y = alpha A x + beta y with A in compressed sparse rows of very different lengths, few enough to lie in the
+// y = alpha A x + beta y with A in compressed sparse rows of very different lengths, for matrices that fit the
 // second-level cache.
 //
 //     | 1 . 7 . |     offsets  0   2   3   5   7          EACH = 1: row 1 has one lane, rows 0, 2 and 3 have two lanes each
@@ -6,17 +6,17 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1        parts (begin, end, row), shortest rows first:
 //     | 2 . . 1 |                                             2 3 1 | 0 2 0 | 3 5 2 | 5 7 3
 //
-// There time is the number of steps that wait for one another: the part, its columns and values, x, the sum. So rows
-// are sorted once a matrix into bins of up to EACH nonzeros, twice as many, ... 32 times as many, and have 1, 2, ... 32
-// lanes of a warp; no lane has more than EACH nonzeros, all of them under way at once, and no row waits for another.
-// Longer rows have blocks of their own, as many as their length asks for; these come first. Of a row of several blocks
-// the last one takes what the others post (posts.cuh) and adds it up in their order.
+// For these the time is the number of dependent steps: the part, its columns and values, x, the sum. Therefore rows are
+// sorted once per matrix into bins of up to EACH nonzeros, twice as many, ... 32 times as many, with 1, 2, ... 32 lanes
+// of a warp; no lane has more than EACH nonzeros, all of them in flight at once, and no row waits for another. Longer
+// rows have blocks of their own, as many as their length needs, which come first. If a row has several blocks, the last
+// one collects the sums that the others post (posts.cuh) and adds them up in their order.
 //
-// Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its part, 16, and y.
-// Source: Ashari, Sedaghati, Eisenlohr, Parthasarathy and Sadayappan 2014 (rows in bins of their lengths).
+// Bytes per nonzero: value + 4 for the column + accesses to x that miss the caches. Per row: its part, 16, and y.
+// Source: Ashari, Sedaghati, Eisenlohr, Parthasarathy and Sadayappan 2014 (rows in bins by length).
 //
-// Constants: SCALAR (vectors), STORED (values), EACH (nonzeros of a lane), THREADS, MIN_BLOCKS (blocks that a
-// multiprocessor shall hold).
+// Constants: SCALAR (vectors), STORED (values), EACH (maximum nonzeros per lane), THREADS, MIN_BLOCKS (blocks that a
+// multiprocessor should hold).
 #include "posts.cuh"
 #include "product.cuh"
 
@@ -26,16 +26,16 @@ typedef STORED V;
 
 struct alignas(16) Part {
     u32 begin, end, row;
-    u32 since;  // in parts of blocks: the first part of the row, with LAST in the row's last one
+    u32 since;  // the number of the row's first part among parts of blocks, with LAST in the row's last part
 };
 constexpr u32 LAST = 1u << 31, NO_ROW = ~0u;
 
-// How many parts blocks have, and behind them the warps with 1, 2, ... 32 lanes a part: where each kind ends.
+// The number of parts with blocks, followed by the ends of the parts of warps with 1, 2, ... 32 lanes per part.
 struct Ends {
     u32 blocks, warps[6];
 };
 
-// A group of lanes of a warp takes a part: which, and the logarithm of their number.
+// A part for a group of lanes of a warp: its number, and the logarithm of the number of lanes.
 struct Place {
     u32 part, lanes_log;
 };
@@ -53,9 +53,9 @@ DEVICE Place place_of(u32 warp, const Ends& ends) {
     return place;
 }
 
-// Sum over this thread's nonzeros of a part, one in `lanes` from the `lane`-th on: asked for while the launch before
-// ends. ABREAST: so many lanes read nonzeros side by side that lines of the matrix are used up at once, and can leave
-// the caches first.
+// Sum over this thread's nonzeros of a part, every `lanes`-th from the `lane`-th on, which are loaded while the
+// previous launch ends. ABREAST: the lanes together read whole cache lines of the matrix, which can leave the caches
+// first.
 template <bool ABREAST>
 DEVICE T sum_ahead(const Part& part, u32 lane, u32 lanes, const u32* columns, const V* values, const T* x, u32 conjugate,
                    u32 settled) {
@@ -83,7 +83,7 @@ DEVICE T sum_ahead(const Part& part, u32 lane, u32 lanes, const u32* columns, co
     return sum;
 }
 
-// posts: room for a piece a block that has a part, of zeros.
+// posts: room for one piece per block that has a part, initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     csr_binned(const Part* parts, Ends ends, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate,
                u64* posts, u32 settled) {
@@ -91,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     if (blockIdx.x >= ends.blocks) {
         const u32 warp = (blockIdx.x - ends.blocks) * WARPS + threadIdx.x / 32;
         if (warp >= ends.warps[5]) return;
-        // Short rows last: the end of the launch is theirs.
+        // Short rows come last, so that the launch ends with little work per warp.
         const Place place = place_of(ends.warps[5] - 1 - warp, ends);
         const Part part = parts[place.part];
         const u32 lanes = 1u << place.lanes_log, lane = threadIdx.x & (lanes - 1);

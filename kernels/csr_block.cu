@@ -5,18 +5,18 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1        row 0: 1 (x0 z0) + 7 (x2 z2)
 //     | 2 . . 1 |
 //
-// The vectors lie interleaved: element i of vector j is at i * vectors + j. So a nonzero asks for neighbouring
-// addresses, a column and a value serve all vectors, and a line of X is used whole.
+// The vectors are interleaved: element i of vector j is at i * vectors + j. So the lanes of a nonzero read neighbouring
+// addresses, a column and a value are used for all vectors, and lines of X are used completely.
 //
-// A block takes THREADS / LANES rows; columns and values go through shared memory as in csr_stream.cu. LANES threads a
-// row take WIDTH vectors each. The tile is done when its longest row is; rows of very different lengths are for
-// csr_block_tiles.cu.
+// A block takes THREADS / LANES rows; columns and values pass through shared memory as in csr_stream.cu. LANES threads
+// per row take WIDTH vectors each. A tile takes as long as its longest row, so rows of very different lengths are left
+// to csr_block_tiles.cu.
 //
-// Bytes a nonzero: value + 4 for the column + what of X misses the caches. A row: its offset, and a row of Y.
-// Source: Yang, Buluc and Owens 2018 (row splitting, several vectors).
+// Bytes per nonzero: value + 4 for the column + accesses to X that miss the caches. Per row: its offset, and a row of
+// Y. Source: Yang, Buluc and Owens 2018 (row splitting, several vectors).
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), WIDTH (1, or 16
-// bytes' worth), UNROLL (nonzeros a thread has under way), THREADS.
+// bytes' worth), UNROLL (nonzeros in flight per thread), THREADS.
 #include "complex.cuh"
 
 typedef SCALAR T;
@@ -27,7 +27,7 @@ typedef OFFSET I;
 #define ROWS (THREADS / LANES)
 extern __shared__ uint4 shared[];
 
-// This thread's part of its row of A X. Leaves shared memory free.
+// This thread's part of its row of A X. Shared memory may be reused after the call.
 DEVICE Part row_sum(bool mine, u64 row, u32 vector, u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, const T* x,
                     u32 vectors, u32 capacity) {
     V* const tile_values = reinterpret_cast<V*>(shared);
@@ -52,7 +52,7 @@ DEVICE Part row_sum(bool mine, u64 row, u32 vector, u64 rows, u64 count, const I
 #pragma unroll
             for (u32 u = 0; u < UNROLL; u++) add_product(sum, entry<T>(tile_values[k + u], 0), of_x[u]);
         }
-        // The last few by themselves: the loop above asks nothing between loads.
+        // The last few are separate, so that the loop above has no test between loads.
         if (k < to) {
             Part of_x[UNROLL];
 #pragma unroll
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (mine) store_part(alpha, sum, beta, y + row * vectors + vector);
 }
 
-// Y = A X, and what this block has of x.y for each vector. Shared memory: room for a Part a warp and lane at least.
+// Y = A X, and this block's part of x.y for each vector. Shared memory: room for one Part per warp and lane at least.
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block_dot(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, const T* x, T* y, u32 vectors, u32 capacity,
                   T* partials) {

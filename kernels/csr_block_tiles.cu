@@ -1,19 +1,19 @@
-// Y = alpha A X + beta Y with A in compressed sparse rows of any lengths and several vectors at once: every block gets
+// Y = alpha A X + beta Y with A in compressed sparse rows of any lengths and several vectors at once: all blocks get
 // the same share.
 //
-//     tile of 8 nonzeros, 4 groups of LANES threads:   | r0 r0 | r0 r1 | r2 r2 | r2 r2 | and row 2 goes on in the next tile
+//     tile of 8 nonzeros, 4 groups of LANES threads:   | r0 r0 | r0 r1 | r2 r2 | r2 r2 | (row 2 continues after it)
 //
 // Tiles of steps as in csr_balanced.cu. Within a tile each group takes the same number of nonzeros, whatever rows they
-// belong to: a row inside of a group's share is written at once; of a row that is cut by groups each leaves its piece
-// in shared memory, and the group in which the row starts adds them up in their order (group 0: row 0, group 2: row 2).
-// A row that is cut by tiles leaves its pieces in device memory for csr_block_join: same bits in every run, and a row
-// of a million nonzeros is work for hundreds of blocks.
+// belong to. A row within a group's share is written at once. If a row spans groups, each leaves its piece in shared
+// memory, and the group in which the row starts adds them up in their order (group 0: row 0, group 2: row 2). A row
+// that spans tiles leaves its pieces in device memory for csr_block_join: two runs give the same bits, and a row of a
+// million nonzeros is shared by hundreds of blocks.
 //
-// Bytes a nonzero: value + 4 for the column + what of X misses the caches. A row: its offset, and a row of Y.
-// Sources: Merrill and Garland 2016 (merge-based products); Yang, Buluc and Owens 2018 (several vectors).
+// Bytes per nonzero: value + 4 for the column + accesses to X that miss the caches. Per row: its offset, and a row of
+// Y. Sources: Merrill and Garland 2016 (merge-based products); Yang, Buluc and Owens 2018 (several vectors).
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (threads for the vectors of a row, a power of
-// two up to 32), WIDTH (vectors a thread: 1, or 16 bytes' worth), UNROLL (nonzeros a thread has under way), THREADS,
+// two up to 32), WIDTH (vectors per thread: 1, or 16 bytes' worth), UNROLL (nonzeros in flight per thread), THREADS,
 // STEPS (of a tile).
 #include "complex.cuh"
 
@@ -24,7 +24,7 @@ typedef OFFSET I;
 #include "stage.cuh"
 #define GROUPS (THREADS / LANES)
 
-// The last of `count` parts that does not start behind nonzero k: the one that holds it.
+// The last of `count` parts that starts at nonzero k or before, which is the part with that nonzero.
 DEVICE u32 part_of(const u16* starts, u32 count, u32 k) {
     u32 low = 0, high = count;
     while (low + 1 < high) {
@@ -35,8 +35,8 @@ DEVICE u32 part_of(const u16* starts, u32 count, u32 k) {
     return low;
 }
 
-// pieces: two a tile, of `vectors` each: of the row that comes in and of the one that goes on. Shared memory: STEPS + 4
-// nonzeros.
+// pieces: two per tile, of `vectors` each: of the row that continues from the previous tile and of the one that
+// continues in the next. Shared memory: STEPS + 4 nonzeros.
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block_tiles(u64 rows, u64 count, const u32* tile_rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x,
                     T beta, T* y, u32 vectors, T* pieces) {
@@ -57,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         stage<THREADS>(tile_columns, columns, begin - lead, end, count);
         stage<THREADS>(tile_values, values, begin - lead, end, count);
     }
-    // Part 0 is the rest of the row that comes in, part i the row first + i - 1 as far as it lies here.
+    // Part 0 is the rest of the row that continues from an earlier tile, part i is row first + i - 1 as far as it is in
+    // this tile.
     for (u32 i = threadIdx.x; i <= n + 1; i += THREADS)
         starts[i] = u16(i == 0 ? 0 : i > n ? nonzeros : u32(u64(offsets[first + i - 1]) - begin));
     const bool goes_on = n > 0 && u64(offsets[behind]) > begin + nonzeros;
@@ -113,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (starts[i] == starts[i + 1]) leave(i, Part{});
 }
 
-// A warp a tile: where a row starts in it and goes on, the sum of its pieces.
+// One warp per tile: if a row starts in it and continues, computes the sum of its pieces.
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_block_join(u64 rows, u64 count, const u32* tile_rows, const I* offsets, T alpha, T beta, T* y, u32 vectors, const T* pieces) {
     const u64 tiles = (rows + count + STEPS - 1) / STEPS, tile = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32;

@@ -1,8 +1,8 @@
-// What a Krylov solver asks of a CSR matrix beside its product: the reciprocal diagonal, b - A x in twice the
-// precision, and how far A is from its transpose.
+// What Krylov solvers need of a CSR matrix apart from products: the reciprocal diagonal, b - A x in twice the
+// precision, and the distance between A and its transpose.
 //
-// residual: LANES threads a row as in csr_vector.cu. Each sum is a pair high + low of reals, exact to twice the digits:
-// products split by fused multiply-add, sums by Knuth's two-sum; rounded once at the end.
+// residual: LANES threads per row as in csr_vector.cu. Each sum is a pair high + low of reals, exact to twice the
+// digits: products are split by fused multiply-add, sums by Knuth's two-sum, and the result is rounded once at the end.
 // Source: Ogita, Rump and Oishi 2005 (dot product in twice the precision).
 //
 // Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (a power of two), THREADS.
@@ -24,8 +24,7 @@ template <typename A> DEVICE R imaginary_part(A a) {
 }
 DEVICE bool finite(R a) { return a - a == 0; }
 
-// ---- pairs of reals: never contracted, so that rounding errors are what the algebra says
-// ---------------------------------
+// ---- pairs of reals: never contracted, so that the algebra gives the rounding errors --------------------------------
 
 DEVICE f64 times(f64 a, f64 b) { return __dmul_rn(a, b); }
 DEVICE f32 times(f32 a, f32 b) { return __fmul_rn(a, b); }
@@ -52,7 +51,7 @@ DEVICE Pair product(R a, Pair b) {
     Pair p = product(a, b.high);
     return {p.high, fused(a, b.low, p.low)};
 }
-// An infinity or a NaN makes the low part NaN: then the high part alone is the answer.
+// An infinity or a NaN makes the low part NaN; then the high part alone is the result.
 DEVICE R rounded(Pair a) { return finite(a.low) ? plus(a.high, a.low) : a.high; }
 
 template <typename A> DEVICE A scaled(A scale, Pair re, Pair im) {
@@ -91,12 +90,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// The entry of a row in a column, by bisection; zero where none is stored.
+// The entry of a row in a column, by bisection; zero if none is stored.
 DEVICE T entry(u64 row, u64 column, const I* offsets, const u32* columns, const V* values) {
     const u64 end = offsets[row + 1], at = first_from(columns, u64(offsets[row]), end, column);
     return at < end && columns[at] == column ? widen<T>::from(values[at]) : T();
 }
-// Its reciprocal; its real part where there is none to use.
+// The reciprocal of an entry; its real part if the reciprocal is not usable.
 DEVICE R inverse_of(T entry, bool& good) {
     const R reciprocal = 1 / real_part(entry);
     good = real_part(entry) > 0 && imaginary_part(entry) == 0 && finite(real_part(entry)) && finite(reciprocal);
@@ -105,9 +104,9 @@ DEVICE R inverse_of(T entry, bool& good) {
 
 #define SMALLEST_NORMAL 0x1p-126f
 
-// inverse[i] = 1 / a_ii, and in rounded[i], where that is not null, the same in single precision. found, all bits set
-// by the caller: found[0] becomes the first row without a usable diagonal entry, found[1] the first row whose inverse
-// is not that of row 0, found[2] one whose inverse is beyond the normal numbers of single precision.
+// inverse[i] = 1 / a_ii and, if rounded is not null, the same in single precision in rounded[i]. found has all bits set
+// initially: found[0] becomes the first row without a usable diagonal entry, found[1] the first row whose inverse
+// differs from that of row 0, found[2] a row whose inverse is outside the normal range of single precision.
 extern "C" __global__ void __launch_bounds__(THREADS)
     inverse_diagonal(u64 rows, const I* offsets, const u32* columns, const V* values, R* inverse, f32* rounded, u32* found) {
     bool good;
@@ -136,19 +135,19 @@ DEVICE f32 magnitude(f32 a) { return fabsf(a); }
 DEVICE f64 magnitude(f64 a) { return fabs(a); }
 DEVICE f32 magnitude(c32 a) { return hypotf(a.re, a.im); }
 DEVICE f64 magnitude(c64 a) { return hypot(a.re, a.im); }
-// Numbers that are not negative are ordered as their bits are. What is as large already is seen first: warps of a
-// matrix with few values would wait for each other at one address.
+// Nonnegative numbers have the order of their bits. The stored value is read before the atomic operation, because warps
+// of a matrix with few distinct values would wait for each other at one address.
 template <typename U> DEVICE void raise_bits(U* to, U value) {
     if (value > *static_cast<volatile U*>(to)) atomicMax(to, value);
 }
 DEVICE void raise(f32* to, f32 value) { raise_bits(reinterpret_cast<u32*>(to), bits<u32>(value)); }
 DEVICE void raise(f64* to, f64 value) { raise_bits(reinterpret_cast<unsigned long long*>(to), bits<unsigned long long>(value)); }
 
-// found, zeroed by the caller: the largest |a_ij|, |a_ij - a_ji| and |a_ij - conj a_ji| of a square matrix; what is not
-// stored is zero, and NaN counts for nothing. LANES threads a row.
+// found, initially zero: the largest |a_ij|, |a_ij - a_ji| and |a_ij - conj a_ji| of a square matrix, where entries
+// that are not stored are zero, and NaN is ignored. LANES threads per row.
 //
-// An entry and its mirror image are compared once, from above the diagonal. `unmatched`, zeroed by the caller, becomes
-// the entries below it less those that were met as mirror images, each of one entry.
+// An entry and its mirror image are compared once, from above the diagonal. `unmatched`, initially zero, becomes the
+// number of entries below it minus those that were found as mirror images of one entry each.
 template <bool BELOW>
 DEVICE void compare_mirrored(u64 rows, const I* offsets, const u32* columns, const V* values, R* found, u64* unmatched) {
     const u32 lane = threadIdx.x % LANES;
@@ -196,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     compare_mirrored<false>(rows, offsets, columns, values, found, unmatched);
 }
 
-// Entries below the diagonal, where some of them were not met from above.
+// Entries below the diagonal, if some of them were not found from above.
 extern "C" __global__ void __launch_bounds__(THREADS)
     symmetry_below(u64 rows, const I* offsets, const u32* columns, const V* values, R* found, u64* unmatched) {
     if (*unmatched) compare_mirrored<true>(rows, offsets, columns, values, found, unmatched);

@@ -1,23 +1,25 @@
 // y = alpha A x + beta y with A in compressed sparse rows of like length, through shared memory.
 //
 //     | 1 . 7 . |     offsets  0   2   3   5   7
-//     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3          a tile of 4 rows: columns and values to shared memory as they lie,
+//     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3          a tile of 4 rows: columns and values to shared memory,
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1          then thread 0 sums row 0, thread 1 row 1 ... (LANES = 1)
 //     | 2 . . 1 |
 //
-// A block takes THREADS / LANES rows. Their columns and values are copied to shared memory, sixteen bytes a copy,
-// whatever the lengths of rows; so memory is read in full lines. Then LANES threads a row sum it from there: at each
-// step neighbouring threads ask for x at the columns of neighbouring rows, which on meshes lie side by side. (A thread
-// a row straight from memory would read lines in pieces; a thread a nonzero would ask for x in the order of one row.)
+// A block takes THREADS / LANES rows. Their columns and values to shared memory, sixteen bytes per copy,
+// whatever the lengths of rows, so that memory is read in full lines. Then LANES threads per row sum it from there: at
+// each step neighbouring threads read x at the columns of neighbouring rows, which on meshes are close together. (One
+// thread per row reading from memory directly would read lines in pieces; one thread per nonzero would read x in the
+// order of one row.)
 //
-// Any row may be longer than the shared memory: the tile is then worked off in chunks of `capacity`. So it is right for
-// every matrix, and fast where the rows of a tile have about the same length; else csr_balanced.cu.
+// A row may be longer than the shared memory: the tile is then processed in chunks of `capacity`. So the kernel is
+// correct for every matrix, and fast if the rows of a tile have about the same length; otherwise csr_balanced.cu is
+// used.
 //
-// Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
-// Sources: Greathouse and Daga 2014 (CSR-stream); Bell and Garland 2008 (lanes a row).
+// Bytes per nonzero: value + 4 for the column + accesses to x that miss the caches. Per row: its offset, and y.
+// Sources: Greathouse and Daga 2014 (CSR-stream); Bell and Garland 2008 (several lanes per row).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a
-// thread has under way), IN_BULK (1: one thread copies for all), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros in
+// flight per thread), IN_BULK (1: one thread copies for all), THREADS.
 #include "chebyshev.cuh"
 #include "product_dot.cuh"
 #include "stage.cuh"
@@ -28,7 +30,7 @@ typedef STORED V;
 typedef OFFSET I;
 #define ROWS (THREADS / LANES)
 
-// One tile: finish(row, sum) for each of its rows.
+// Processes one tile: finish(row, sum) is called for each of its rows.
 template <typename F>
 DEVICE void tile(u64 first, u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, const T* x, u32 capacity,
                  u32 conjugate, u64* barrier, u32& parity, F finish) {
@@ -70,14 +72,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ u64 barrier;
     u32 parity = 0;
     if (IN_BULK) stages_begin(&barrier);
-    // The grid is as large as the matrix; the loop is here because the compiler makes a tenth faster code of it.
+    // The grid is as large as the matrix; the loop is here because it makes the compiled code a tenth faster.
     for (u64 first = u64(blockIdx.x) * ROWS; first < rows; first += u64(gridDim.x) * ROWS)
         tile(first, rows, count, offsets, columns, values, x, capacity, conjugate, &barrier, parity,
              [=](u64 row, T sum) { finish(alpha, sum, beta, y + row); });
 }
 
-// A step of Chebyshev's iteration in one pass with the product A z (chebyshev.cu has it behind one): last = keep z +
-// momentum last + step d .* (r - A z).
+// A step of Chebyshev's iteration in one pass with the product A z (chebyshev.cu does the same after a product): last =
+// keep z + momentum last + step d .* (r - A z).
 extern "C" __global__ void __launch_bounds__(THREADS)
     csr_stream_chebyshev(u64 rows, u64 count, const I* offsets, const u32* columns, const V* values, R keep, R momentum, R step,
                          const R* d, const T* r, const T* z, T* last, u32 capacity) {

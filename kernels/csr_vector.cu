@@ -1,28 +1,28 @@
-// y = alpha A x + beta y with A in compressed sparse rows, LANES threads a row.
+// y = alpha A x + beta y with A in compressed sparse rows, LANES threads per row.
 //
 //     | 1 . 7 . |     offsets  0   2   3   5   7
 //     | . . 8 . |     columns  0 2 | 2 | 1 2 | 0 3          LANES = 2: threads 0 and 1 take row 0, 2 and 3 row 1 ...
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1
 //     | 2 . . 1 |
 //
-// The lanes of a row take its nonzeros in turn, so neighbouring lanes read neighbouring addresses, and add their sums
-// in a fixed tree: two runs give the same bits. Right for every matrix; fast where rows are of similar length.
+// The lanes of a row take its nonzeros in turn, so that neighbouring lanes read neighbouring addresses, and add their
+// sums in a fixed tree: two runs give the same bits. Correct for every matrix; fast if rows are of similar length.
 //
-// Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its offset, and y.
-// Source: Bell and Garland 2008 (CSR vector).
+// Bytes per nonzero: value + 4 for the column + accesses to x that miss the caches. Per row: its offset, and y. Source:
+// Bell and Garland 2008 (CSR vector).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros a
-// lane has under way), AHEAD (1: the first nonzeros are asked for before the launch ahead has ended), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), LANES (1 to 32, a power of two), UNROLL (nonzeros in
+// flight per lane), AHEAD (1: the first nonzeros are loaded before the previous launch has ended), THREADS.
 #include "product.cuh"
 
 typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
-// Nonzeros of a lane under way at a time, `left` of them and no more than UNROLL. Plain loads: to ask that the matrix
-// leave the caches first costs up to a fifth here. What counts in small matrices are the instructions behind the wait
-// for the launch ahead, so a sum does not ask which nonzeros there are: what there is not is -0 * 0 = -0, and s + -0 =
-// s for every s. Where there is room for many, most are not there, and it is cheaper to ask.
+// Nonzeros of a lane in flight at a time, `left` of them and no more than UNROLL. Plain loads are used, because
+// evict-first loads cost up to a fifth here. In small matrices the instructions after the wait for the previous launch
+// matter, so sums don't test which nonzeros exist: a missing one is -0 * 0 = -0, and s + -0 = s for every s. If UNROLL
+// is large, most are missing, and testing is cheaper.
 constexpr bool ALL_THERE = is_float<T>::value && UNROLL <= 12;
 struct Nonzeros {
     u32 column[UNROLL];
@@ -38,8 +38,8 @@ struct Nonzeros {
             }
         }
     }
-    // x by plain loads where the first nonzeros were asked for ahead: others may be moved ahead of the wait for its
-    // launch.
+    // x is read by plain loads if the first nonzeros were loaded ahead: other loads may be moved before the wait for
+    // the previous launch.
     DEVICE T add_to(T sum, u32 left, const T* x, u32 conjugate) const {
         T of_x[UNROLL];
 #pragma unroll
@@ -54,8 +54,8 @@ struct Nonzeros {
     }
 };
 
-// One block a multiprocessor is enough: without that the compiler saves registers, and some loads of a row wait for
-// others (a third longer for rows of up to 12 nonzeros in double precision).
+// A minimum of one block per multiprocessor is stated because otherwise the compiler saves registers, and some loads of
+// a row wait for others (a third slower for rows of up to 12 nonzeros in double precision).
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     csr(u64 rows, const I* offsets, const u32* columns, const V* values, T alpha, const T* x, T beta, T* y, u32 conjugate, u32 settled) {
     before_matrix(AHEAD && settled);
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         nonzeros.ask(columns, values, left);
     }
     before_vectors(AHEAD && settled);
-    // The first pass has no loop around it, so its places are constants.
+    // The first pass is outside the loop, so its places are constants.
     T sum = nonzeros.add_to(T(), left, x, conjugate);
 #pragma unroll 1
     while (left > UNROLL) {

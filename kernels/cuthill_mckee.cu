@@ -1,29 +1,28 @@
-// Cuthill-McKee orders of a graph in CSR, all levels in one cooperative launch; several traversals side by side, a team
-// of blocks for each.
+// Cuthill-McKee orders of a graph in CSR, all levels in one cooperative launch; several traversals at the same time,
+// with a team of blocks for each.
 //
 // The frontier is a range of the order itself. A level takes two steps with a meeting after each:
 //   mark     every neighbour of the vertex at place p that is not in the order yet gets the smallest p + 1 (atomicMin);
-//   collect  the vertex at p looks at its neighbours' marks: its children are those that carry its own. Read in the
+//   collect  the vertex at p reads its neighbours' marks: its children are those that have its own. Read in the
 //            order of places and neighbours they are sorted by (place of the parent, number); only the children of one
 //            parent are left to be sorted by degree.
 // Three ways to do that, chosen level by level:
 //   narrow   the team's first cluster keeps the frontier in shared memory and runs level after level (narrow.cuh);
-//   alone    few vertices of which one has too long a row for that: the first block runs level after level;
-//   wide     all blocks of the team; where children go follows from the numbers of children of earlier tiles, which
-//            blocks tell each other without a third meeting.
-// A team has a cluster at least, and at most 255 blocks. Where a vertex has more children than a warp sorts, the kernel
-// stops after that level: the caller sorts it and starts the kernel again. The result depends on the graph and the
-// roots alone. Source: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).
+//   alone    for few vertices, one of which has too long a row for that: the first block runs level after level;
+//   wide     all blocks of the team; the places of children follow from the numbers of children of earlier tiles, which
+//            blocks send each other without a third meeting.
+// A team has at least one cluster, and at most 255 blocks. If a vertex has more children than a warp can sort, the
+// kernel stops after that level; the caller sorts the level and starts the kernel again. The result depends on the
+// graph and the roots alone. Sources: Cuthill and McKee 1969; Karantasis et al. 2014 (levels first, then places).
 //
-// vertices: of each its row, see row.cuh. marks: 2^32 - 1 where nothing was reached, 0 for roots, else 1 + place of the
-// parent.
-// states: a header a team, zeroed, then `tiles` words a team. A header: 0 to 3 meetings (zeroed before every start), 4
-// head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth, 9 largest bandwidth of use, 10 status (0 running,
-// 1 finished, 2 stopped by 9, 3 frontier needs sorting), 11 end (degree << 32 | vertex, of the last level), 12 to 15
-// what the leader tells.
+// vertices: the row of each, see row.cuh. marks: 2^32 - 1 for vertices not reached, 0 for roots, else 1 + place of the
+// parent. states: a header per team, zeroed, then `tiles` words per team. A header: 0 to 3 meetings (zeroed before
+// every start), 4 head, 5 tail (of the frontier), 6 its level, 7 width, 8 bandwidth, 9 largest useful bandwidth, 10
+// status (0 running, 1 finished, 2 stopped by 9, 3 frontier needs sorting), 11 end (degree << 32 | vertex, of the last
+// level), 12 to 15 the leader's messages.
 //
-// Constants: OFFSET, THREADS, ALONE (vertices of a frontier that one block sees to), STAGE (children of a warp that are
-// sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level),
+// Constants: OFFSET, THREADS, ALONE (vertices of a frontier that one block processes), STAGE (children of a warp that
+// are sorted in shared memory), CLUSTER (blocks of a cluster), HELD (neighbours that a lane holds in a narrow level),
 // NARROW (vertices of the widest narrow level).
 #include "team.cuh"
 #include "narrow.cuh"
@@ -39,7 +38,7 @@ struct Shared {
     };
     u8 owners[WARPS][STAGE];
     u32 counts[WARPS];
-    u32 before; // children of earlier tiles
+    u32 before; // number of children of earlier tiles
     u32 bandwidth, bad;
 };
 
@@ -57,7 +56,7 @@ struct Rows {
         first_edge = row_start(row) - (inclusive - length);
         place = u32(place_of_lane);
     }
-    // Edge e (the same for all lanes but for their number): the neighbour and its vertex's lane.
+    // The neighbour at edge e, and the lane of its vertex; e differs between lanes only by the lane number.
     DEVICE u32 neighbour(const Orders& s, I e, u32& owner) const {
         owner = owner_of(e, inclusive);
         const u64 edge = shuffle(first_edge, owner) + e;
@@ -85,7 +84,7 @@ DEVICE void mark(const Orders& s, const Rows& rows) {
     }
 }
 
-// Up to 32 * MANY edges from `base`: which of them lead to children.
+// Up to 32 * MANY edges from `base` on: which of them lead to children.
 struct Children {
     u32 w[MANY], owner[MANY], mask[MANY];
 
@@ -117,8 +116,8 @@ DEVICE void put(const Orders& s, u64 place, u32 v, u64 row) {
     __stcg(s.rows + place, row);
 }
 
-// The children of a warp that has more, parent by parent, to the places from `at` on; of one that has too many as well,
-// as they come, and `shared.bad` says so. Returns the farthest that one lies behind its parent.
+// Writes a warp's many children, parent by parent, to the places from `at` on. If a parent has too many, its children
+// are written unsorted, and `shared.bad` records that. Returns the largest distance of a child from its parent.
 DEVICE u32 parent_by_parent(const Orders& s, const Rows& rows, u32 parents, u64 at, Shared& shared) {
     const u32 warp = threadIdx.x / 32;
     u32 far = 0;
@@ -135,7 +134,7 @@ DEVICE u32 parent_by_parent(const Orders& s, const Rows& rows, u32 parents, u64 
             if (child) {
                 const u64 row = __ldg(s.vertices + w);
                 if (q < STAGE) shared.keys[warp][q] = u64(row_degree(row)) << 32 | w;
-                put(s, at + q, w, row); // stays where they are too many to be sorted
+                put(s, at + q, w, row); // stays unsorted if there are too many
             }
             found += __popc(mask);
         }
@@ -156,8 +155,8 @@ DEVICE u32 parent_by_parent(const Orders& s, const Rows& rows, u32 parents, u64 
     return far;
 }
 
-// Of a block's first warp: tells how many children tile t has, and waits for the tiles between the block's last one and
-// this. Returns how many they have.
+// Called by a block's first warp: publishes the number of children of tile t, and waits for the tiles between the
+// block's last one and this. Returns their number of children.
 DEVICE u32 children_between(u64* tiles, u32 t, u32 blocks, u32 depth, u32 own) {
     if (lane_id() == 0) __stcg(tiles + t, u64(depth + 1) << 32 | own);
     u32 sum = 0;
@@ -171,8 +170,8 @@ DEVICE u32 children_between(u64* tiles, u32 t, u32 blocks, u32 depth, u32 own) {
     return warp_sum(sum);
 }
 
-// One level: the vertices at head .. tail have their children put behind tail. Returns, to every thread, how many they
-// are; of the block's own tiles where the block is not alone.
+// One level: appends the children of the vertices at head .. tail after tail. Returns their number to every thread; if
+// the block is not alone, the number for its own tiles.
 template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& team, u32 head, u32 tail, u32 depth) {
     const u32 rank = LONE ? 0 : team.rank, blocks = LONE ? 1 : team.blocks;
     const u32 warp = threadIdx.x / 32;
@@ -187,9 +186,9 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
     if (LONE) __syncthreads();
     else team.meet(0);
 
-    u32 own = 0, before = 0; // children of the block's tiles so far; of all tiles before the last one
+    u32 own = 0, before = 0; // number of children of the block's tiles so far; of all tiles before the last one
     for (u32 t = rank; t < tiles; t += blocks) {
-        if (tiles > blocks) { // else the rows are still there
+        if (tiles > blocks) { // otherwise the rows are still there
             const u64 place = head + u64(t) * tile + warp * each + lane_id();
             rows.load(s, place, lane_id() < each && place < tail);
         }
@@ -197,7 +196,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
         u32 count = 0;
         for (I base = 0; base < rows.total; base += 32 * MANY) count += children.find(s, rows, base);
         if (lane_id() == 0) shared.counts[warp] = count;
-        // Sorted in shared memory while the counts travel.
+        // Children are sorted in shared memory while the counts are exchanged.
         u32 spot[STAGED], owner[STAGED], vertex[STAGED];
         u64 row[STAGED];
         if (count <= STAGE) {
@@ -232,7 +231,7 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
             }
         }
         __syncthreads();
-        // Where the warp's children go: behind those of earlier warps, of earlier tiles.
+        // The place of the warp's children: after those of earlier warps and earlier tiles.
         const u32 other = lane_id() < WARPS ? shared.counts[lane_id()] : 0;
         const u32 upto = warp_inclusive_sum(other);
         const u32 total = __shfl_sync(ALL, upto, 31);
@@ -261,12 +260,12 @@ template <bool LONE> DEVICE u32 level(const Orders& s, Shared& shared, Team& tea
             far = parent_by_parent(s, rows, each, to, shared);
         }
         if (far > shared.bandwidth) atomicMax(&shared.bandwidth, far);
-        __syncthreads(); // the counts are free again
+        __syncthreads(); // the counts may be overwritten
     }
     return own;
 }
 
-// Where the leader is, for all of the team, and its status, which is returned.
+// Tells the whole team the leader's position and its status, which is returned.
 DEVICE u64 tell(Team& team, u64* words, u64 status, Frontier& f) {
     u64 told[2] = {u64(f.head) << 32 | f.tail, u64(f.depth) << 32 | f.width};
     status = u32(team.tell(reinterpret_cast<u64(*)[2]>(words), team.rank == 0 ? status : 0, told));
@@ -281,7 +280,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     NarrowMail mail = {Mail(boxes[0]), Mail(boxes[1]), 0, 0};
     if (threadIdx.x == 0) mail.messages.begin(), mail.rows.begin();
     cluster_meet();
-    // To each team a cluster, and its share of the other blocks.
+    // Each team gets a cluster, and its share of the other blocks.
     const u32 first = teams * CLUSTER, others = (gridDim.x - first) / teams, blocks = CLUSTER + others;
     const bool in_cluster = blockIdx.x < first;
     if (!in_cluster && blockIdx.x - first >= teams * others) return;
@@ -291,7 +290,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
     u64* const state = s.state;
     Team team = {state, rank, blocks, 0};
     if (threadIdx.x == 0) shared.bandwidth = shared.bad = 0;
-    // What the leader changes at the end, everyone has read before.
+    // The leader changes these at the end, when all blocks have read them.
     Frontier f = {u32(__ldcg(state + 4)), u32(__ldcg(state + 5)), u32(__ldcg(state + 6)), u32(__ldcg(state + 7))};
     const u64 limit = __ldcg(state + 9), status_before = __ldcg(state + 10);
     if (status_before == 1 || status_before == 2) return;
@@ -332,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
             continue;
         }
         const u64 next = level<false>(s, shared, team, f.head, f.tail, f.depth);
-        // A team has at most 255 blocks: the sum tells both apart.
+        // A team has at most 255 blocks, so the sum can be separated into both parts.
         const u64 signal = shared.bandwidth > limit ? 256 : shared.bad;
         const u64 word = team.meet(next + (signal << 48));
         const u32 signals = u32(word >> 48), found = u32(word);
@@ -340,7 +339,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) OF_CLUSTERS
         status = signals >= 256 ? 2 : !found ? 1 : signals ? 3 : 0;
     }
     if (threadIdx.x == 0) atomicMax(state + 8, u64(shared.bandwidth));
-    // The end: of the last level, the vertex of lowest (degree, number).
+    // At the end: the vertex of the last level with the lowest (degree, number).
     if (team.rank == 0) {
         __shared__ u64 lowest;
         if (threadIdx.x == 0) lowest = ~u64(0);

@@ -1,4 +1,4 @@
-// Small dense Hermitian systems, one a warp: lane i owns row i. The matrix lies in shared memory, column after column,
+// Small dense Hermitian systems, one per warp: lane i owns row i. The matrix is in shared memory, column after column,
 // SPREAD apart so that a row and a column are both read without bank conflicts.
 #pragma once
 #include "complex.cuh"
@@ -24,7 +24,7 @@ template <typename A> DEVICE A from_real(typename real_of<A>::type re) {
     else return re;
 }
 
-// Whether a pivot is one that a positive definite matrix has.
+// Returns whether a pivot is possible for a positive definite matrix.
 template <typename A> DEVICE bool is_pivot(A pivot) {
     auto re = real_part(pivot), reciprocal = 1 / re;
     return re > 0 && reciprocal - reciprocal == 0 && all_finite(pivot);

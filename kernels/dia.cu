@@ -1,28 +1,27 @@
 // y = alpha A x + beta y with A stored by diagonals, a thread for ROWS neighbouring rows (here ROWS = 1).
 //
 //     | 1 . 7 . |     C = 2 (for the drawing), distances -3 -1 0 1 2
-//     | . . 8 . |     values  * * | * * | 1 * | * 8 | 7 *      rows 0 and 1: step 2 reads 1 and x_0, step 3 reads 8 and x_2, ...
+//     | . . 8 . |     values  * * | * * | 1 * | * 8 | 7 *  rows 0 and 1: step 2 reads 1 and x_0, step 3 reads 8 and x_2
 //     | . 4 3 . |             * 2 | 4 * | 3 1 | * * | * *      rows 2 and 3
 //     | 2 . . 1 |
 //
 // Neighbouring threads read neighbouring values and neighbouring elements of x: nothing is gathered, and no column is
-// read. The distances are the same for all threads. Where there is no entry (*) every bit of the value is set, and x is
-// read but not used.
+// read. The distances are the same for all threads. A missing entry (*) has all bits of its value set; x is read for it
+// but not used.
 //
-// HALF: of a matrix that is its own transpose only the main diagonal and those right of it are stored. What is left of
-// it is read where its mirror image is: the entry of diagonal d, d rows further up. Those rows are other threads'
-// stretch, too, so that memory is asked for it once, and the second-level cache twice. Where an entry lies from the
-// row's own place is in a table, `steps`; but for the one section further up if the row is not far enough down its
-// section.
+// HALF: of a matrix that is its own transpose only the main diagonal and those right of it are stored. An entry left of
+// it is read at its mirror image: the entry of diagonal d, d rows further up. Other threads read the same place for
+// their rows, so memory is read once, and the second-level cache twice. The table `steps` has the distance of an entry
+// from the row's own place; one section is added if the row is not far enough down its section.
 //
-// Bytes a place: its value. A row: y, and x once, from the first-level cache for every diagonal but one on a line of a
-// grid. Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with SELL's
-// sections.
+// Bytes per place: its value. Per row: y, and x once; the first-level cache serves all diagonals of one line of a grid
+// but one. Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland 2009, with
+// SELL's sections.
 //
-// Constants: HALF, SCALAR (vectors), STORED (values), ROWS (neighbouring rows a thread: their values are one load),
-// UNROLL (entries of a row that a thread has under way), WIDE (1: so many diagonals that the first-level cache is kept
-// for x), THREADS, BLOCKS (a multiprocessor, at least; 0: as the compiler likes), TILES (rows that a thread takes one
-// after the other with x.y).
+// Constants: HALF, SCALAR (vectors), STORED (values), ROWS (neighbouring rows per thread: their values are one load),
+// UNROLL (entries per row in flight), WIDE (1: there are so many diagonals that the first-level cache is kept for x),
+// THREADS, BLOCKS (per multiprocessor, at least; 0: chosen by the compiler), TILES (rows that a thread takes one after
+// another with x.y).
 #include "across.cuh"
 #include "chebyshev.cuh"
 #include "dia.cuh"
@@ -32,7 +31,7 @@ typedef SCALAR T;
 typedef real_of<T>::type R;
 typedef STORED V;
 
-// Stored diagonals, and entries of a row; of these the distances, or HALF the steps.
+// The number of stored diagonals and of entries per row; the distances of the entries or, if HALF, their steps.
 struct Diagonals {
     u64 rows, columns;
     u32 stored, count;
@@ -47,8 +46,8 @@ struct alignas(16) Image {
     i64 distance, place;
 };
 
-// Adds N entries of each row; without a branch between the loads, so that all are under way at once. INSIDE: all of
-// these columns are the matrix's.
+// Adds N entries of each row, without a branch between the loads, so that all are in flight at once. INSIDE: all of
+// these columns are within the matrix.
 template <bool INSIDE, u32 N>
 DEVICE void add_entries(T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, const T* x, u32 conjugate) {
     Across<V> value[N];
@@ -82,7 +81,7 @@ DEVICE void add_entries(T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, 
             sum[r] = is_no_entry(value[u].of[r]) ? sum[r] : more;
         }
 }
-// As many as are left, fewer than N.
+// Adds the remaining entries, fewer than N.
 template <bool INSIDE, u32 N>
 DEVICE void add_rest(u32 left, T (&sum)[ROWS], Diagonals a, u32 k, u64 first, i64 row, const T* x, u32 conjugate) {
     if constexpr (N > 1) {
@@ -118,8 +117,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     finish_across(alpha, sum, beta, y, row, rows);
 }
 
-// A step of Chebyshev's iteration in one pass with the product A z (chebyshev.cu has it behind one): last = keep z +
-// momentum last + step d .* (r - A z).
+// A step of Chebyshev's iteration in one pass with the product A z (chebyshev.cu does the same after a product): last =
+// keep z + momentum last + step d .* (r - A z).
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     dia_chebyshev(u64 rows, u32 stored, u32 count, const i64* distances, const V* values, R keep, R momentum, R step, const R* d,
                   const T* r, const T* z, T* last) {
@@ -158,8 +157,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 }
 
 #if !HALF
-// y = alpha A^T x + beta y, a thread a column: its entries are on the diagonals from the last to the first, in the
-// order of the rows.
+// y = alpha A^T x + beta y, with one thread per column: its entries are on the diagonals from the last to the first, in
+// the order of the rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
     dia_transposed(u64 rows, u64 columns, u32 count, const i64* distances, const V* values, T alpha, const T* x, T beta, T* y,
                    u32 conjugate) {

@@ -1,14 +1,15 @@
-// Which diagonals of a matrix have an entry.
+// Finds the diagonals of a matrix that have an entry.
 //
 //     | 1 . 7 . |     diagonal column - row + rows - 1:  0 2 3 4 5       marks  111101 (bit 0 to the right)
 //     | . . 8 . |
-//     | . 4 3 . |     A bit a diagonal; a thread an entry, tiles of even work (tile_segments.cuh).
+//     | . 4 3 . |     One bit per diagonal; one thread per entry, in tiles of equal work (tile_segments.cuh).
 //     | 2 . . 1 |
 //
-// Bytes an entry: its column. There are few diagonals and many entries: blocks that came all at once would ask for the
-// same few words, and set what is not yet set, tens of thousands of times. So a block keeps a set of its diagonals in
-// shared memory and brings each to the marks once, at the end; one that finds no slot is marked at once. Marks are
-// looked at before they are set, past the first-level cache, which would not see what other multiprocessors set.
+// Bytes per entry: its column. There are few diagonals and many entries: if all blocks wrote to the marks directly,
+// they would read the same few words, and set bits that are already being set, tens of thousands of times. Therefore a
+// block keeps a set of its diagonals in shared memory and adds each to the marks once, at the end; a diagonal that
+// finds no slot is marked at once. Marks are read before they are set, bypassing the first-level cache, which would not
+// see what other multiprocessors set.
 //
 // Constants: OFFSET (u32 or u64), THREADS, ITEMS.
 #include "tile_segments.cuh"
@@ -25,7 +26,8 @@ DEVICE void set_mark(u32* marks, u64 place) {
     if (!(__ldcg(mark) & bit)) atomicOr(mark, bit);
 }
 
-// Whether the set has a number, perhaps since now; else there is no slot for it, or it is too large.
+// Returns whether the set has the number, which may have been added now; otherwise it has no slot for it, or the number
+// is too large.
 DEVICE bool insert(u32* seen, u64 place) {
     if (place >= FREE) return false;
     u32 slot = u32(place) * 0x9e3779b1u >> (32 - SLOT_BITS);
@@ -38,7 +40,7 @@ DEVICE bool insert(u32* seen, u64 place) {
     return false;
 }
 
-// A block a tile. Columns are on their way while the tile's rows are found.
+// One block per tile. Columns are loaded while the tile's rows are found.
 KERNEL mark_diagonals(u64 rows, const OFFSET* offsets, u64 n, const u64* starts, const u32* columns, u32* marks) {
     __shared__ TileSegments segments;
     __shared__ u32 seen[SLOTS];
@@ -51,7 +53,7 @@ KERNEL mark_diagonals(u64 rows, const OFFSET* offsets, u64 n, const u64* starts,
         column[k] = i < have ? columns[first + i] : 0;
     }
     for (u32 i = threadIdx.x; i < SLOTS; i += THREADS) seen[i] = FREE;
-    // Its barriers are also between these stores and what follows.
+    // The barriers in mark_segments also separate these stores from what follows.
     mark_segments(offsets, begin, starts[blockIdx.x + 1], first, have, segments);
 #pragma unroll
     for (u32 k = 0; k < ITEMS; k++) {
@@ -65,8 +67,8 @@ KERNEL mark_diagonals(u64 rows, const OFFSET* offsets, u64 n, const u64* starts,
         if (seen[i] != FREE) set_mark(marks, seen[i]);
 }
 
-// Words that are not zero, up to `most` of them: number << 32 | word, in whatever order they come. `counts` has their
-// number and that of the bits, and starts from zero.
+// Words that are not zero, up to `most` of them: number << 32 | word, in any order. `counts` has their number and that
+// of the bits, and must be zero initially.
 KERNEL list_diagonals(const u32* marks, u64 words, u64 most, u64* list, u64* counts) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < words; i += u64(gridDim.x) * THREADS) {
         const u32 word = marks[i];

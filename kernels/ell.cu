@@ -1,19 +1,19 @@
-// y = alpha A x + beta y with A in ELLPACK, a thread a row.
+// y = alpha A x + beta y with A in ELLPACK, one thread per row.
 //
 //     | 1 . 7 . |     lengths  2 1 2 2
 //     | . . 8 . |     columns  0 2 1 0 | 2 * 2 3      step 0 reads 0 2 1 0, step 1 reads 2 2 3 (* is padding)
 //     | . 4 3 . |     values   1 8 4 2 | 7 * 3 1
 //     | 2 . . 1 |
 //
-// Entry k of row i is at k * rows + i: neighbouring threads read neighbouring addresses. A thread stops at the length
-// of its row, so padding is neither multiplied nor, where whole warps are done, read. EAGER threads ask for the padding
-// too, beside the length and not behind it, and before the launch ahead has ended: what counts in small matrices is how
-// many loads wait for one another.
+// Entry k of row i is at k * rows + i, so neighbouring threads read neighbouring addresses. A thread stops at the
+// length of its row, so padding is not multiplied and, if whole warps are done, not read. EAGER threads also load
+// padding, together with the length instead of after it, and before the previous launch has ended: for small matrices
+// the number of dependent loads matters.
 //
-// Bytes a stored entry: value + 4 for the column + what of x misses the caches. A row: its length, and y.
-// Source: PMPP 14.3, with y = alpha A x + beta y.
+// Bytes per stored entry: value + 4 for the column + accesses to x that miss the caches. Per row: its length, and y.
+// Source: PMPP 14.3, extended to y = alpha A x + beta y.
 //
-// Constants: SCALAR (vectors), STORED (values), UNROLL (entries a thread has under way), EAGER (0, 1), THREADS.
+// Constants: SCALAR (vectors), STORED (values), UNROLL (entries in flight per thread), EAGER (0, 1), THREADS.
 #include "product.cuh"
 
 typedef SCALAR T;

@@ -1,8 +1,8 @@
-// Entries of a sparse matrix as a kernel reads them: a column and a value, or a column alone.
+// Entries of a sparse matrix as a kernel reads them: a column and a value, or only a column.
 #pragma once
 #include "complex.cuh"
 
-// What stands for values where columns alone are asked for.
+// Takes the place of values if only columns are needed.
 struct Nothing {};
 
 DEVICE Nothing operator*(Nothing, Nothing) { return {}; }

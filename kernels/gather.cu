@@ -1,8 +1,9 @@
-// out[i] = x[index[i]], and out[index[i]] = x[i]: a thread each, the index stream read and the result written in order
-// (gather) or the input read in order (scatter); the random side goes element by element.
+// out[i] = x[index[i]], and out[index[i]] = x[i], one thread per element: the indices are read in order, and the result
+// is written in order (gather) or the input read in order (scatter); the other side is accessed at random, element by
+// element.
 //
-// Bytes an element: sizeof(INDEX) + 2 * ITEM_BYTES, and up to 32 for the random side where neighbours are not used
-// together. Indices are checked: those of `m` and above are left out, and counted in `misses` if it is not null.
+// Bytes per element: sizeof(INDEX) + 2 * ITEM_BYTES, and up to 32 for the random side if neighbours are not used
+// together. Indices are checked: those not below `m` are left out, and counted in `misses` unless it is null.
 //
 // Source: PMPP ch. 10 (coalescing).
 //
@@ -29,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gather(const ITEM* x, u64 
         }
 }
 
-// x has n elements, out has m. Where an index occurs twice, one of the elements stays, and which one is not defined.
+// x has n elements, out has m. If an index occurs twice, one of the elements is written, and it is not defined which.
 extern "C" __global__ void __launch_bounds__(THREADS) scatter(const ITEM* x, u64 n, const INDEX* index, ITEM* out, u64 m, u32* misses) {
     const u64 first = u64(blockIdx.x) * (THREADS * ITEMS) + threadIdx.x;
 #pragma unroll

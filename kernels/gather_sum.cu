@@ -1,20 +1,20 @@
 // out[s] = x[sources[j]] summed over the run s of sources, from left to right: the values of a matrix from those of its
 // triplets. The highest bit of a source says that a run starts there; before[t] is the number of runs that start before
-// tile t, TILE sources each.
+// tile t, with TILE sources each.
 //
 //     runs     1 | 0 2 | 3        sources  1* 0* 2 3*        (* highest bit)        TILE 2: before 0 2
 //
-// A block takes a tile. A thread asks for all of its sources at once, then for their elements of x, which go to shared
-// memory; where runs start is listed there too, and a thread sums a run. A run belongs to the tile in which it starts,
-// and its thread fetches what lies in later tiles. So two loads wait for each other, where a list of starts would be a
-// third, and 4 bytes a run more.
+// A block takes a tile. A thread loads all of its sources at once, then their elements of x, which are written to
+// shared memory together with the starts of runs; then each thread sums a run. A run belongs to the tile in which it
+// starts, and its thread reads what is in later tiles. So there are two dependent loads; a list of starts would add a
+// third, and 4 bytes per run.
 //
-// Bytes: a source and an element of x, and an element written a run. The order of sums is part of the result.
+// Bytes: a source and an element of x, and an element written per run. Sums are always from left to right.
 //
 // Sources are checked: those beyond x add nothing, and are counted in `misses`.
 //
-// Constants: SCALAR, SOURCE, THREADS, ITEMS (sources a thread), BLOCKS (a multiprocessor, at least); TILE is THREADS *
-// ITEMS.
+// Constants: SCALAR, SOURCE, THREADS, ITEMS (sources per thread), BLOCKS (per multiprocessor, at least); TILE is
+// THREADS * ITEMS.
 #include "complex.cuh"
 
 #define TILE (THREADS * ITEMS)
@@ -24,14 +24,14 @@
 
 typedef SCALAR T;
 
-// The element that a source names: of a stored half, as it is, negated or conjugated.
+// The element of a source. With half of a matrix stored, it is unchanged, negated or conjugated.
 template <bool HALF> DEVICE SOURCE place(SOURCE source) { return (source & ~HEAD) >> HALF; }
 template <bool HALF> DEVICE T mirrored(T value, SOURCE source, u32 symmetry) {
     if (!HALF || source % 2 == 0) return value;
     return symmetry == 2 ? T(-value) : symmetry == 3 ? conj(value) : value;
 }
 
-// Adds what a run has in later tiles, from source j on.
+// Adds the part of a run in later tiles, from source j on.
 template <bool HALF> DEVICE void add_rest(T& sum, u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 j, u64 n) {
     for (; j < n && !(sources[j] & HEAD); j++) {
         const SOURCE at = place<HALF>(sources[j]);
@@ -72,7 +72,7 @@ DEVICE void sums(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u6
     for (u32 i = 0; i < ITEMS; i++) value[i * THREADS + threadIdx.x] = mirrored<HALF>(mine[i], source[i], symmetry);
     if (missed) atomicAdd(misses, 1u);
     __syncthreads();
-    // How many runs start before each group, by every warp for itself.
+    // The number of runs that start before each group, computed by every warp for itself.
     constexpr u32 EACH = (GROUPS + 31) / 32;
     u32 own = 0, earlier[EACH];
 #pragma unroll
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sums<false>(0, x, length, sources, n, before, out, runs, misses);
 }
 
-// A source is 2 i + m, and x[i] is mirrored if m is 1: as it is (1), negated (2), conjugated (3).
+// A source is 2 i + m, and x[i] is mirrored if m is 1: unchanged (1), negated (2), conjugated (3).
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     gather_sum_of_half(u32 symmetry, const T* x, u64 length, const SOURCE* sources, u64 n, const SOURCE* before, T* out, u64 runs,
                        u32* misses) {

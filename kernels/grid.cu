@@ -1,8 +1,8 @@
-// Multigrid on grids, where the next level has a point for each box of 2 x 2 x 2 points: the matrix of the boxes,
-// scales for smoothing, and vectors from points to boxes and back.
+// Multigrid on grids whose next level has one point for each box of 2 x 2 x 2 points: the matrix of the boxes, scales
+// for smoothing, and vectors from points to boxes and back.
 //
-// A matrix couples a point to neighbours: bit (dx + 1) + 3 (dy + 1) + 9 (dz + 1) of `neighbours` is set where entries
-// may be (dx, dy, dz) away. Entry k of a row is that of the k-th bit (layout: dia.cuh).
+// A matrix couples a point to neighbours: bit (dx + 1) + 3 (dy + 1) + 9 (dz + 1) of `neighbours` is set if entries may
+// be (dx, dy, dz) away. Entry k of a row belongs to the k-th set bit (layout: dia.cuh).
 //
 // Source: Braess, Towards algebraic multigrid for elliptic problems of second order, Computing 55 (1995), for plain
 // aggregates as levels.
@@ -26,10 +26,11 @@ DEVICE Point point_of(u64 number, u32 nx, u32 ny) {
 
 DEVICE u64 number_of(Point p, u32 nx, u32 ny) { return p.at[0] + u64(nx) * (p.at[1] + u64(ny) * p.at[2]); }
 
-// Entries of the points of a box that are summed up in an entry of the box's row: 8 points, 27 neighbours.
+// The number of entries of the points of a box that may contribute to an entry of the box's row: 8 points, 27
+// neighbours.
 constexpr u32 ITEMS = 8 * 27;
 
-// Which of the points of a box, and which of its entries.
+// A point of a box, and one of its entries.
 struct Item {
     u32 within, entry;
     i32 by[3];
@@ -37,7 +38,7 @@ struct Item {
 
 DEVICE i32 step_of(u32 bit, u32 axis) { return i32(axis == 0 ? bit % 3 : axis == 1 ? bit / 3 % 3 : bit / 9) - 1; }
 
-// The same in a word: 3 bits, 5 bits, and 2 bits a step.
+// The same in one word: 3 bits, 5 bits, and 2 bits per direction of the step.
 DEVICE u32 packed(u32 within, u32 entry, u32 bit) {
     return within | entry << 3 | u32(step_of(bit, 0) + 1) << 8 | u32(step_of(bit, 1) + 1) << 10 | u32(step_of(bit, 2) + 1) << 12;
 }
@@ -45,15 +46,15 @@ DEVICE Item unpacked(u32 word) {
     return {word & 7, word >> 3 & 31, {i32(word >> 8 & 3) - 1, i32(word >> 10 & 3) - 1, i32(word >> 12 & 3) - 1}};
 }
 
-// The k-th bit that is set.
+// The k-th set bit.
 DEVICE u32 bit_of(u32 set, u32 k) {
     for (u32 i = 0; i < k; i++) set &= set - 1;
     return __ffs(set) - 1;
 }
 
-// values = P^T A P. A thread has one entry: the sum of those between the points of its box and of another, in the order
-// of points and, of each, of entries. Which these are is the same for all boxes: a block lists them first. *unfit
-// becomes 1 where an entry leads out of the grid to another line, or is infinite or NaN.
+// values = P^T A P. A thread computes one entry: the sum of those between the points of its box and of another, in the
+// order of points and, for each point, of entries. These are the same for all boxes, so a block first makes a list of
+// them. *unfit becomes 1 if an entry leads out of the grid to another line, or is infinite or NaN.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_coarser(u32 nx, u32 ny, u32 nz, u32 neighbours, const T* fine, T* values, u32* unfit) {
     __shared__ u32 items[ITEMS], starts[28];
@@ -62,13 +63,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u32 t = threadIdx.x; t < 8 * count; t += THREADS) {
         const u32 other = bit_of(neighbours, t % count);
         u32 to = 0;
-        // Which box a step from an even or odd place leads to, rounded down.
+        // The box that a step from an even or odd coordinate leads to, rounded down.
         for (u32 axis = 0, each = 1; axis < 3; axis++, each *= 3)
             to += each * (u32(i32(t / count >> axis & 1) + step_of(other, axis) + 2) / 2);
         entry_of[t] = u8(__popc(neighbours & ((1u << to) - 1)));
     }
     __syncthreads();
-    // An entry's items are behind those of the entries before, in their own order.
+    // The items of an entry follow those of the entries before, in their own order.
     for (u32 t = threadIdx.x; t < 8 * count; t += THREADS) {
         u32 place = 0;
         for (u32 i = 0; i < 8 * count; i++) place += entry_of[i] < entry_of[t] || (entry_of[i] == entry_of[t] && i < t);
@@ -134,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) grid_scales(u64 rows, u32 
     }
 }
 
-// Rows from `first` on of one matrix become rows from `place` on of another. Where nx is not zero, entries that lead
+// Copies rows from `first` on of one matrix to rows from `place` on of another. If nx is not zero, entries that lead
 // out of the other matrix' grid are left out.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_rows(u64 rows, u64 first, u64 place, u32 neighbours, u32 nx, u32 ny, u32 nz, const T* from, T* to) {

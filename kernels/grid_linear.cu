@@ -1,25 +1,26 @@
-// Multigrid on grids whose prolongation interpolates: the points whose coordinates are all even are those of the next
-// level, and the other points of a box of 2 x 2 x 2 points lie between two, four or eight of them.
+// Multigrid on grids whose prolongation interpolates: points with only even coordinates are those of the next level,
+// and the other points of a box of 2 x 2 x 2 points are between two, four or eight of them.
 //
 //     0 -- x -- 0 -- x --      Box I has the points 2I + odd. One that is odd along some axes lies between the corners
 //     |    |    |    |         I + corner, where the bits of `corner` are among those of `odd`. Its weight for each is
 //     y -- c -- y -- c --      weights[number * boxes + I]; numbers begin at first_weight(odd).
 //
-// A point's weights make its row zero, where couplings along axes on which the point is even count as couplings to the
-// point itself. So points that are odd along one axis come first: those along two need their weights.
+// A point's weights are such that its row of A, with couplings along axes on which the point is even counted as
+// couplings to the point itself, gives zero. Therefore points that are odd along one axis come first: those that are
+// odd along two need their weights.
 //
-// Bytes moved: the matrix once, and 8 weights a box in the plane, 26 in space, for each kernel.
-// Source: Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2 (1981); Dendy, J. Comput. Phys. 48 (1982).
+// Bytes moved: the matrix once, and 8 weights per box in the plane, 26 in space, for each kernel. Source: Alcouffe,
+// Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2 (1981); Dendy, J. Comput. Phys. 48 (1982).
 //
-// Constants: SCALAR, THREADS, ROWS (of a block, which three threads each take). Compiled with --fmad=false: the host
-// has the same bits.
+// Constants: SCALAR, THREADS, ROWS (per block; three threads share each). Compiled with --fmad=false, so that the host
+// gets the same bits.
 #include "dia.cuh"
 #include "scalars.cuh"
 
 typedef SCALAR T;
 typedef real_of<T>::type R;
 
-// The least divisor of weights, as a part of the magnitudes of couplings (src/backend/grid.rs).
+// The smallest divisor of weights, relative to the magnitudes of couplings (src/backend/grid.rs).
 constexpr f64 LEAST_LEFT = 0.25;
 
 struct Place {
@@ -47,27 +48,27 @@ DEVICE Place point_of(Place box, u32 odd) { return moved({2 * box.x, 2 * box.y, 
 constexpr u32 first_weight(u32 odd) {
     return odd <= 1 ? 0 : odd == 2 ? 2 : odd == 3 ? 4 : odd == 4 ? 8 : odd == 5 ? 10 : odd == 6 ? 14 : 18;
 }
-// The bits of `corner` at the places of those of `odd`, close together.
+// The bits of `corner` at the positions of the set bits of `odd`, packed together.
 constexpr u32 weight_number(u32 odd, u32 corner) {
     const u32 x = odd & 1, y = odd >> 1 & 1;
     return first_weight(odd) + (corner & 1 & x) + ((corner >> 1 & y) << x) + ((corner >> 2 & odd >> 2) << (x + y));
 }
 
-// The corner behind this one among those whose bits are `odd`, ascending; zero behind the last.
+// The next corner among those whose bits are in `odd`, in ascending order; zero after the last.
 DEVICE u32 next_corner(u32 corner, u32 odd) { return (corner - odd) & odd; }
 
-// The weights of the points that are odd along `axes` axes. A thread takes a point; with one axis, the rows of the
-// points that are odd along none are checked too. *unfit becomes 1 where an entry leads out of the grid, or is infinite
-// or NaN.
+// The weights of the points that are odd along `axes` axes, one thread per point; with one axis, the rows of points
+// that are odd along none are checked as well. *unfit becomes 1 if an entry leads out of the grid, or is infinite or
+// NaN.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_weights(u32 nx, u32 ny, u32 nz, u32 neighbours, u32 axes, const T* values, T* weights, u32* unfit) {
-    // Sums of a thread's point, by corners; which these are is known at run time only.
+    // Sums for a thread's point, by corners, which are known only at run time.
     __shared__ T all_sums[8 * THREADS];
     T* const sums = all_sums + threadIdx.x;
     const Sizes sizes = {i32(nx), i32(ny), i32(nz)}, coarse = sizes.coarser();
     const u64 boxes = coarse.points();
     const u32 count = __popc(neighbours);
-    // Which points of a box these are, in fours of bits, and how many. In the plane no point is odd along z.
+    // The kinds of these points of a box, four bits each, and their number. In the plane no point is odd along z.
     const u32 kinds = axes == 1 ? 0x4210 : axes == 2 ? 0x653 : 7;
     const u32 of_kinds = axes == 1 ? 3 + (nz > 1) : axes == 2 && nz > 1 ? 3 : 1;
     for (u64 t = u64(blockIdx.x) * THREADS + threadIdx.x; t < boxes * of_kinds; t += u64(gridDim.x) * THREADS) {
@@ -86,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 *unfit = 1;
                 continue;
             }
-            // Along which of its odd axes the neighbour lies, and upwards.
+            // The odd axes along which the neighbour is away, and those along which it is upwards.
             const u32 away = odd & (u32(x != 0) | u32(y != 0) << 1 | u32(z != 0) << 2);
             const u32 up = odd & (u32(x > 0) | u32(y > 0) << 1 | u32(z > 0) << 2), still = odd & ~away;
             if (away == 0) {
@@ -115,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// The weight of the point `offset` (-1, 0 or 1 along each axis) from a point of the next level for that one.
+// The weight for a point of the next level of the point at `offset` (-1, 0 or 1 along each axis) from it.
 DEVICE T weight_for(const T* weights, u64 boxes, Sizes coarse, Place of, Place offset) {
     const u32 odd = u32(offset.x != 0) | u32(offset.y != 0) << 1 | u32(offset.z != 0) << 2;
     const u32 back = u32(offset.x < 0) | u32(offset.y < 0) << 1 | u32(offset.z < 0) << 2;
@@ -123,15 +124,15 @@ DEVICE T weight_for(const T* weights, u64 boxes, Sizes coarse, Place of, Place o
     return weights[weight_number(odd, back) * boxes + coarse.number(moved_back(of, back))];
 }
 
-// values = P^H A P. Three threads have a row: each takes the points with one y that have weights for the row's point
-// and, of each, its entries, one after the other. An entry leads to a point that has weights for the corners that it
-// lies between. What the three have is added in their order.
+// values = P^H A P. Three threads share a row: each takes the points with one y coordinate that have weights for the
+// row's point and, for each of these, its entries one after another. An entry leads to a point that has weights for the
+// corners around it. The sums of the three threads are added in order.
 extern "C" __global__ void __launch_bounds__(3 * ROWS)
     grid_interpolated(u32 nx, u32 ny, u32 nz, u32 neighbours, u32 coarse_neighbours, const T* fine, const T* weights,
                       T* values) {
-    // Sums by threads, entries of the row, and rows.
+    // Sums by thread, entry of the row, and row.
     __shared__ T all_sums[3 * 27 * ROWS];
-    // Where the weights of each kind of point begin, and where entries lead: two bits an axis.
+    // The beginning of the weights of each kind of point, and the directions of entries, two bits per axis.
     __shared__ u64 begins[8];
     __shared__ u32 steps[27];
     const u32 lane = threadIdx.x % ROWS, part = threadIdx.x / ROWS;
@@ -160,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(3 * ROWS)
             const Place end = {point.x + i32(by & 3) - 1, point.y + i32(by >> 2 & 3) - 1, point.z + i32(by >> 4) - 1};
             if (!sizes.has(end)) continue;
             const u32 odd = u32(end.x & 1) | u32(end.y & 1) << 1 | u32(end.z & 1) << 2;
-            // The box of that point is the row's or a neighbour of it.
+            // The box of that point is the row's box or a neighbour of it.
             const Place box = {end.x >> 1, end.y >> 1, end.z >> 1};
             T* const sum = sums + (box.x - at.x + 1 + 3 * (box.y - at.y + 1) + 9 * (box.z - at.z + 1)) * i32(ROWS);
             const T* there = weights + begins[odd] + coarse.number(box);

@@ -1,8 +1,8 @@
-// Numbers the points of a grid whose unknowns come in any order, from their distances to three of its corners.
+// Numbers the points of a grid whose unknowns are in any order, from their distances to three of its corners.
 //
-// The distance from the corner (0, 0, 0) is x + y + z; from those across y and z it is x + (Y - 1 - y) + z and
-// x + y + (Z - 1 - z). So twice y is the first plus Y - 1 minus the second, and likewise z; x is what is left of the
-// first. Points in the plane of 4 x 3, and their distances from the corners at the left below and above:
+// The distance from the corner (0, 0, 0) is x + y + z; from those across y and z it is x + (Y - 1 - y) + z and x + y +
+// (Z - 1 - z). So twice y is the first plus Y - 1 minus the second, and likewise for z; x is the rest of the first.
+// Points in the plane of 4 x 3, and their distances from the lower left and upper left corners:
 //
 //     y                                2 3 4 5     0 1 2 3
 //     2   8  9 10 11    number         1 2 3 4     1 2 3 4
@@ -10,27 +10,27 @@
 //     0   0  1  2  3
 //         0  1  2  3  x
 //
-// Whatever the distances are, all is verified: that each number is one vertex's (each vertex writes itself at its
-// number, and the next launch looks whether it still stands there: of two that have the same number, one does not), and
-// that each edge joins two points that are neighbours along an axis. *faults, zeroed by the caller, is 1 where one of
-// them is not so.
+// Whatever the distances are, everything is verified: that each number belongs to one vertex (each vertex writes itself
+// at its number, and the next launch checks whether it is still there, which fails for one of two with the same
+// number), and that each edge joins two points that are neighbours along an axis. *faults, initially zero, becomes 1 if
+// one of these fails.
 //
-// Bytes: numbers 12 n read and 4 n written in order, 4 n scattered; edges the pattern in order, a number an entry and
-// one of a vertex gathered.
+// Bytes: numbers 12 n read and 4 n written in order, 4 n scattered; edges the pattern in order, and one gathered number
+// per entry and vertex.
 //
-// Constants: OFFSET, THREADS (a multiple of LANES), LANES (threads a row: a power of two).
+// Constants: OFFSET, THREADS (a multiple of LANES), LANES (threads per row: a power of two).
 #include "common.cuh"
 
 typedef OFFSET I;
 #define UNREACHED 0xffffffffu
 
-// The coordinate along an axis, from the distances to both of its ends; beyond the side where there is none.
+// The coordinate along an axis, from the distances to both of its ends; a value beyond the side if there is none.
 DEVICE u32 along(u32 first, u32 across, u32 size) {
-    const u64 twice = u64(first) + size - 1 - across; // of 64 bits: what is negative is beyond any side
+    const u64 twice = u64(first) + size - 1 - across; // 64 bits: a negative value is beyond any side
     return first == UNREACHED || across == UNREACHED || twice & 1 || twice / 2 >= size ? size : u32(twice / 2);
 }
 
-// A thread a vertex. One that is no point of the grid is a fault, and keeps the number that it has, so that the next
+// One thread per vertex. A vertex that is no point of the grid is a fault, and keeps its own number, so that the next
 // launch reads nothing beyond the arrays.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_numbers(u64 n, const u32* first, const u32* across_y, const u32* across_z, u32 sx, u32 sy, u32 sz, u32* new_to_old,
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// LANES threads a row.
+// LANES threads per row.
 extern "C" __global__ void __launch_bounds__(THREADS)
     grid_edges(u64 rows, const I* offsets, const u32* indices, u32 sx, u32 sy, u32 sz, const u32* new_to_old,
                const u32* old_to_new, u32* faults) {

@@ -1,18 +1,18 @@
-// Inverses of blocks of a few unknowns that lie anywhere, and the product with them (`ScatteredBlocks` in
+// Inverses of blocks of a few unknowns with any numbers, and the product with them (`ScatteredBlocks` in
 // src/backend/layout/blocks.rs).
 //
 //     | 4 . 1 |      starts  0 2 3      members  0 2 | 1
 //     | . 2 . |      places  0 4 5
 //     | 1 . 5 |      values  4 1 1 5 | 2      column after column, block after block, in units of a power of two
 //
-// Values are of half the width where the matrix is wide, and one unit a block keeps the range of wide numbers. A warp
-// inverts a block, lane i its row i, in the precision of the matrix; of a Hermitian one the lower triangle decides, so
-// that rounding leaves it Hermitian. In the product LANES lanes take a block, a row each: they read neighbouring
-// values, and the same member and element of x at a time. Bytes of a product: the values and members once, x and y, and
-// for each block its start, place and unit.
+// Values have half the width if the matrix is wide, and a unit per block preserves the range of wide numbers. A warp
+// inverts a block, lane i its row i, in the precision of the matrix; of a Hermitian block only the lower triangle is
+// used, so that it is still Hermitian after rounding. In the product LANES lanes take a block, one row each: they read
+// neighbouring values, and the same member and element of x at a time. Bytes of a product: the values and members once,
+// x and y, and for each block its start, place and unit.
 //
-// Constants: SCALAR, NARROW (values), OFFSET (of A), TARGET (places), WARPS (of a block of threads that inverts),
-// MOST_OF_BLOCK (unknowns of a block at most), LANES, THREADS.
+// Constants: SCALAR, NARROW (values), OFFSET (of A), TARGET (places), WARPS (per block of threads that inverts),
+// MOST_OF_BLOCK (maximum number of unknowns of a block), LANES, THREADS.
 #include "columns.cuh"
 #include "nodes.cuh"
 #include "rounded.cuh"
@@ -24,8 +24,7 @@ typedef real_of<T>::type R;
 typedef OFFSET I;
 typedef TARGET J;
 
-// The power of two with the exponent of `a`, which is not negative; for tiny and huge numbers one that has a
-// reciprocal.
+// The power of two with the exponent of `a`, which is not negative; limited such that it has a reciprocal.
 DEVICE f64 unit_of(f64 a) {
     const u64 least = sizeof(R) == 8 ? 23 : 903, exponent = bits<u64>(a) >> 52;
     return __longlong_as_double(max(least, min(exponent, 2046 - least)) << 52);

@@ -1,30 +1,29 @@
 // Columns in a hash table in shared memory: open addressing, linear probing (Knuth, The Art of Computer Programming 3,
-// 6.4). Which of several columns comes first decides where they lie in the table, and nothing else.
+// 6.4). The order in which columns come determines their slots in the table, and nothing else.
 //
-// All lanes of a warp look for a column together, so that they stay together: where each went its own way, they would
-// take the steps behind one by one.
+// All lanes of a warp search for a column together, so that they stay together: after divergence, the following steps
+// would be executed one lane at a time.
 #pragma once
 #include "common.cuh"
 
-// A column of no matrix that gets here.
+// A number that is the column of no matrix that uses this.
 constexpr u32 FREE = 0xffffffffu;
 
-// Where the search for a column begins, in steps of BUCKET slots.
+// The slot at which the search for a column begins, a multiple of BUCKET.
 template <u32 BUCKET> DEVICE u32 first_slot(u32 slots, u32 column) {
     return (column * 0x9e3779b1u >> 7) & (slots - BUCKET);
 }
 
-// Which of four slots has a column; 4 where none has it.
+// The index of the one of four slots that has the column; 4 if none has it.
 DEVICE u32 place_in(uint4 slots, u32 column) {
     return slots.x == column ? 0 : slots.y == column ? 1 : slots.z == column ? 2 : slots.w == column ? 3 : 4;
 }
 
-// The slot of a column, which becomes its own where it is not in the table yet; `first` tells whether that is so. Lanes
-// that do not `want` a slot get any one. Where columns are `known`, none is added, and a free slot is told for a column
-// that the table does not have. `slots` is a power of two, and more than the columns that come.
+// The slot of a column, which is inserted if it is not in the table; `first` says whether it was inserted. Lanes that
+// do not `want` a slot get any. If columns are `known`, none is inserted, and the result for a column that is not in
+// the table is a free slot. `slots` is a power of two, and greater than the number of columns.
 //
-// With BUCKET 4 four slots are read at once, which saves steps in tables that are large; `table` is aligned to 16
-// bytes.
+// With BUCKET 4, four slots are read at once, which saves steps in large tables; `table` is aligned to 16 bytes.
 template <u32 BUCKET> DEVICE u32 slot_for(u32* table, u32 slots, u32 column, bool want, bool known, bool& first) {
     u32 at = first_slot<BUCKET>(slots, column);
     first = false;
@@ -44,7 +43,7 @@ template <u32 BUCKET> DEVICE u32 slot_for(u32* table, u32 slots, u32 column, boo
                 } else if (unused == 4) {
                     at = (at + 4) & (slots - 1);
                 } else {
-                    // Another lane may be ahead with another column: then the bucket is looked at again.
+                    // Another lane may have inserted another column in the meantime: then the bucket is read again.
                     const u32 before = known ? FREE : atomicCAS(table + at + unused, FREE, column);
                     first = before == FREE;
                     if (first || before == column) {
@@ -57,14 +56,14 @@ template <u32 BUCKET> DEVICE u32 slot_for(u32* table, u32 slots, u32 column, boo
     return at;
 }
 
-// The slot of a column that the table has, or a free one, for one lane by itself.
+// The slot of a column in the table, or a free one, for one lane alone.
 template <u32 BUCKET> DEVICE u32 slot_of(const u32* table, u32 slots, u32 column) {
     u32 slot = first_slot<BUCKET>(slots, column);
     while (table[slot] != column && table[slot] != FREE) slot = (slot + 1) & (slots - 1);
     return slot;
 }
 
-// A power of two, and twice the columns or more: LEAST at least.
+// A power of two, at least LEAST and at least twice the number of columns.
 template <u32 LEAST> DEVICE u32 slots_for(u32 columns) {
     return columns > LEAST / 2 ? 1u << (32 - __clz(2 * columns - 1)) : LEAST;
 }

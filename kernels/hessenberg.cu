@@ -1,5 +1,5 @@
-// The small dense steps of GMRES: the QR factorisation of the Hessenberg matrix, a column at a time, and the triangular
-// system behind it (src/backend/host/basis.rs). One block each; their sizes are those of a basis.
+// The small dense steps of GMRES: the QR factorisation of the Hessenberg matrix, one column at a time, and the solution
+// of the triangular system (src/backend/host/basis.rs). One block each; sizes are those of a basis.
 //
 // Constants: SCALAR (element type), STEPS (rotations in shared memory at a time), THREADS (triangular_solve), AT_ONCE.
 #include "rotation.cuh"
@@ -7,8 +7,8 @@
 typedef SCALAR T;
 typedef real_of<T>::type R;
 
-// Column j of at most `columns`, by one warp: lanes add the products of both passes up and see to what a stretch of
-// rotations needs, the first one applies them, one after the other.
+// Column j of at most `columns`, by one warp: lanes add up the products of both passes and load what a stretch of
+// rotations needs; the first lane applies the rotations one after another.
 extern "C" __global__ void __launch_bounds__(32)
     hessenberg_step(u32 j, u32 columns, const T* first, const T* second, T* r, T* rotations, T* g, T* state, u32 norm) {
     after_predecessors();
@@ -53,8 +53,8 @@ extern "C" __global__ void __launch_bounds__(32)
     state[ENDED] = fault;
 }
 
-// y = R^-1 g by back substitution: the last THREADS unknowns first, one a thread, then those before them. The entries
-// of AT_ONCE columns are on their way at a time.
+// y = R^-1 g by back substitution: first the last THREADS unknowns, one per thread, then those before them. The entries
+// of AT_ONCE columns are in flight at a time.
 extern "C" __global__ void __launch_bounds__(THREADS) triangular_solve(u32 count, u64 stride, const T* r, const T* g, T* y) {
     after_predecessors();
     __shared__ T solved;

@@ -1,21 +1,21 @@
-// How often each bin number occurs: counts[x[i]] += 1. Numbers of `bins` and above are left out.
+// Counts how often each bin number occurs: counts[x[i]] += 1. Numbers not below `bins` are left out.
 //
-// Two ways, chosen by the caller from the number of bins:
+// Three ways, of which the caller chooses by the number of bins:
 //
 //     histogram           bins fit in shared memory: every block counts its part there and adds its counts to the
 //                         global ones at the end. One read of x.
-//     histogram_cached    any number of bins: a block keeps a table in shared memory, slot = bin modulo CACHE but for the
-//                         bank (a row of a grid has columns that differ by multiples of 32, which would all be in one), and the
-//                         first bin that comes to a slot owns it for a stretch of the input. Owned bins are counted in
-//                         shared memory, the others at once in global memory. Bins that occur often come early and
-//                         are owned, so a power law does not queue up on few addresses; bins that occur near each other, as the
-//                         columns of a grid's rows, are counted there too; a uniform distribution passes straight through to
-//                         the atomics of the second-level cache.
-//     histogram_by_tiles  bins in many, x already grouped by the upper bits of the bin number (sort_pass of sort.cu on
+//     histogram_cached    any number of bins: a block keeps a table in shared memory; slot = bin modulo CACHE except
+//                         for the bank (a row of a grid has columns that differ by multiples of 32, which would all be
+//                         in one bank). The first bin that comes to a slot owns it for a part of the input. Owned bins
+//                         are counted in shared memory, the others directly in global memory. Frequent bins come early
+//                         and are owned, so a power law does not serialise on few addresses; bins that occur near each
+//                         other, as the columns of a grid's rows, are counted there too; a uniform distribution goes
+//                         directly to the atomics of the second-level cache.
+//    histogram_by_tiles  many bins, with x already grouped by the upper bits of the bin number (sort_pass in sort.cu on
 //                         those bits): a block counts a window of WINDOW bins in shared memory and moves the window as
 //                         the groups go by.
 //
-// Equal neighbours of a thread are added at once. Counts are integers: the result does not depend on any order.
+// Equal neighbours of a thread are added at once. Counts are integers, so the result does not depend on any order.
 //
 // Sources: Merrill 2011, 4.5, and PMPP ch. 9 (privatisation, aggregation).
 //

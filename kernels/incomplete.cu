@@ -9,10 +9,10 @@
 typedef SCALAR T;
 typedef OFFSET I;
 typedef real_of<T>::type R;
-constexpr u32 LANES = 8;         // of a row whose level is found
-constexpr u32 ROWS = 32 / LANES; // of a warp
+constexpr u32 LANES = 8;         // lanes per row when levels are found
+constexpr u32 ROWS = 32 / LANES; // rows per warp
 
-// Ahead of what follows: nothing is there, and no turn is taken. words has n + 1 elements.
+// Launched first: marks all words as not computed, and no turn as taken. words has n + 1 elements.
 extern "C" __global__ void __launch_bounds__(THREADS) rows_start(u64 n, u32* words) {
     for (u64 k = u64(blockIdx.x) * THREADS + threadIdx.x; k <= n; k += u64(gridDim.x) * THREADS)
         words[k] = k < n ? 0xffffffffu : 0;
@@ -68,8 +68,9 @@ DEVICE u32 load_ready(const u32* p) {
 }
 DEVICE void store_ready(u32* p, u32 v) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
 
-// ILU(0) of one row a warp, values of other rows past the first-level cache, rows in the order of their levels: row i
-// is ready when upper[i], the number of its entries on and left of the diagonal, is there.
+// ILU(0) with one row per warp. Values of other rows are loaded past the first-level cache, and rows come in the order
+// of their levels: row i is ready when upper[i], the number of its entries on and left of the diagonal, has been
+// written.
 extern "C" __global__ void __launch_bounds__(THREADS)
     incomplete_lu(u64 n, const u32* order, const I* offsets, const u32* columns, R diagonal, R smallest, u32 positive,
                   u32* upper, T* values, T* inverses, u32* failed) {
@@ -106,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             T pivot = stored ? values[middle] : T();
             const R of_pivot = positive ? real_part(pivot) : size(pivot);
             const R infinite = R(1) / R(0);
-            // A comparison with what is no number is false.
+            // A comparison with NaN is false.
             if (of_pivot > smallest * largest && of_pivot < infinite) {
                 if (positive) pivot = from_real<T>(of_pivot);
             } else {

@@ -1,15 +1,15 @@
-// Offsets of segments, and what follows from them.
+// Offsets of segments, and arrays computed from them.
 //
 //     segments  0 0 2 2 2 3        offsets  0 2 2 5 6        heads  1 0 1 0 0 1
 //
-// Constants: OFFSET (u32 or u64), THREADS, ITEMS (elements a thread of a tile).
+// Constants: OFFSET (u32 or u64), THREADS, ITEMS (elements per thread of a tile).
 #include "tile_segments.cuh"
 
 typedef OFFSET I;
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// Element i ends the segments before its own: the offsets of (segment of i - 1, segment of i] are i. Long gaps between
-// segments are written by the whole warp.
+// Element i ends the segments before its own: the offsets of segments (segment of i - 1, segment of i] are i. Long gaps
+// between segments are written by the whole warp.
 extern "C" __global__ void __launch_bounds__(THREADS) offsets_of_sorted(const u32* segments, u64 n, I* offsets, u64 count) {
     for (u64 first = u64(blockIdx.x) * THREADS; first <= n; first += u64(gridDim.x) * THREADS) {
         const u64 i = first + threadIdx.x;
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) offsets_of_sorted(const u3
     }
 }
 
-// The same where there are fewer elements than segments: each offset is the number of elements below its segment.
+// The same if there are fewer elements than segments: each offset is the number of elements below its segment.
 extern "C" __global__ void __launch_bounds__(THREADS) offsets_by_search(const u32* segments, u64 n, I* offsets, u64 count) {
     EACH(s, count + 1) {
         u64 low = 0, high = n;
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) tile_starts(const I* offse
     if (tile <= tiles) starts[tile] = segment_of(offsets, count, min(tile * TILE, n - 1));
 }
 
-// A block a tile.
+// One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS) expand_offsets(const I* offsets, u64 n, const u64* starts, u32* segments) {
     __shared__ TileSegments tile;
     const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];
@@ -57,14 +57,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) expand_offsets(const I* of
     for (u32 i = threadIdx.x; i < have; i += THREADS) segments[first + i] = u32(begin + tile.segment[i]);
 }
 
-// heads holds zeros before.
+// heads must be zero initially.
 extern "C" __global__ void __launch_bounds__(THREADS) head_flags(const I* offsets, u64 count, u8* heads, u64 n) {
     EACH(s, count) if (offsets[s] < offsets[s + 1] && offsets[s] < n) heads[offsets[s]] = 1;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) sequence(I* out, u64 n) { EACH(i, n) out[i] = I(i); }
 
-// sources[i] = next[sources[i]], its mark kept.
+// sources[i] = next[sources[i]], keeping its mark.
 extern "C" __global__ void __launch_bounds__(THREADS) follow(const I* next, u64 n, I* sources, u64 count, u32* misses) {
     const I mark = I(1) << (8 * sizeof(I) - 1);
     EACH(i, count) {

@@ -1,4 +1,4 @@
-// Several vectors side by side: element i of vector j lies at i * vectors + j. A thread takes WIDTH of them at once.
+// Several interleaved vectors: element i of vector j is at i * vectors + j. A thread takes WIDTH of them at once.
 //
 // Constants: WIDTH (1, or 16 bytes' worth). The file that includes this has T, the type of the elements.
 #pragma once

@@ -1,17 +1,17 @@
-// y = alpha A x + beta y with A in jagged diagonals, a thread a row.
+// y = alpha A x + beta y with A in jagged diagonals, one thread per row.
 //
 //     | 1 . 7 . |     order    0 2 3 1        (row 1 is the shortest)
 //     | . . 8 . |     offsets  0 4 7
 //     | . 4 3 . |     columns  0 1 0 2 | 2 2 3         step 0 reads 0 1 0 2, step 1 reads 2 2 3
 //     | 2 . . 1 |     values   1 4 2 8 | 7 3 1
 //
-// Entry k of the row at position p is at offsets[k] + p, as long as that lies before offsets[k + 1]: rows go from
-// longest to shortest. y is written through the order, so A stays the same operator.
+// Entry k of the row at position p is at offsets[k] + p, as long as that is before offsets[k + 1]: rows are ordered
+// from longest to shortest. y is written in the original order, so the operator is A itself.
 //
-// Bytes a nonzero: value + 4 for the column + what of x misses the caches. A row: its place in the order, and y.
-// Source: PMPP 14.5 and its exercise 5; CS13 (transposed JDS).
+// Bytes per nonzero: value + 4 for the column + accesses to x that miss the caches. Per row: its place in the order,
+// and y. Source: PMPP 14.5 and its exercise 5; CS13 (transposed JDS).
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), UNROLL (entries a thread has under way), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), UNROLL (entries in flight per thread), THREADS.
 #include "product.cuh"
 
 typedef SCALAR T;

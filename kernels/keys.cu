@@ -1,4 +1,4 @@
-// Questions to neighbouring keys.
+// Comparisons of neighbouring keys.
 //
 // Constants: KEY, THREADS.
 #include "common.cuh"
@@ -6,8 +6,8 @@
 typedef KEY K;
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// *wrong becomes 1 where a key is smaller than its left neighbour, or equal to it, if `strictly`: a warp says so once,
-// and looks no further, for stores to one word queue up.
+// *wrong becomes 1 if a key is smaller than its left neighbour or, if `strictly`, equal to it. A warp writes that once
+// and stops, because stores to one word are serialised.
 extern "C" __global__ void __launch_bounds__(THREADS) is_sorted(const K* keys, u64 n, u32 strictly, u32* wrong) {
     bool found = false;
     EACH(i, n) {
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) is_sorted(const K* keys, u
     if (__any_sync(ALL, found) && lane_id() == 0) *wrong = 1;
 }
 
-// 1 where a run of equal keys starts.
+// 1 if a run of equal keys starts here.
 extern "C" __global__ void __launch_bounds__(THREADS) run_heads(const K* keys, u64 n, u8* heads) {
     EACH(i, n) heads[i] = i == 0 || !same_key(keys[i - 1], keys[i]);
 }

@@ -2,11 +2,11 @@
 //
 //     state    0 status | 1 r.r | 2 p.Ap | 3 rho = r.z | 4 alpha | 5 threshold          (CgSlot in src/backend/krylov.rs)
 //
-// cg_residual    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes an element: 3 vectors
-// cg_direction   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes an element: 5 vectors
+//     cg_residual    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes: 3 vectors
+//     cg_direction   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes: 5 vectors
 //
-// Every block reads the scalars when it starts and none may change them before all have: the block that finishes last
-// writes them. Where the status is not "running" nothing changes, so replays beyond the end do no harm.
+// Every block reads the scalars when it starts, and none may change them before all have read them: the block that
+// finishes last writes them. If the status is not "running" nothing changes, so replays beyond the end do no harm.
 //
 // Sums: as in block_sum.cuh, the same bits in every run. Source: PMPP 17.4 (fuse the vector work of CG).
 //
@@ -14,11 +14,12 @@
 // SUM_UNROLL (cg_residual).
 #include "cg_vectors.cuh"
 
-// d is null but for a diagonal inverse; rz is null for a general one, whose r.z is summed later.
+// d is null unless the inverse is a diagonal; rz is null if it is neither that nor the identity, and r.z is then summed
+// later.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cg_residual(const D* d, const T* pq, const T* q, T* r, T* rz, R* state, u64 n, Sums* partials, u32* finished) {
     const Step step = step_along(pq[0], state);
-    // Every block comes to the same verdict, also one that starts after the first has written it down.
+    // Every block reaches the same verdict, even one that starts after the first has written its verdict.
     const bool running = state[STATUS] == R(RUNNING);
     if (!running || step.fault != RUNNING) {
         if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -37,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     launch_sum<SUM_THREADS>(sums, partials, finished, [=](Sums all) { settle(state, rz, step, all); });
 }
 
-// z is r for an identity or diagonal inverse; d is null but for a diagonal one.
+// z is r if the inverse is the identity or a diagonal; d is null unless it is a diagonal.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cg_direction(const D* d, const T* z, const T* rz, T* p, T* x, R* state, u64 n, u32* finished) {
     __shared__ R alpha, old_rho;
@@ -46,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         old_rho = state[RHO];
     }
     __syncthreads();
-    // alpha does not change in this launch, so all blocks leave here or none.
+    // alpha does not change in this launch, so either all blocks return here or none.
     if (alpha == 0) return;
     const R rho = real_part(rz[0]);
     const R beta = turn(rho, old_rho);
@@ -58,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (d) advance<true>(blockIdx.x, n, d, z, p, x, scalars);
     else advance<false>(blockIdx.x, n, d, z, p, x, scalars);
     if (threadIdx.x == 0) {
-        // This block has read the scalars. The last one to come here changes them.
+        // This block has read the scalars. The last one to get here changes them.
         __threadfence();
         if (atomicAdd(finished, 1u) == gridDim.x - 1) {
             turned(state, rz[0], rho);

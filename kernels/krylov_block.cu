@@ -1,19 +1,20 @@
-// The steps of krylov.cu for k systems with one matrix, side by side: entry i of system j lies at i * k + j, its
-// scalars at state + j * SLOTS. Each system has its own alpha, beta and status, and stands still by itself: it is then
-// neither written nor is what it holds of account.
+// The steps of krylov.cu for k systems with one matrix, interleaved: entry i of system j is at i * k + j, and its
+// scalars are at state + j * SLOTS. Each system has its own alpha, beta and status. A system that has ended is not
+// written any more, and its intermediate values are ignored.
 //
-//     k = 3, n = 3 rows:   r0 s0 t0 | r1 s1 t1 | r2 s2 t2        a thread strides by a multiple of k, so that its places keep their systems
+//     k = 3, n = 3 rows:   r0 s0 t0 | r1 s1 t1 | r2 s2 t2     (threads stride by a multiple of k, keeping systems)
 //
-// cg_residuals    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                bytes a row: 3 k scalars, an entry of the
-// diagonal cg_directions   x += alpha p;  beta = r.z / rho;  p = z + beta p           bytes a row: 5 k scalars, an
-// entry of the diagonal
+// Bytes per row, with one entry of the diagonal in addition:
+//
+//     cg_residuals    alpha = rho / p.q;  r -= alpha q;  r.r, r.z                3 k scalars
+//     cg_directions   x += alpha p;  beta = r.z / rho;  p = z + beta p           5 k scalars
 //
 // Constants: as for krylov.cu; k is 2 to 32.
 #include "cg_step.cuh"
 #include "column_sums.cuh"
 #include "lanes16.cuh"
 
-// The diagonal's entries for VEC places from place i on: row and column of the first of them are given.
+// The diagonal's entries for VEC places from place i on, given the row and column of the first.
 DEVICE void get_rows(const D* d, u64 rows, u64 row, u32 column, u32 k, D (&w)[VEC]) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
@@ -57,10 +58,11 @@ DEVICE void descend(u32 k, u64 n, const R (&alpha)[VEC], const bool (&goes)[VEC]
     }
 }
 
-// d is null but for a diagonal inverse; rz is null for a general one. n is k times the rows.
+// d is null unless the inverse is a diagonal; rz is null if it is neither that nor the identity. n is k times the
+// number of rows.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     cg_residuals(u32 k, const D* d, const T* pq, const T* q, T* r, T* rz, R* state, u64 n, Sums* partials, u32* finished) {
-    // Statuses change when all blocks are through with them.
+    // Statuses change when all blocks have read them.
     const bool running = threadIdx.x < k && state[threadIdx.x * SLOTS + STATUS] == R(RUNNING);
     if (!__syncthreads_or(running)) {
         if (blockIdx.x == 0 && threadIdx.x < k) state[threadIdx.x * SLOTS + ALPHA] = 0;
@@ -119,7 +121,8 @@ DEVICE void advance(u32 k, u64 n, const R (&alpha)[VEC], const R (&beta)[VEC], c
     }
 }
 
-// z is r for an identity or diagonal inverse; d is null but for a diagonal one. A block for each tile of UNROLL steps.
+// z is r if the inverse is the identity or a diagonal; d is null unless it is a diagonal. One block per tile of UNROLL
+// steps.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cg_directions(u32 k, const D* d, const T* z, const T* rz, T* p, T* x, R* state, u64 n, u32* finished) {
     __shared__ R alphas[COLUMNS], betas[COLUMNS];
@@ -131,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         alphas[t] = own[ALPHA];
         betas[t] = turn(rho, own[RHO]);
     }
-    // No alpha changes in this launch, so all blocks leave here or none.
+    // No alpha changes in this launch, so either all blocks return here or none.
     if (!__syncthreads_or(t < k && alphas[t] != 0)) return;
     R alpha[VEC], beta[VEC];
 #pragma unroll
@@ -142,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (d) advance<true>(k, n, alpha, beta, d, z, p, x);
     else advance<false>(k, n, alpha, beta, d, z, p, x);
     if (t >= 32) return;
-    // The first warp has read the scalars for this block. The last one to come here changes them.
+    // The first warp has read the scalars for this block. The last one to get here changes them.
     u32 place = 0;
     if (t == 0) {
         __threadfence();

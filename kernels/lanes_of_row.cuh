@@ -1,10 +1,10 @@
-// What GROUP lanes of a warp that take a row together tell one another. All lanes of the warp take part.
+// Data exchange between the GROUP lanes of a warp that share a row. All lanes of the warp must take part.
 //
 // Constants: GROUP (a power of two).
 #pragma once
 #include "common.cuh"
 
-// A bit for each lane of the row.
+// One bit for each lane of the row.
 DEVICE u32 votes_of_row(bool vote) {
     const u32 votes = __ballot_sync(ALL, vote);
     return GROUP == 32 ? votes : votes >> (lane_id() / GROUP * GROUP) & ((1u << (GROUP & 31)) - 1);

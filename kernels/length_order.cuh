@@ -1,20 +1,20 @@
-// Rows of a block ordered by length, from longest to shortest and rows of equal length in their order (length_order.cu
-// draws it): a radix sort by single bits, from the lowest in which lengths differ to the highest. Rows that have the
-// bit go before rows that do not, both in their order, to places counted by votes. Rows that are in order already stay
-// where they are.
+// Orders the rows of a block by length, from longest to shortest and rows of equal length in their original order (see
+// the drawing in length_order.cu): a radix sort by single bits, from the lowest in which lengths differ to the highest.
+// Rows with the bit come before rows without it, both in their order, and votes count their places. Rows that are in
+// order already stay in place.
 #pragma once
 #include "common.cuh"
 
-// What a block of MOST threads at most orders its rows in.
+// The shared memory of a block of at most MOST threads.
 template <int MOST> struct LengthOrder {
     u32 length_at[MOST], row_at[MOST], marked[MOST / 32], differing;
 };
 
-// A thread's row and its length become those of the row that comes to lie in the thread's place; whether any row moved.
-// Threads without a row (`mine` is not set) are behind all others. The whole block calls it.
+// Replaces a thread's row and length by those of the row that is sorted to the thread's place; returns whether any row
+// moved. Threads without a row (`mine` is false) come after all others. The whole block must call it.
 template <int MOST> DEVICE bool order_by_length(LengthOrder<MOST>& at, bool mine, u32& length, u32& row) {
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
-    // Threads without a row have the smallest length and stay behind all rows.
+    // Threads without a row have the smallest length and stay after all rows.
     if (!mine) length = 0;
     at.length_at[threadIdx.x] = length;
     if (threadIdx.x == 0) at.differing = 0;
@@ -57,8 +57,8 @@ template <int ROWS> struct LengthOrderOfWarp {
     u8 row_at[32 * ROWS];
 };
 
-// `length` becomes that of the rows that come to lie in the lane's places, and row_at tells which these are. Places
-// without a row have no length.
+// `length` becomes that of the rows that are sorted to the lane's places, and row_at says which these are. Places
+// without a row have length zero.
 template <int ROWS> DEVICE void order_by_length(LengthOrderOfWarp<ROWS>& at, u32 (&length)[ROWS]) {
     static_assert(32 * ROWS <= 256, "rows are numbered in a byte");
     u32 row[ROWS];

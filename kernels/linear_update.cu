@@ -1,21 +1,21 @@
-// Several linear combinations of vectors and inner products of what results, in one pass, and then a program on the
+// Several linear combinations of vectors and inner products of the results, in one pass, and then a program on the
 // scalars of the recurrence (LinearUpdate in src/backend/vector.rs).
 //
 //     output_i = sum_j c(i, j) input_j + sum_k c(i, INPUTS + k) output_k          all outputs on the right are old
 //     sum_p    = conj(left_p) . right_p                                           of inputs and of new outputs
 //
-// bytes an element: a read of each vector that anything needs (an output whose old values have no coefficient is not
+// bytes per element: a read of each vector that anything needs (an output whose old values have no coefficient is not
 // read), a write of each output.
 //
-// Coefficients lie in the state. Every block reads them when it starts, and none may change them before all have: the
-// block that comes last writes the sums there and runs the program. Where the state says that the recurrence has ended,
+// Coefficients are in the state. Every block reads them when it starts, and none may change them before all have read
+// them: the last block writes the sums there and runs the program. If the state says that the recurrence has ended,
 // nothing changes.
 //
-// A thread has the 16-byte loads of all vectors on their way before it uses the first; those of its first tile are on
-// their way while it waits for the coefficients. Parts of vectors that do not start at a multiple of 16 bytes are read
-// one by one, by the same threads in the same order.
+// A thread starts the 16-byte loads of all vectors before it uses the first, and those of its first tile while it waits
+// for the coefficients. Parts of vectors that do not start at a multiple of 16 bytes are read one by one, by the same
+// threads in the same order.
 //
-// Constants: SCALAR (element type), INPUTS, OUTPUTS (0 to 4, together 1 at least), PRODUCTS (0 to 4), THREADS,
+// Constants: SCALAR (element type), INPUTS, OUTPUTS (0 to 4, together at least 1), PRODUCTS (0 to 4), THREADS,
 // MIN_BLOCKS, UNROLL, and those of scalars.cuh.
 #include "scalars.cuh"
 #include "several_sums.cuh"
@@ -26,8 +26,7 @@ typedef SCALAR T;
 #define VECTORS (INPUTS + OUTPUTS)
 #define FACTORS (OUTPUTS * VECTORS)
 
-// A coefficient is a kind, shifted by 8, and a place. Bit v of `reads` says that something needs the old values of
-// vector v.
+// A coefficient is a kind, shifted by 8, and a place. Bit v of `reads` is set if the old values of vector v are needed.
 enum : u32 { ZERO, ONE, MINUS_ONE, AT, MINUS };
 struct Table {
     u32 coefficient[32];
@@ -68,7 +67,7 @@ struct Vectors {
     }
 };
 
-// New values of the outputs, in the place of the old ones.
+// Replaces the old values of the outputs by the new ones.
 DEVICE void combine(const Table& table, const T* factors, Tile& tile) {
     T fresh[OUTPUTS + 1][UNROLL][VEC] = {};
 #pragma unroll
@@ -90,7 +89,7 @@ DEVICE void combine(const Table& table, const T* factors, Tile& tile) {
             for (int v = 0; v < VEC; v++) tile[INPUTS + o][u][v] = fresh[o][u][v];
 }
 
-// The number of a vector is the same for all threads, but not known to the compiler, which must not index registers.
+// The number of a vector is the same for all threads, but unknown to the compiler, which must not index registers.
 DEVICE T pick(const Tile& tile, u32 vector, int u, int v) {
     T value = tile[0][u][v];
 #pragma unroll
@@ -118,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     }
     const u64 step = u64(THREADS) * UNROLL * VEC;
     u64 start = blockIdx.x * step;
-    // Vectors that nothing reads stay zero, and so do elements behind the last.
+    // Vectors that are not read stay zero, and so do elements beyond the end.
     Tile tile = {};
     vectors.load(start, table.reads, tile);
     if (threadIdx.x == 0) ended = !is_zero(state[ENDED]);
@@ -161,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     if (threadIdx.x == 0) {
         for (int p = 0; p < PRODUCTS; p++) desk.state[table.to[p]] = totals[p];
     }
-    // By the same thread as the sums: no barrier between them.
+    // Run by the same thread that wrote the sums, so no barrier is needed in between.
     desk.run<THREADS>(words, instructions);
     if (instructions == 0) __syncthreads();
     desk.store<THREADS>(state, size);

@@ -1,19 +1,20 @@
-// Decoupled look-back (Merrill and Garland 2016): the prefix of a tile from what its predecessors have published.
+// Decoupled look-back (Merrill and Garland 2016): computes the prefix of a tile from what its predecessors have
+// published.
 //
 // A tile first publishes its aggregate. Then one warp walks back over the tiles before it, adding aggregates until it
 // meets a tile that has already published its inclusive prefix; then it publishes its own. The kernels publish a tile's
-// aggregate one tile before they walk for it, so that a walk finds nearly everything in place.
+// aggregate one tile before they walk for it, so that almost everything has been published when the walk starts.
 //
-// What is published travels in 64-bit words, each with 32 bits of payload below and a tag above. A word is written
-// and read whole, so no fence is needed: a value is taken when all of its words carry the same tag. A tag holds the
-// state (two bits) and the number of the launch, so the words of earlier launches read as "nothing yet" and the
-// workspace is cleared once in its life, not once a call.
+// Data is published in 64-bit words, each with 32 bits of payload below and a tag above. A word is written and read as
+// a whole, so no fence is needed: a value is accepted when all of its words carry the same tag. A tag holds the state
+// (two bits) and the number of the launch, so that the words of earlier launches read as "nothing yet" and the
+// workspace is cleared once in its life, not once per call.
 //
 //     workspace:  [0] next tile   [1] blocks done   [2] launch number   [3] words that follow the header
 //                 [4 ...] descriptor of tile 0, tile 1, ...
 //
-// Tiles are numbered by a ticket when a block takes them, so a tile's predecessors are all in work or done: the walk
-// cannot wait for a block that has not started. The last block to leave puts the header back for the next launch.
+// Tiles are numbered by a ticket when a block takes them, so a tile's predecessors are all in progress or done: the
+// walk cannot wait for a block that has not started. The last block to finish resets the header for the next launch.
 #pragma once
 #include "common.cuh"
 
@@ -33,17 +34,17 @@ DEVICE void load_relaxed(const u64* p, u64& a, u64& b) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
 }
 
-// One launch's view of the workspace. Only one thread a block calls take() and leave().
+// One launch's view of the workspace. Only one thread per block calls take() and leave().
 struct Tickets {
     u64* workspace;
     DEVICE u64 take() const { return atomicAdd(workspace, 1ull); }
     DEVICE u32 launch() const { return u32(load_relaxed(workspace + 2)); }
-    // Call when the block takes no further ticket and publishes nothing more.
+    // Called when the block takes no further ticket and publishes nothing more.
     DEVICE void leave() const {
         __threadfence();
         if (atomicAdd(workspace + 1, 1ull) + 1 < gridDim.x) return;
         u64 launch = (load_relaxed(workspace + 2) + 1) & 0x3fffffff;
-        if (launch == 0)  // the numbers start again: forget the words of 2^30 launches ago
+        if (launch == 0)  // the numbers start again: clear the words of 2^30 launches ago
             for (u64 i = 0, words = workspace[3]; i < words; i++) store_relaxed(workspace + HEADER_WORDS + i, 0);
         store_relaxed(workspace, 0);
         store_relaxed(workspace + 1, 0);
@@ -69,7 +70,7 @@ template <typename V> struct Descriptors {
             for (int i = 0; i < WORDS; i += 2) store_relaxed(at + i, tag | w.word[i], tag | w.word[i + 1]);
     }
 
-    // State of `tile` and, where it is not NOTHING, its value.
+    // The state of `tile` and, unless it is NOTHING, its value.
     DEVICE u32 look(u64 tile, V& value) const {
         const u64* at = first + tile * WORDS;
         u64 raw[WORDS];
@@ -89,7 +90,7 @@ template <typename V> struct Descriptors {
         return whole ? tag & 3 : u32(NOTHING);
     }
 
-    // Called by one whole warp: gives `take` the tiles up to `last`, 32 at a time, newest group first and newest tile
+    // Called by a whole warp: passes the tiles up to `last` to `take`, 32 at a time, newest group first and newest tile
     // in lane 0, up to the nearest prefix, waiting for what is not yet published. take(value, state, nearest, last):
     // lane i has tile last - i; `nearest` is the lane of the nearest prefix (then it is the last call), or 32. Tiles
     // before the first read as a prefix of `zero`.
@@ -105,7 +106,7 @@ template <typename V> struct Descriptors {
     }
 
     // One group of 32 tiles: value and state by lane. Returns the lane of the nearest prefix, or 32; waits until all
-    // tiles up to there have published, asking again only for those that have not.
+    // tiles up to there have published, reading again only those that have not.
     DEVICE u32 group(i64 last, V zero, V& value, u32& state) const {
         i64 mine = last - i64(lane_id());
         state = mine < 0 ? PREFIX : NOTHING;
@@ -122,10 +123,10 @@ template <typename V> struct Descriptors {
     }
 };
 
-// What lies before `tile`, for sums, once the tile's aggregate is published; called by one whole warp, result in every
-// lane. Publishes the tile's prefix. Tile 0 needs no walk and has published its aggregate as a prefix at once.
-// Integers add in whatever order the walk finds them. Floats must not: their sum is folded from the left, tile by
-// tile, from the prefix met; as every prefix is itself such a fold, the bits do not depend on where the walk ended.
+// The sum before `tile`, after the tile's aggregate has been published; called by a whole warp, with the result in
+// every lane. Publishes the tile's prefix. Tile 0 needs no walk and has published its aggregate as a prefix at once.
+// Integers are added in the order of the walk. Floating-point sums are folded from the left, tile by tile, from the
+// prefix that was found; since every prefix is itself such a fold, the bits do not depend on where the walk ended.
 template <typename V, bool IN_ORDER> DEVICE V exclusive_prefix(const Descriptors<V>& descriptors, u64 tile, V aggregate, V zero) {
     if (tile == 0) return zero;
     V before = zero;
@@ -146,7 +147,7 @@ template <typename V, bool IN_ORDER> DEVICE V exclusive_prefix(const Descriptors
             for (i32 lane = i32(from) - 1; lane >= 0; lane--) before = before + shuffle(value, u32(lane));
             if (at == newest) break;
             at += 32;
-            from = descriptors.group(at, zero, value, state);  // there may be a prefix by now: the same bits
+            from = descriptors.group(at, zero, value, state);  // there may be a prefix by now, with the same bits
             if (from < 32) before = shuffle(value, from);
         }
     }

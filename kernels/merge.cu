@@ -3,25 +3,26 @@
 //     A 1 3 3 7   B 2 3 8        C 1 2 3 3 3 7 8     (equal keys: those of A first)
 //
 // The first k outputs of a merge are the first i of A and the first k - i of B; i is the co-rank of k, found by binary
-// search. merge_partition finds the co-ranks of all tile boundaries, a thread each. A block of merge_tiles then loads
-// exactly the parts of A and B that make its tile of THREADS * ITEMS outputs into shared memory; each thread finds the
-// co-rank of its own ITEMS outputs there and merges them one by one. Keys go back to shared memory in output order,
-// with the places they came from, and leave coalesced, each with the value from that place.
+// search. merge_partition finds the co-ranks of all tile boundaries, with one thread each. A block of merge_tiles then
+// loads exactly the parts of A and B that make its tile of THREADS * ITEMS outputs to shared memory; each thread finds
+// the co-rank of its own ITEMS outputs there and merges them one by one. Keys are written back to shared memory in
+// output order, with their original places, and then to memory with coalesced stores, each with the value from that
+// place.
 //
 //     merge_partition, merge_tiles      with width 0: merges A (na) and B (n - na)
 //                                       with width w: merges each pair of neighbouring runs of w in one array of n
-//     merge_sort_tiles                  sorts every tile: threads sort ITEMS keys each by exchanges, then merge in shared memory
-//     merge_sort_segments               the same for segments that a list names, a block each
+//     merge_sort_tiles                  sorts every tile: each thread sorts ITEMS keys, then merges in shared memory
+//     merge_sort_segments               the same for the segments of a list, one block each
 //
-// A merge sort is merge_sort_tiles, then merges of width tile, 2 tile, 4 tile ... Stable.
-// Bytes an element: 2 * (sizeof(KEY) + VALUE_BYTES) for the tiles and for each of log2(n / tile) merges.
+// A merge sort is merge_sort_tiles, then merges of width tile, 2 tile, 4 tile ... It is stable. Bytes per element: 2 *
+// (sizeof(KEY) + VALUE_BYTES) for the tiles and for each of log2(n / tile) merges.
 //
 // Sources: PMPP ch. 12 (co-rank, tiles; exact loads instead of its circular buffer), 13.7; Green, McColl and Bader
 // 2012.
 //
-// Constants: KEY, VALUE_BYTES (0, 1, 2, 4, 8, 16), THREADS (a power of two), ITEMS, MIN_BLOCKS, and, if not the order
-// of key_bits, the order itself as source: LESS(a, b), a strict weak order of two keys. merge_sort_segments: OFFSET
-// (u32 or u64).
+// Constants: KEY, VALUE_BYTES (0, 1, 2, 4, 8, 16), THREADS (a power of two), ITEMS, MIN_BLOCKS and, unless it is the
+// order of key_bits, the order itself as source: LESS(a, b), a strict weak order of two keys. merge_sort_segments:
+// OFFSET (u32 or u64).
 #include "common.cuh"
 
 #define TILE (THREADS * ITEMS)
@@ -38,8 +39,8 @@ typedef u8 VALUE;
 #endif
 DEVICE bool less(KEY a, KEY b) { return LESS(a, b); }
 
-// In shared memory there is a gap after every 16 elements, which spreads the threads' accesses over the banks; an odd
-// ITEMS does that by itself.
+// In shared memory there is a gap after every 16 elements, which distributes the threads' accesses over the banks; an
+// odd ITEMS does that by itself.
 #define SPREAD(i) (ITEMS % 2 ? (i) : (i) + ((i) >> 4))
 #define SPREAD_TILE (ITEMS % 2 ? TILE : TILE + TILE / 16)
 
@@ -50,7 +51,7 @@ struct Run {
     DEVICE KEY operator[](u32 i) const { return keys[SPREAD(first + i)]; }
 };
 
-// How many of the first k outputs come from a.
+// The number of the first k outputs that come from a.
 template <typename Index, typename Keys> DEVICE Index co_rank(Index k, Keys a, Index na, Keys b, Index nb) {
     Index low = k > nb ? k - nb : 0, high = k < na ? k : na;
     while (low < high) {
@@ -71,7 +72,7 @@ DEVICE void runs_at(u64 at, u64 n, u64 na, u64 width, u64& start, u64& first, u6
     second = width ? (width < rest ? width : rest) : rest;
 }
 
-// co_ranks[t]: co-rank of the first output of tile t within its pair of runs; one thread a tile, and one more.
+// co_ranks[t]: co-rank of the first output of tile t within its pair of runs; one thread per tile, and one more.
 extern "C" __global__ void merge_partition(const KEY* a, const KEY* b, u64 n, u64 na, u64 width, u64* co_ranks) {
     const u64 t = u64(blockIdx.x) * blockDim.x + threadIdx.x, tiles = (n + TILE - 1) / TILE;
     if (t >= tiles) return;
@@ -81,8 +82,8 @@ extern "C" __global__ void merge_partition(const KEY* a, const KEY* b, u64 n, u6
     co_ranks[t] = co_rank<u64>(t * TILE - start, from, first, width ? from + first : b, second);
 }
 
-// Merges ITEMS outputs, from output k on, of two runs in shared memory that start at `at`, the second directly behind
-// the first. `from` receives the places the keys came from. Outputs past the end are meaningless.
+// Merges ITEMS outputs, from output k on, of two runs in shared memory that start at `at`, the second directly after
+// the first. `from` receives the original places of the keys. Outputs beyond the end are undefined.
 DEVICE void merge_items(const KEY* keys, u32 at, u32 na, u32 nb, u32 k, KEY (&key)[ITEMS], u32 (&from)[ITEMS]) {
     const Run a{keys, at}, b{keys, at + na};
     u32 i = co_rank<u32>(k, a, na, b, nb), j = k - i;
@@ -102,8 +103,8 @@ DEVICE void merge_items(const KEY* keys, u32 at, u32 na, u32 nb, u32 k, KEY (&ke
     }
 }
 
-// Shared memory of a tile: values as they came, keys, and for each key where it came from.
-// Dynamic shared memory: TILE * VALUE_BYTES + SPREAD_TILE * (sizeof(KEY) + (VALUE_BYTES ? 2 : 0)).
+// Shared memory of a tile: values in their original order, keys, and for each key its original place. Dynamic shared
+// memory: TILE * VALUE_BYTES + SPREAD_TILE * (sizeof(KEY) + (VALUE_BYTES ? 2 : 0)).
 struct Tile {
     VALUE* values;
     KEY* keys;
@@ -114,7 +115,7 @@ struct Tile {
         froms = reinterpret_cast<u16*>(keys + SPREAD_TILE);
     }
 
-    // A thread's keys to places `mine` and on, with the places that they came from.
+    // Writes a thread's keys to places `mine` and on, with their original places.
     DEVICE void put(u32 mine, const KEY (&key)[ITEMS], const u32 (&from)[ITEMS]) const {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
@@ -123,7 +124,7 @@ struct Tile {
         }
     }
 
-    // All threads together: the first `have` keys to `out`, each with its value.
+    // Called by all threads: writes the first `have` keys to `out`, each with its value.
     DEVICE void leave(u32 have, KEY* out, VALUE* out_values) const {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
@@ -136,7 +137,7 @@ struct Tile {
     }
 };
 
-// TILE at most 65536. One block a tile.
+// TILE is at most 65536. One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     merge_tiles(const KEY* a, const KEY* b, KEY* out, const VALUE* a_values, const VALUE* b_values, VALUE* out_values, u64 n,
                 u64 na, u64 width, const u64* co_ranks) {
@@ -146,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     const u64 tile = blockIdx.x, begin = tile * TILE, end = begin + TILE < n ? begin + TILE : n;
     const u32 have = u32(end - begin);
 
-    // A pair of runs is a whole number of tiles, or reaches to n: a tile lies in one pair.
+    // A pair of runs is a whole number of tiles, or ends at n, so a tile is within one pair.
     u64 start, first, second;
     runs_at(begin, n, na, width, start, first, second);
     const bool last_of_pair = end >= start + first + second;
@@ -213,7 +214,7 @@ DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* va
         key[i] = mine + i < have ? keys[SPREAD(mine + i)] : KEY();
         from[i] = mine + i;
     }
-    // Neighbours change places in ITEMS rounds, never past an equal one.
+    // Neighbours are exchanged in ITEMS rounds, but never with an equal one.
 #pragma unroll
     for (int round = 0; round < ITEMS; round++)
 #pragma unroll
@@ -242,7 +243,8 @@ DEVICE void sort_tile(const KEY* in, KEY* out, const VALUE* values_in, VALUE* va
     shared.leave(have, out + begin, values_out + begin);
 }
 
-// Sorts every tile by itself; in place if wished. Dynamic shared memory as for merge_tiles. One block a tile.
+// Sorts every tile by itself; input and output may be the same. Dynamic shared memory as for merge_tiles. One block per
+// tile.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, u64 n) {
     extern __shared__ uint4 dynamic[];
@@ -251,7 +253,7 @@ merge_sort_tiles(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_
 }
 
 // Sorts the segments of a list, each of at most TILE elements: segment s is offsets[s] .. offsets[s + 1]. Dynamic
-// shared memory as for merge_tiles. One block a segment.
+// shared memory as for merge_tiles. One block per segment.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 merge_sort_segments(const KEY* in, KEY* out, const VALUE* values_in, VALUE* values_out, const OFFSET* offsets, const u32* list) {
     extern __shared__ uint4 dynamic[];

@@ -1,31 +1,31 @@
-// Products of sparse matrices, C = A B, whose rows of A have few entries: a thread takes a row of C, and merges rows
-// of B.
+// Products of sparse matrices, C = A B, where rows of A have few entries: a thread takes a row of C, and merges rows of
+// B.
 //
 //     A  | 1 . 7 . |   row 0 of C = A A merges row 0 of A, times 1, and row 2, times 7:
 //        | . . 8 . |     columns  0: 1 2   2: 3    the least of 0 and 1 is 0:  C has 1*1 there, and row 0 goes on
 //        | . 4 3 . |              2: 7     1: 4    the least of 2 and 1 is 1:  7*4, and row 2 goes on
 //        | 2 . . 1 |              2: 7     2: 3    2:  1*7 + 7*3, and both are at their ends
 //
-// Where each row of B stands, its column there and its value are in registers. So the columns of C come ascending, and
-// products of an entry are added one by one in the order of A's row, as on the host. A row of C with n entries takes
-// RUNS n steps, whatever its products.
+// The position in each row of B, its column and its value are in registers. The columns of C are produced in ascending
+// order, and products of an entry are added one by one in the order of A's row, as on the host. A row of C with n
+// entries takes RUNS n steps, whatever the number of its products.
 //
 // Source: Gustavson, ACM TOMS 4 (1978); Gremse, Hofter, Schwen, Kiessling and Naumann, SIAM J. Sci. Comput. 37 (2015)
 // (rows merged).
 //
-// Lanes of a warp have neighbouring rows of C, so this suits matrices whose neighbouring rows ask for neighbouring rows
-// of B.
+// Lanes of a warp have neighbouring rows of C, so this suits matrices whose neighbouring rows need neighbouring rows of
+// B.
 //
-// Constants: OFFSET (of A and B), RUNS (entries of a row of A at most).
+// Constants: OFFSET (of A and B), RUNS (maximum number of entries of a row of A).
 #pragma once
 #include "entry_of.cuh"
 
 typedef OFFSET I;
 
-// Behind every column.
+// Greater than every column.
 constexpr u32 BEHIND = 0xffffffffu;
 
-// The rows of B for a row of C: where they stand and where they end.
+// The rows of B for a row of C: their current positions and their ends.
 template <typename V> struct Runs {
     I at[RUNS], end[RUNS];
     V factor[RUNS];
@@ -46,7 +46,7 @@ DEVICE Runs<V> runs_of(u64 row, const I* a_offsets, const u32* a_columns, const 
     return runs;
 }
 
-// `put` is told each column, ascending, and its sum. How many they are.
+// `put` gets each column, in ascending order, and its sum. Returns the number of columns.
 template <typename V, typename Put>
 DEVICE u32 merge(Runs<V> runs, const u32* b_columns, const V* b_values, Put put) {
     EntryOf<V> head[RUNS];

@@ -1,22 +1,22 @@
 // Many iterations of MINRES in one launch, for systems that fit the chip: the matrix and all vectors stay in registers
-// and shared memory, and what travels between blocks is the halo of v and two sums an iteration.
+// and shared memory, and blocks exchange only the halo of v and two sums per iteration.
 //
-//     resident.cuh    where the matrix, v and its halo lie; x, v_before, w and w_before of own rows are in registers
+//     resident.cuh    the matrix, v and its halo; x, v_before, w and w_before of own rows are in registers
 //
 //     repeat  q = A v                                                     own rows, from shared memory
 //             delta = v.q / gamma^2                                       sum over all blocks
 //             v' = q / gamma - (delta / gamma) v - (gamma / gamma_before) v_before;  publish v'
-//             gamma'^2 = v'.v'                                            sum over all blocks, behind everyone's v'
+//             gamma'^2 = v'.v'                                            sum over all blocks, after every block's v'
 //             rotation;  w' = (v / gamma - alpha_3 w_before - alpha_2 w) / alpha_1,  x = x + c' eta w'
-//             v = v'                                                      own rows, and the halo, which is fetched
+//             v = v'                                                      own rows; the halo from other blocks
 //
 // Steps, statuses and messages are those of the programs in src/krylov/minres.rs, without a preconditioner. The state
-// is a method's (src/backend/scalars.rs), of which seven scalars from `first_slot` on are gamma, gamma_before, eta,
+// is that of a method (src/backend/scalars.rs); seven of its scalars from `first_slot` on are gamma, gamma_before, eta,
 // the last two cosines and the last two sines.
 //
-// Source: the recurrence as in src/krylov/minres.rs; otherwise as cg_resident.cu.
+// Source: for the recurrence see src/krylov/minres.rs; otherwise as for cg_resident.cu.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows a thread).
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (per thread).
 #include "complex.cuh"
 
 typedef SCALAR T;
@@ -27,7 +27,7 @@ typedef real_of<T>::type R;
 
 enum : u32 { MESSAGE = 3 };
 
-// Every thread of every block holds these and computes them from the same sums, so that all come to the same verdict.
+// Every thread of every block holds these and computes them from the same sums, so that all reach the same verdict.
 struct Rotations {
     R status, rr, threshold, gamma, gamma_before, eta, cosine, cosine_before, sine, sine_before;
     // Factors of q, v and v_before in v', of v, w and w_before in w', and of w' in x.
@@ -39,7 +39,7 @@ struct Rotations {
           cosine_before(real_part(state[first + 4])), sine(real_part(state[first + 5])), sine_before(real_part(state[first + 6])) {}
     DEVICE bool running() const { return status == R(RUNNING); }
 
-    // v.q is known.
+    // Called when v.q is known.
     DEVICE void lanczos(f64 vq) {
         of_q = 1 / gamma;
         of_v = -(R(vq) / (gamma * gamma * gamma));
@@ -47,7 +47,7 @@ struct Rotations {
         delta = R(vq) / (gamma * gamma);
         if (!finite(R(vq))) status = R(NOT_FINITE);
     }
-    // v'.v' is known. Whether the iteration goes on to its end.
+    // Called when v'.v' is known. Returns whether the iteration is completed.
     DEVICE bool rotate(f64 square) {
         const R vv = R(square), next = root(vv);
         if (!finite(vv)) status = R(NOT_FINITE);
@@ -73,7 +73,7 @@ struct Rotations {
         return status != R(NOT_FINITE);
     }
 
-    // By one thread: what the caller hears of an iteration, and what stays for the next launch.
+    // Called by one thread: writes the message of an iteration, and the state for the next launch.
     DEVICE void tell(T* message) const {
         message[0] = from_real<T>(status);
         message[1] = from_real<T>(rr);
@@ -91,7 +91,7 @@ private:
 };
 
 // `entries`, `halo_room`, `published`, `slots`, `meeting` and shared memory as in cg_resident.cu. v, v_before, w and
-// w_before are those of the next iteration, before the launch and behind it.
+// w_before are those of the next iteration, before and after the launch.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if CLUSTER > 1
     __cluster_dims__(CLUSTER, 1, 1)
@@ -103,8 +103,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __shared__ u32 slice_starts[ROWS * WARPS + 1];
     OnChip chip(memory, slice_starts, published, rows, rows_a_block, entries, halo_room);
     Rotations scalars(state, first_slot);
-    // The state changes at the end of a launch that found it running, behind meetings of all blocks: all leave here or
-    // none.
+    // Only a launch that found the state running changes it, at its end and after meetings of all blocks; so either all
+    // blocks return here or none.
     if (!scalars.running()) {
         if (blockIdx.x == 0)
             for (u32 i = threadIdx.x; i < count; i += THREADS) messages[MESSAGE * i] = from_real<T>(scalars.status);
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();
     }
 #if CLUSTER > 1
-    // No block leaves while others may read its shared memory.
+    // No block returns while others may read its shared memory.
     cluster_meet();
 #endif
 #pragma unroll

@@ -1,13 +1,12 @@
-// The transpose of a matrix whose pattern is symmetric: it has the same pattern, and values only change places.
+// The transpose of a matrix whose pattern is symmetric: it has the same pattern, and only values are exchanged.
 //
-// Bytes an entry: column and value read and written, and a look, or a search, in the column's row.
+// Bytes per entry: column and value read and written, and one access, or a search, in the column's row.
 //
-// A block takes many entries at once: with a quarter of the threads a block it took up to 1.8 times as long, probably
-// because those of neighbouring rows look into the same rows, or into neighbouring ones, and lines of the cache serve
-// several.
+// A block takes many entries at once: with a quarter of the threads per block it took up to 1.8 times as long, probably
+// because entries of neighbouring rows read the same rows, or neighbouring ones, and share cache lines.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET, THREADS, ITEMS (elements a thread of a tile), AT_ONCE (of them under way),
-// TILES (of index.cu that are one here).
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET, THREADS, ITEMS (elements per thread of a tile), AT_ONCE (number of them in
+// flight), TILES (of index.cu that make one tile here).
 #include "tile_segments.cuh"
 
 typedef unsigned_of<VALUE_BYTES>::type V;
@@ -20,10 +19,10 @@ struct Pattern {
     const u64* starts; // as in index.cu
 };
 
-// Entry (i, j) gets the value of entry (j, i). Where rows i and j have the same distances, as inside of a grid, that
-// lies as far from the end of row j as (i, j) from the start of row i: a thread looks there for AT_ONCE entries at a
-// time, and where it is not, halves what that look leaves of the row until it meets it. *missing becomes 1 where it is
-// nowhere; then all of this was in vain.
+// Entry (i, j) gets the value of entry (j, i). If rows i and j have the same distances, as inside a grid, that entry is
+// as far from the end of row j as (i, j) is from the start of row i: a thread first reads there, for AT_ONCE entries at
+// a time, and if it finds another column, continues by bisection in the remaining part of the row. *missing becomes 1
+// if the entry does not exist; the result is then useless.
 template <bool COUNT>
 DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_columns, V* to_values, u32* missing, u32* steps) {
     __shared__ TileSegments tile;
@@ -54,7 +53,7 @@ DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_c
 #pragma unroll
         for (u32 u = 0; u < AT_ONCE; u++) {
             place[u] = place[u] < end[u] - low[u] ? end[u] - 1 - place[u] : low[u];
-            seen[u] = ~row[u]; // of an empty row
+            seen[u] = ~row[u]; // for an empty row
             if (here[u] && low[u] < end[u]) seen[u] = a.columns[place[u]];
         }
 #pragma unroll
@@ -75,7 +74,7 @@ DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_c
             if constexpr (COUNT)
                 if (!(__match_any_sync(ALL, column[u]) & lanes_below())) searched += taken;
         }
-        // Not with the looks: those that miss would fetch values for nothing.
+        // Not loaded together with the columns: for columns that miss, values would be loaded for nothing.
 #pragma unroll
         for (u32 u = 0; u < AT_ONCE; u++)
             if (here[u]) value[u] = values[place[u]];
@@ -86,7 +85,7 @@ DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_c
             to_values[first + i + u * THREADS] = value[u];
         }
     }
-    // Once a block: stores to one word queue up.
+    // Once per block, because stores to one word are serialised.
     if (__syncthreads_or(lacks) && threadIdx.x == 0) *missing = 1;
     if constexpr (COUNT) {
         searched = warp_sum(searched);
@@ -94,14 +93,14 @@ DEVICE void mirror_tile(const Pattern& a, const V* values, u64 number, u32* to_c
     }
 }
 
-// A block a tile.
+// One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mirror(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u32* to_columns, V* to_values, u32* missing) {
     mirror_tile<false>({offsets, columns, n, starts}, values, blockIdx.x, to_columns, to_values, missing, nullptr);
 }
 
-// Tiles that are `apart`, all of them full. Adds to *steps those of searching, once for a row that several lanes
-// search: it is near them then.
+// Tiles that are `apart`, all of them full. Adds the number of search steps to *steps, once for a row that several
+// lanes search, since it is then in their caches.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mirror_few(const I* offsets, const u32* columns, const V* values, u64 n, const u64* starts, u64 apart, u32* to_columns,
                V* to_values, u32* missing, u32* steps) {

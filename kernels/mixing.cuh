@@ -1,4 +1,4 @@
-// Bits that look random: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), as on the host.
+// Mixing of bits by the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), as on the host.
 #pragma once
 #include "common.cuh"
 

@@ -1,23 +1,23 @@
-// Narrow levels of a Cuthill-McKee order: one cluster of blocks runs level after level, the frontier in its shared
+// Narrow levels of a Cuthill-McKee order: one cluster of blocks runs level after level, with the frontier in its shared
 // memory.
 //
-// A block deals its part of the frontier to groups of lanes, some vertices in a row to each. A lane holds up to HELD
-// neighbours in registers:
+// A block distributes its part of the frontier to groups of lanes, several consecutive vertices to each. A lane holds
+// up to HELD neighbours in registers:
 //
-//     neighbours of own vertices      from the first-level cache where the last level asked for them, else from L2 or memory
+//     neighbours of own vertices      from the first-level cache if the last level requested them, else L2 or memory
 //     atomicMin on their marks        L2; at the same time the row of each neighbour
-//       meeting 1                     all marks stand
+//       meeting 1                     all marks are written
 //     marks again: whose children?    L2; each warp lists its own, by parent and number, in shared memory
 //     each block's number of children to all blocks, into each other's shared memory
-//       meeting 2                     meanwhile a lane a child ranks it among its parent's, by (degree, number)
-//     a child's row to where the next frontier holds it, its number into the order
-//       meeting 3                     only of the block's own threads where children stay in the block that found them
+//       meeting 2                     meanwhile one lane per child ranks it among its parent's, by (degree, number)
+//     a child's row is written to its place in the next frontier, its number to the order
+//       meeting 3                     only of the block's own threads if children stay in the block that found them
 //
 // A block's children are neighbours in the next frontier too, so they stay where they are until one block has so many
-// more than others that all wait for it: then they are dealt out evenly. As a rule that is an atomic operation and a
-// read of L2 a level, and as few instructions beside them as can be: sums by one a warp, no division and no new
-// decision while things stay as they are, a lane an edge only as long as it has to be. Frontiers of up to NARROW
-// vertices, rows of up to 32 HELD neighbours, LISTED children a warp: what is more is left to others.
+// more than others that all wait for it; then they are distributed evenly. Usually that takes one atomic operation and
+// one read of L2 per level, and as few other instructions as possible: sums by one instruction per warp, no division
+// and no new decision while nothing changes, one lane per edge only as long as necessary. Frontiers have up to NARROW
+// vertices, rows up to 32 HELD neighbours, warps up to LISTED children; beyond that other kernels are used.
 #pragma once
 #include "cluster.cuh"
 #include "row.cuh"
@@ -34,16 +34,16 @@ struct Orders {
     const u64* vertices; // their rows
     u32* marks;
     u32* order;
-    u64* rows; // of the vertices in the order
+    u64* rows; // rows of the vertices in the order
     u64* state; // the team's header
     u64* tiles; // a word for each tile of a wide level
 };
 
-// A level: its places in the order, its number, and the width of the widest so far.
+// A level: its places in the order, its number, and the largest width so far.
 struct Frontier {
     u32 head, tail, depth, width;
 
-    // To the next level, of `found` vertices, where there is one.
+    // Goes on to the next level of `found` vertices, unless there are none.
     DEVICE void go_on(u32 found) {
         if (!found) return;
         head = tail;
@@ -54,7 +54,7 @@ struct Frontier {
 };
 
 struct Narrow {
-    u64 rows[2][PIECE]; // of this frontier's vertices, and of the next's
+    u64 rows[2][PIECE]; // of this frontier's vertices, and of the next one's
     // The children of each warp, by (parent, number).
     u64 row[WARPS][LISTED];
     u32 number[WARPS][LISTED];
@@ -62,28 +62,29 @@ struct Narrow {
     u32 sums[WARPS];
     u32 messages[2][CLUSTER];
     u32 longest;
-    u32 asked[2][THREADS]; // what nobody reads: a place for each copy of a level
+    u32 asked[2][THREADS]; // never read: a place for each copy of a level
 };
 
-// A child: its row, its number, which of the warp's vertices is its parent, its place among the warp's children.
+// A child: its row, its number, its parent among the warp's vertices, its place among the warp's children.
 struct Child {
     u64 row;
     u32 number, parent, spot;
 };
 
-// Between blocks: their numbers of children, and the rows of these, which go only where they are dealt out. Kept over
-// all narrow levels of a launch, with the numbers of the next turns.
+// Messages between blocks: their numbers of children, and the rows of these, which are sent only if they are
+// redistributed. Kept over all narrow levels of a launch, with the numbers of the next turns.
 struct NarrowMail {
     Mail messages, rows;
     u32 turn, deals;
 };
 
-// How blocks deal their vertices to groups of 2^shift lanes: `each` vertices a group, `parts` reads of the group a row.
+// How blocks distribute their vertices to groups of 2^shift lanes: `each` vertices per group, and `parts` reads of the
+// group per row.
 struct Deal {
     u32 shift, parts, each;
-    u32 longest, least, most; // stands for this longest row, and blocks of more than `least` and up to `most` vertices
+    u32 longest, least, most; // valid for this longest row, and blocks of more than `least` and up to `most` vertices
 
-    // For the largest block and the longest row. Whether lanes can hold that many neighbours.
+    // Distributes for the largest block and the longest row. Returns whether lanes can hold that many neighbours.
     DEVICE bool out(u32 vertices, u32 longest_row) {
         longest = longest_row;
         shift = longest <= 8 ? 3 : longest <= 16 ? 4 : 5;
@@ -97,25 +98,26 @@ struct Deal {
     }
     DEVICE u32 slots() const { return parts * each; }
 
-    // Whether it serves blocks of up to `largest` of all `vertices` as well as any, and to share them evenly would not
-    // make rounds fewer.
+    // Returns whether the distribution is still as good as any for blocks of up to `largest` of all `vertices`, and
+    // redistributing them evenly would not reduce the number of rounds.
     DEVICE bool still_serves(u32 vertices, u32 largest, u32 longest_row) const {
         return longest_row == longest && largest > least && largest <= most && vertices > CLUSTER * least;
     }
 };
 
-// What warps, then blocks tell each other: the number of their children, and their longest row as far as it matters; or
-// that the bandwidth is too large, or that a warp has more children than it can list.
+// Messages of warps, then of blocks: the number of their children, and their longest row as far as it matters; or that
+// the bandwidth is too large, or that a warp has more children than it can list.
 #define LONGEST 0x3fffu
-#define WIDE 0x8000u // in the upper half, which the largest is taken of: the wide go before the full
+#define WIDE 0x8000u // in the upper half, whose maximum is taken, so that this takes precedence over too many children
 #define FULL 0x4000u
 DEVICE u32 message(bool wide, bool full, u32 longest, u32 children) {
     return (wide ? WIDE : full ? FULL : longest < LONGEST ? longest : LONGEST) << 16 | children;
 }
 static_assert(THREADS * HELD < 1 << 16 && 32 * HELD < LONGEST, "a message holds a block's children, and tells what is too long");
 
-// Sums of messages: all children, those before message number `mine`, the most of one, and the rest of the message. One
-// sum for both: all children that are listed fit in 16 bits; where a warp has more, nobody goes on with these sums.
+// Sums of messages: all children, those before message number `mine`, the largest number of one message, and the rest
+// of the message. One sum for both: the number of all listed children fits 16 bits; if a warp has more, these sums are
+// not used.
 struct Sum {
     u32 word, found, earlier, largest, most;
 
@@ -131,7 +133,7 @@ struct Sum {
 };
 static_assert(CLUSTER * WARPS * LISTED < 1 << 16, "the children of a level fit in half a word");
 
-enum : u32 { GOES_ON = 4 }; // beside the statuses of a traversal
+enum : u32 { GOES_ON = 4 }; // in addition to the statuses of a traversal
 
 struct NarrowLevels {
     const Orders& s;
@@ -140,11 +142,11 @@ struct NarrowLevels {
     u64 limit;
     u32 rank; // of the block
     Frontier f;
-    u32 bandwidth; // as far as this lane has seen
+    u32 bandwidth; // as seen by this lane so far
     Deal deal;
     u32 start, mine; // the block's vertices in the frontier
 
-    // One level, of SLOTS neighbours a lane.
+    // One level with SLOTS neighbours per lane.
     template <u32 SLOTS> DEVICE u32 level() {
         const u32 warp = threadIdx.x / 32, lanes = 1u << deal.shift, lane = lane_id() & (lanes - 1), turn = mail.turn++, here = turn & 1;
         const u32 parts = SLOTS == 1 ? 1 : deal.parts, each = SLOTS == 1 ? 1 : deal.each, used = parts * each;
@@ -154,7 +156,7 @@ struct NarrowLevels {
         const bool busy = of_warp < mine;
         u32 w[SLOTS];
         u64 row[SLOTS];
-        u32 open = 0, last = 0, k = 0, part = 0; // which of a lane's neighbours may be children; are of a row's last part
+        u32 open = 0, last = 0, k = 0, part = 0; // neighbours that may be children; in the last part of a row
         if (threadIdx.x == 0) mail.messages.expect(turn, 4 * CLUSTER);
         if (busy) {
             u32 before[SLOTS];
@@ -181,19 +183,19 @@ struct NarrowLevels {
             k = 0;
 #pragma unroll
             for (u32 h = 0; h < SLOTS; h++) {
-                if (before[h] > first_place + of_group + k) open |= 1u << h; // its own where the level is done again
+                if (before[h] > first_place + of_group + k) open |= 1u << h; // its own if the level is repeated
                 if (last >> h & 1) k++;
             }
         }
         cluster_meet_after(open);
-        finish_asking(); // what the last level asked for, long since there
+        finish_asking(); // the loads that the previous level requested, which have long arrived
 
         u32 all = 0, length = 0; // children of the warp, their longest row
         if (busy) {
             u32 now[SLOTS], siblings[SLOTS], begin[SLOTS], end[SLOTS];
 #pragma unroll
             for (u32 h = 0; h < SLOTS; h++) {
-                now[h] = 0; // no vertex's mark
+                now[h] = 0; // the mark of no vertex
                 if (open >> h & 1) now[h] = __ldcg(s.marks + w[h]);
             }
             const u32 first_lane = lane_id() - lane, group_lanes = (lanes == 32 ? ALL : (1u << lanes) - 1) << first_lane;
@@ -211,7 +213,7 @@ struct NarrowLevels {
 #pragma unroll
             for (u32 h = 0; h < SLOTS; h++) {
                 begin[h] = first;
-                end[h] = at + __popc(siblings[h] & lanes_below()); // its own place, for now
+                end[h] = at + __popc(siblings[h] & lanes_below()); // its own place, temporarily
                 at += __popc(siblings[h]);
                 if (last >> h & 1) first = at;
             }
@@ -232,13 +234,13 @@ struct NarrowLevels {
         const bool too_far = __any_sync(ALL, bandwidth > limit);
         if (lane_id() == 0) shared.sums[warp] = message(too_far, all > LISTED, length, all);
         __syncthreads();
-        u32 to = 0; // where the warp's children go, in the next frontier
+        u32 to = 0; // place of the warp's children in the next frontier
         if (all || warp == 0) {
             const Sum block(shared.sums, WARPS, warp);
             to = block.earlier;
             if (threadIdx.x < CLUSTER) mail.messages.send(turn, &shared.messages[here][rank], threadIdx.x, block.most << 16 | block.found);
         }
-        // A lane a child; the first 32 of a warp ask, for copies of one level have a place each.
+        // One lane per child; the first 32 of a warp request loads, because copies of one level have one place each.
         all = all < LISTED ? all : LISTED;
         constexpr u32 ROUNDS = SLOTS < LISTED / 32 ? SLOTS : LISTED / 32;
         Child child[ROUNDS] = {};
@@ -252,12 +254,12 @@ struct NarrowLevels {
         const u32 found = sum.found;
         const bool wide = sum.most & WIDE, full = !wide && sum.most & FULL;
         if (!found || full) {
-            if (full) // for others to do: they find the marks as they would set them
+            if (full) // left to other kernels, which find the marks as they would set them
                 for (u32 i = threadIdx.x; i < mine; i += THREADS) __stcg(s.rows + f.head + start + i, shared.rows[here][i]);
             return full ? 0 : wide ? 2 : 1;
         }
         to += sum.earlier;
-        u32 piece = 0; // a block's share where they are dealt out again
+        u32 piece = 0; // a block's share if they are redistributed
         bool goes_on = !wide && found <= NARROW;
         if (goes_on && !deal.still_serves(found, sum.largest, sum.most)) {
             Deal even;
@@ -291,9 +293,9 @@ struct NarrowLevels {
         return goes_on ? u32(GOES_ON) : wide ? 2 : 0;
     }
 
-    // Child q of the warp, and its place among the warp's by (parent, degree, number): they are listed by (parent,
-    // number). Asks for its neighbours on the way where `asks`: the block that finds a child reads them, as a rule, in
-    // the next level.
+    // Child q of the warp, and its place among the warp's by (parent, degree, number); they are listed by (parent,
+    // number). If `asks`, requests loads of its neighbours: the block that finds a child usually reads them in the next
+    // level.
     DEVICE Child ranked(u32 warp, u32 q, bool asks) {
         const u64 row = shared.row[warp][q];
         const u32 family = shared.family[warp][q], begin = family >> 8 & 0xff, end = family >> 16;
@@ -311,10 +313,10 @@ struct NarrowLevels {
         return child;
     }
 
-    // The rows of the first level, and whether it can be dealt out.
+    // Loads the rows of the first level; returns whether it can be distributed.
     DEVICE bool begin() {
         const u32 count = f.tail - f.head;
-        u32 longest = 0; // all blocks look for it
+        u32 longest = 0; // computed by all blocks
         for (u32 i = threadIdx.x; i < count; i += THREADS) {
             const u32 length = row_length(__ldcg(s.rows + f.head + i));
             longest = longest > length ? longest : length;
@@ -333,9 +335,9 @@ struct NarrowLevels {
         return true;
     }
 
-    // Runs levels, in all blocks of the cluster. Returns 1 where the traversal is over, 2 where its bandwidth exceeds
-    // the limit, 0 where the next level is not for this; the next level's rows are then in s.rows, as they were on
-    // entry.
+    // Runs levels, in all blocks of the cluster. Returns 1 if the traversal is over, 2 if its bandwidth exceeds the
+    // limit, 0 if the next level must be processed by another kernel; the next level's rows are then in s.rows, as they
+    // were on entry.
     DEVICE u64 run(u32& all_bandwidth) {
         if (!begin()) return 0;
         u32 status = GOES_ON;

@@ -1,4 +1,4 @@
-// What steps over nodes have in common: a thread takes a node at a time.
+// Definitions for steps over nodes, where a thread takes one node at a time.
 //
 // Constants: THREADS.
 #pragma once

@@ -1,14 +1,14 @@
-// What is combined of the run that is open at some place of an array cut into runs, and how many runs began before it:
-// what reduce-by-key and the segmented operations carry from tile to tile. The file that includes this has VALUE, INDEX
-// and OP (combine.cuh).
+// The result of combining the elements of the run that is open at some place of an array divided into runs, and the
+// number of runs that began before: this is what reduce-by-key and the segmented operations carry from tile to tile.
+// The including file defines VALUE, INDEX and OP (combine.cuh).
 #pragma once
 #include "combine.cuh"
 #include "lookback.cuh"
 
 typedef OP<VALUE> Op;
 
-// What a stretch of the input comes to: heads in it, and what is combined since the last of them (all of it without
-// any).
+// The result for a part of the input: the number of heads in it, and the combination of the elements since the last
+// head (of all elements if there is none).
 struct OpenRun {
     VALUE sum;
     INDEX heads;
@@ -20,8 +20,8 @@ DEVICE OpenRun then(OpenRun a, OpenRun b) {
     return b;
 }
 
-// As exclusive_prefix (the aggregate is published already), for OpenRun. The sum needs only the tiles since the last
-// head: mostly the one before.
+// The same as exclusive_prefix (the aggregate has been published already), for OpenRun. The sum needs only the tiles
+// since the last head, mostly the previous tile.
 DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun aggregate) {
     const OpenRun zero = no_run();
     if (tile == 0) return zero;
@@ -42,7 +42,7 @@ DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile
                 for (i32 lane = i32(from) - 1; lane >= 0; lane--) sum = Op::of(sum, shuffle(at.sum, u32(lane)));
                 if (last == newest) break;
                 last += 32;
-                from = descriptors.group(last, zero, at, again);  // no heads here, but prefixes by now perhaps: the same bits
+                from = descriptors.group(last, zero, at, again);  // no heads; perhaps prefixes by now: the same bits
                 if (from < 32) sum = shuffle(at.sum, from);
             }
         }
@@ -54,8 +54,8 @@ DEVICE OpenRun open_run_before(const Descriptors<OpenRun>& descriptors, u64 tile
     return before;
 }
 
-// What is open where this thread of a block of `WARPS` warps starts, given what its own stretch comes to; publishes the
-// tile and looks back. All threads call it once; barriers inside.
+// The run that is open where this thread of a block of `WARPS` warps starts, given the result for the thread's own
+// elements; publishes the tile and looks back. All threads call it once; it contains barriers.
 template <int WARPS> DEVICE VALUE open_before_thread(const Descriptors<OpenRun>& descriptors, u64 tile, OpenRun mine) {
     __shared__ OpenRun warp_run[WARPS];
     __shared__ VALUE tile_open;

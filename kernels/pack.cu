@@ -1,4 +1,4 @@
-// Row and column numbers in pairs: as one key and back, mirrored, and where equal ones start.
+// Pairs of row and column numbers: as one key and back, mirrored, and the starts of runs of equal pairs.
 //
 // Constants: THREADS.
 #include "common.cuh"
@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) pack(const u32* high, cons
     EACH(i, n) out[i] = u64(high[i]) << shift | low[i];
 }
 
-// Both mirror images of each place, one after the other; on the diagonal the second is (beyond, 0).
+// Both mirror images of each place, one after another; on the diagonal the second is (beyond, 0).
 extern "C" __global__ void __launch_bounds__(THREADS)
     mirror(const u32* high, const u32* low, u32 beyond, u32* out_high, u32* out_low, u64 n) {
     EACH(i, n) {
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Which pairs differ from the one before, and how many. count: zero before.
+// Which pairs differ from the previous one, and their number. count: initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS) pair_heads(const u32* high, const u32* low, u64 n, u8* heads, u64* count) {
     u64 found = 0;
     EACH(i, n) {

@@ -6,13 +6,14 @@
 //     tile of rows     w_1, w_2, v_(count-2), v_(count-1), widened: shared memory
 //     warp             EACH vectors of the basis; a lane has row after row of them, and EACH * 4 sums in registers
 //
-// Where there are so few vectors that not every warp has some, several warps have the same ones and share the rows out.
-// Tiles are taken from the last to the first, since the last rows of w_2, which the product has just written, are still
+// If there are too few vectors for every warp to have some, several warps have the same ones and share the rows. Tiles
+// are processed from the last to the first, because the last rows of w_2, which the product has just written, are still
 // in the second-level cache.
 //
-// Sums: in an order that depends on the shape of the launch alone, the same bits in every run.
+// Sums are computed in an order that depends on the shape of the launch alone, so they have the same bits in every run.
 //
-// Constants: SCALAR (vectors), STORED (the basis), THREADS, ROWS (rows of a tile a thread), BLOCKS (a multiprocessor).
+// Constants: SCALAR (vectors), STORED (the basis), THREADS, ROWS (rows of a tile per thread), BLOCKS (per
+// multiprocessor).
 #include "several_sums.cuh"
 
 typedef SCALAR T;
@@ -40,7 +41,7 @@ struct Fetched {
     }
 };
 
-// out, and partials of every block: 4 count + 3, as PairLayout::products has them. 0 < count <= 32.
+// out, and the partials of every block: 4 count + 3, as described by PairLayout::products. 0 < count <= 32.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     pair_products(const V* basis, u32 count, const T* w1, const T* w2, u64 n, T* out, T* partials, u32* finished) {
     after_predecessors();

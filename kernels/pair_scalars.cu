@@ -14,7 +14,8 @@ typedef real_of<T>::type R;
 #define BEHIND 5
 #define MOST_COSINE R(1.0 / 64)
 
-// A vector that is left of one so much longer is rounding errors and nothing else: unit roundoff to the power 0.7.
+// If the rest of a vector is smaller than this relative to the vector, it consists of rounding errors: unit roundoff to
+// the power 0.7.
 DEVICE f32 negligible(f32) { return 1.4142e-5f; }
 DEVICE f64 negligible(f64) { return 1.1051e-11; }
 
@@ -26,7 +27,7 @@ struct Dense {
         : width(columns + 1), gram(dense), factors(gram + width * width), combination(factors + 2 * width + BEHIND),
           triangle(combination + columns * width), rotations(triangle + columns * width), right(rotations + 2 * columns) {}
 
-    // The column of R of a vector that is not taken: y is zero there. By the whole warp.
+    // The column of R for a vector that is not used, so that y is zero there. Called by the whole warp.
     DEVICE void neutralise(u32 column) const {
         for (u32 i = lane_id(); i < width; i += 32) triangle[column * width + i] = from_real<T>(R(i == column ? 1 : 0));
         if (lane_id() == 0) right[column] = T();
@@ -37,8 +38,8 @@ DEVICE bool is_next(const T* state, u32 taken, u32 column) {
     return is_zero(state[STATUS]) && real_part(state[taken]) == R(column);
 }
 
-// The length of what is left of a vector, from its square, and not less than rounding errors of the whole; of a vector
-// that is zero, any.
+// The length of the rest of a vector, from its square, but at least the rounding errors of the whole vector; any
+// positive number for a zero vector.
 DEVICE R length_left(R left, R whole) {
     if (!(whole > 0)) return 1;
     const R least = whole * unit_roundoff(whole) * unit_roundoff(whole);
@@ -61,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(32)
         if (!is_zero(status)) return;
     }
     const bool mine = lane < count;
-    // The new columns of G, beside the old ones in shared memory.
+    // The new columns of G, added to the old ones in shared memory.
     for (u32 j = 0; j < count; j++)
         if (mine) gram[lane][j] = parts.gram[lane + j * parts.width];
     __syncwarp();
@@ -81,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(32)
     const T t1 = mine ? products[lane] : T(), t2 = mine ? products[count + lane] : T();
     const R own = mine ? real_part(gram[lane][lane]) : R(1);
     const T square1 = products[4 * count], between = products[4 * count + 1], square2 = products[4 * count + 2];
-    // Whether the new vectors are as orthogonal to the others as the corrections need.
+    // Whether the new vectors are not as orthogonal to the others as the corrections need.
     bool oblique = false;
     for (u32 at = column > 0 ? column - 1 : 0; at <= column; at++) {
         const R other = real_part(gram[at][at]);
@@ -163,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(32)
         const R size = root(warp_sum(abs2(mine)) + below * below);
         entry[lane] = mine;
         __syncwarp();
-        // Behind a first vector that is zero, the second is nothing.
+        // If the first vector is zero, the second is ignored.
         const bool nothing = step == 1 && first_is_zero;
         if (lane == 0 && !nothing) {
             T above = entry[0];
@@ -183,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(32)
         } else if (lane < j) {
             parts.triangle[j * parts.width + lane] = entry[lane];
         }
-        // All lanes know whether the first column was enough: then nothing is wrong.
+        // All lanes know whether the first column was sufficient: then no fault is reported.
         const bool running = is_zero(state[STATUS]);
         __syncwarp();
         if (fault != RUNNING) {

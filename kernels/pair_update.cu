@@ -1,14 +1,15 @@
-// The next two vectors of a basis after a pair of Arnoldi steps (src/backend/pairs.rs), and combinations of a basis.
+// The next two vectors of a basis after a pair of Arnoldi steps (src/backend/pairs.rs), and linear combinations of a
+// basis.
 //
-//     v_count       = (w_1 - V h_1) / s_1                      rounded to what the basis is stored as
+//     v_count       = (w_1 - V h_1) / s_1                      rounded to the type in which the basis is stored
 //     v_(count + 1) = (w_2 - V h_2 - r v_count) / s_2
 //
-// bytes: the basis and w_1, w_2 once in, the two vectors and a wide copy of the second out. A thread has ITEMS rows,
-// and AT_ONCE vectors of them on their way.
+// bytes: the basis and w_1, w_2 read once, the two vectors and a wide copy of the second written. A thread has ITEMS
+// rows, and AT_ONCE vectors of them in flight.
 //
-// Sums: in an order that depends on the shape of the launch alone, the same bits in every run.
+// Sums are computed in an order that depends on the shape of the launch alone, so they have the same bits in every run.
 //
-// Constants: SCALAR (vectors), STORED (the basis), THREADS, ITEMS, AT_ONCE, BLOCKS (a multiprocessor).
+// Constants: SCALAR (vectors), STORED (the basis), THREADS, ITEMS, AT_ONCE, BLOCKS (per multiprocessor).
 #include "rounded.cuh"
 #include "several_sums.cuh"
 
@@ -27,7 +28,7 @@ template <typename A> DEVICE R real_part(A a) {
     else return a;
 }
 
-// Adds up COMBINED combinations of the vectors, for the rows from `at` on in steps of THREADS.
+// Adds up COMBINED linear combinations of the vectors, for the rows from `at` on in steps of THREADS.
 template <int COMBINED>
 DEVICE void combine(const V* basis, u32 count, const T (*factors)[MOST], u64 at, u64 n, const bool (&there)[ITEMS],
                     T (&sum)[COMBINED][ITEMS]) {

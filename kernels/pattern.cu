@@ -1,6 +1,6 @@
-// What orderings ask of the pattern of a matrix, one pass each.
+// Properties of the pattern of a matrix that orderings need, one pass each.
 //
-// Constants: OFFSET, THREADS (a multiple of LANES), LANES (threads a row: a power of two).
+// Constants: OFFSET, THREADS (a multiple of LANES), LANES (threads per row: a power of two).
 #include "row.cuh"
 
 typedef OFFSET I;
@@ -10,8 +10,8 @@ DEVICE u64 mixed(u64 z, u64 factor, u32 a, u32 b) {
     return z ^ (z >> b);
 }
 
-// Number of neighbours of each row, itself not counted. *asymmetry, zeroed by the caller, gets f^T (P - P^T) g modulo
-// 2^64 for the pattern P and two pseudorandom vectors: Freivalds' test, zero where P is symmetric.
+// Number of neighbours of each row, except itself. *asymmetry, initially zero, gets f^T (P - P^T) g modulo 2^64 for the
+// pattern P and two pseudorandom vectors: Freivalds' test, zero if P is symmetric.
 extern "C" __global__ void __launch_bounds__(THREADS)
     degrees(u64 rows, const I* offsets, const u32* indices, u32* degrees, u64* asymmetry) {
     const u32 lane = threadIdx.x % LANES;
@@ -46,8 +46,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (lane_id() == 0 && mine) atomicAdd(asymmetry, mine);
 }
 
-// *lowest, all bits set by the caller, becomes the smallest degree << 32 | vertex of those listed (all where there is
-// no list).
+// *lowest, initially all bits set, becomes the smallest degree << 32 | vertex of the listed vertices (of all if there
+// is no list).
 extern "C" __global__ void __launch_bounds__(THREADS) lowest(u64 n, const u32* vertices, const u32* degrees, u64* lowest) {
     u64 mine = ~u64(0);
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) lowest(u64 n, const u32* v
     if (lane_id() == 0) atomicMin(lowest, mine);
 }
 
-// flags[i] = 1 where the vertex has this degree; the vertices are those of the list, or all.
+// flags[i] = 1 if the vertex has this degree; the vertices are those of the list, or all.
 extern "C" __global__ void __launch_bounds__(THREADS) of_degree(u64 n, const u32* vertices, const u32* degrees, u32 degree, u8* flags) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS)
         flags[i] = degrees[vertices ? vertices[i] : u32(i)] == degree;
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) describe(u64 n, const I* o
     }
 }
 
-// keys[i] = mark << 32 | degree, by which a level of Cuthill and McKee's order is sorted.
+// keys[i] = mark << 32 | degree, by which a level of a Cuthill-McKee order is sorted.
 extern "C" __global__ void __launch_bounds__(THREADS)
     level_keys(u64 n, const u32* vertices, const u32* degrees, const u32* marks, u64* keys) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) reverse(u64 n, const u32* 
 }
 
 // envelope[0] = largest |i - j| over the neighbours i, j; envelope[1] = sum over i of i - min(i, its smallest
-// neighbour); numbers are those of the list where there is one. Zeroed by the caller.
+// neighbour), in the numbering of the list if there is one. Initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS)
     envelope(u64 rows, const I* offsets, const u32* indices, const u32* numbers, u64* envelope) {
     const u32 lane = threadIdx.x % LANES;

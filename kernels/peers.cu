@@ -1,4 +1,5 @@
-// Sums over all ranks, and exchanges: sending, and receiving what the others have sent; words of bits likewise.
+// Sums over all ranks, and exchanges of entries and of words of bits: sending, and receiving what other ranks have
+// sent.
 //
 // Constants: SCALAR, and those of peers.cuh.
 #include "peers.cuh"
@@ -24,19 +25,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) state[0] = round;
 }
 
-// Entries of x that were asked for, where they are named, else all of them.
+// Sends the entries of x that are listed, or all of them without a list.
 extern "C" __global__ void __launch_bounds__(THREADS)
     peers_send(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, const u64* starts, const u32* asked,
                const T* send) {
-    // What was sent and has not been received is of no use any more. Nobody writes its place before everybody has come
-    // so far.
+    // Data that was sent and has not been received is no longer needed. No rank writes its place before all ranks have
+    // got here.
     const u64 last = state[SENT], round = last + 1, count = starts[ranks];
     if (state[1] < last) all_came(windows[rank], ranks, last, state);
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < count; e += u64(gridDim.x) * THREADS) {
         const u64 to = part_of(starts, ranks, e);
         halo_place(windows[to], ranks, room, round, rank)[e - starts[to]] = send[asked ? asked[e] : e];
     }
-    // The entries can be seen by other GPUs before anybody is told of them.
+    // The entries are visible to other GPUs before any is notified.
     __threadfence_system();
     if (is_last(sent(state), gridDim.x)) {
         if (threadIdx.x == 0) {
@@ -50,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// What was sent and is not needed any more counts as received, before an exchange of another kind is begun.
+// Data that was sent and is not needed any more counts as received, before an exchange of another kind is begun.
 extern "C" __global__ void __launch_bounds__(THREADS) peers_drop(u64 rank, u64 ranks, const u64* windows, u64* state) {
     const u64 last = state[SENT];
     all_came(windows[rank], ranks, last, state);
@@ -69,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (is_last(received(state), gridDim.x) && threadIdx.x == 0) state[1] = round;
 }
 
-// This rank's words to all others, as an exchange of its own.
+// Sends this rank's words to all others, as an exchange of its own.
 extern "C" __global__ void __launch_bounds__(THREADS)
     peers_send_words(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, u64 count, const u32* words) {
     const u64 round = state[SENT] + 1;
@@ -88,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// Each word gets the bits that the others have sent. Where a rank was given up, the next sum says so.
+// Adds the bits that other ranks have sent to each word. If a rank was given up, the next sum reports it.
 extern "C" __global__ void __launch_bounds__(THREADS)
     peers_or_words(u64 rank, u64 ranks, const u64* windows, u64* state, u64 room, u64 count, u32* words) {
     const u64 round = state[1] + 1, own = windows[rank];
@@ -102,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (is_last(received(state), gridDim.x) && threadIdx.x == 0) state[1] = round;
 }
 
-// sums[k] = all[k] + all[count + k] + ..., those of one rank after the other, in the order of ranks.
+// sums[k] = all[k] + all[count + k] + ..., one rank after another, in the order of ranks.
 extern "C" __global__ void __launch_bounds__(THREADS) peers_add(u64 ranks, u64 count, const T* all, T* sums) {
     for (u64 k = threadIdx.x; k < count; k += THREADS) {
         T sum = all[k];

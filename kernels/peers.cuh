@@ -1,17 +1,17 @@
 // Windows between GPUs: memory of each GPU that the others can write. Rounds are counted on the device, so that a
-// recording may hold them, and what a round leaves lies in one of two places that take turns: a rank writes round n + 2
-// only when it has ended round n + 1, for which it needed everybody, who had ended round n by then.
+// recording may contain them, and the data of a round is in one of two places that are used alternately: a rank writes
+// round n + 2 only when it has finished round n + 1, for which it needed all ranks, which had finished round n by then.
 //
 //     window:  a word for each rank, unused | a flag of halos for each rank | sums of two rounds, MOST scalars for each
-//              rank | halos of two rounds, so many bytes for each rank
+//              rank | halos of two rounds, `room` bytes for each rank
 //     state:   rounds of sums | rounds of halos received | blocks or entries sent | blocks that have received | given up |
 //              rounds of halos sent | ... | partial sums of blocks from word PARTIALS on
 //
-// A sum costs a store to each rank and a wait for the slowest; values are added in the order of ranks, so that all of
-// them have the same bits. Each word of a sum has the round beside it, so that no fence stands between both (as the
-// protocol LL of NCCL has it); halos are fenced, and told by a flag.
+// A sum takes one store to each rank and a wait for the slowest; values are added in the order of ranks, so that all
+// ranks have the same bits. Each word of a sum has the number of the round next to it, so that no fence is needed
+// between the two (as in the protocol LL of NCCL); halos are fenced, and announced by a flag.
 //
-// Constants: SCALAR, THREADS, MOST (scalars of a sum), PATIENCE (seconds until a rank is given up).
+// Constants: SCALAR, THREADS, MOST (maximum number of scalars of a sum), PATIENCE (seconds until a rank is given up).
 #pragma once
 #include "several_sums.cuh"
 
@@ -34,7 +34,7 @@ DEVICE u64 nanoseconds() {
     return v;
 }
 
-// Blocks of a launch that have come to its end.
+// Number of blocks of a launch that have reached its end.
 DEVICE u32* sent(u64* state) { return reinterpret_cast<u32*>(state + 2); }
 DEVICE u32* received(u64* state) { return reinterpret_cast<u32*>(state + 3); }
 
@@ -46,8 +46,8 @@ DEVICE T* halo_place(u64 window, u64 ranks, u64 room, u64 round, u64 source) {
     return reinterpret_cast<T*>(window + 16 * ranks + 2 * ranks * MOST * SLOT + ((round % 2) * ranks + source) * room);
 }
 
-// Whoever waits too long gives up, so that a rank that has died leaves nobody behind: the host is told by what it
-// reads, which is no number.
+// A rank that waits too long gives up, so that it does not hang if another rank has died; the host notices because it
+// reads NaN.
 struct Patience {
     u64* state;
     u64 start = 0;
@@ -68,7 +68,7 @@ struct Patience {
 
 DEVICE void put_word(u64* p, u64 v) { asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
 
-// This rank's share of a sum, to the windows of all.
+// Writes this rank's share of a sum to the windows of all ranks.
 DEVICE void put_sum(const u64* windows, u64 rank, u64 ranks, u64 round, u64 k, T value) {
     const words_of<T> mine = split(value);
     for (u64 other = 0; other < ranks; other++) {
@@ -78,7 +78,7 @@ DEVICE void put_sum(const u64* windows, u64 rank, u64 ranks, u64 round, u64 k, T
     }
 }
 
-// A word, once its round is there.
+// Reads a word after its round has arrived.
 DEVICE bool word_of(const u64* p, u32 round, u64* state, u32& word) {
     Patience patience(state);
     while (true) {
@@ -90,7 +90,7 @@ DEVICE bool word_of(const u64* p, u32 round, u64* state, u32& word) {
     }
 }
 
-// Waits until a source has come to a round.
+// Waits until a source has reached a round.
 DEVICE bool came(const u64* flag, u64 round, u64* state) {
     Patience patience(state);
     while (load_system(flag) < round)
@@ -98,7 +98,7 @@ DEVICE bool came(const u64* flag, u64 round, u64* state) {
     return true;
 }
 
-// Waits, with all threads of the block, until all ranks have come to a round of halos.
+// Waits, with all threads of the block, until all ranks have reached a round of halos.
 DEVICE bool all_came(u64 window, u64 ranks, u64 round, u64* state) {
     bool all = true;
     for (u64 other = threadIdx.x; other < ranks; other += THREADS) all = came(halo_flag(window, ranks, other), round, state) && all;
@@ -111,13 +111,13 @@ template <typename A> DEVICE A no_number() {
     else return zero / zero;
 }
 
-// What another GPU has written is read from memory.
+// Data written by another GPU is read from memory.
 DEVICE f32 fresh(const f32* p) { return __ldcv(p); }
 DEVICE f64 fresh(const f64* p) { return __ldcv(p); }
 DEVICE c32 fresh(const c32* p) { return {__ldcv(&p->re), __ldcv(&p->im)}; }
 DEVICE c64 fresh(const c64* p) { return {__ldcv(&p->re), __ldcv(&p->im)}; }
 
-// Entry e belongs to the part p with starts[p] <= e < starts[p + 1].
+// Entry e belongs to the rank p with starts[p] <= e < starts[p + 1].
 DEVICE u64 part_of(const u64* starts, u64 ranks, u64 e) {
     u64 part = 0;
     while (part + 1 < ranks && starts[part + 1] <= e) part++;

@@ -1,7 +1,7 @@
-// The end of an exchange: rows that need entries of x which other GPUs own take them from the window and add their
-// products, y[i] += alpha d[i] (row k of H) halo for i = rows[k], a thread a row, d being ones where there is none; and
-// their share of x.y, if that is asked for. With `publish`, this rank's share of x.y goes to the windows of all in the
-// same launch.
+// The end of an exchange: rows that need entries of x owned by other GPUs read them from the window and add their
+// products, y[i] += alpha d[i] (row k of H) halo for i = rows[k], with one thread per row and d = 1 if it is null; and,
+// if requested, their part of x.y. With `publish`, this rank's part of x.y is written to the windows of all ranks in
+// the same launch.
 //
 // Constants: SCALAR, OFFSET, and those of peers.cuh.
 #include "peers.cuh"
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (d) times = alpha * from_real<T>(d[row]);
         if (at < end) entry();
     };
-    // All but the halo is asked for before anybody is waited for.
+    // Everything except the halo is loaded before any wait.
     if (k < count) load();
     const bool all = all_came(own, ranks, round, state);
     while (k < count) {

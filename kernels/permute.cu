@@ -1,10 +1,10 @@
 // P A P^T of a CSR matrix: rows gathered in their new order, columns renumbered and ascending again.
 //
-// LANES threads a row: new columns go to shared memory, and the place of an entry is the number of smaller columns.
-// Rows of more than 8 * LANES entries are listed for a block each; what does not fit there either is left as it was
-// gathered, for the caller to sort.
+// LANES threads per row: new columns are written to shared memory, and the place of an entry is the number of smaller
+// columns. Rows with more than 8 * LANES entries are listed and get a block each; rows that are too long for that too
+// are left unsorted, for the caller to sort.
 //
-// Constants: OFFSET, ITEM_BYTES (of a value), THREADS, LANES (a power of two), LONGEST (entries that a block sorts).
+// Constants: OFFSET, ITEM_BYTES (of a value), THREADS, LANES (a power of two), LONGEST (entries that a block can sort).
 #include "common.cuh"
 
 typedef OFFSET I;
@@ -12,7 +12,7 @@ typedef unsigned_of<ITEM_BYTES>::type V;
 #define ROWS (THREADS / LANES)
 #define STAGE (8 * LANES)
 
-// lengths[i] = entries of the row that will be row i; the last of rows + 1 is 0.
+// lengths[i] = number of entries of the row that becomes row i; the last of rows + 1 is 0.
 extern "C" __global__ void __launch_bounds__(THREADS) lengths(u64 rows, const I* offsets, const u32* new_to_old, u32* lengths) {
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i <= rows; i += u64(gridDim.x) * THREADS) {
         const u32 old = i < rows ? new_to_old[i] : 0;
@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) lengths(u64 rows, const I*
     }
 }
 
-// long_rows: their number (zeroed by the caller), then the rows.
+// long_rows: their number (initially zero), then the rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
     permute_rows(u64 rows, const I* offsets, const u32* indices, const V* values, const u32* new_to_old, const u32* old_to_new,
                  const I* new_offsets, u32* new_indices, V* new_values, u32* long_rows) {
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// A block a listed row.
+// One block per listed row.
 extern "C" __global__ void __launch_bounds__(THREADS)
     permute_long_rows(const u32* long_rows, const I* offsets, const u32* indices, const V* values, const u32* new_to_old,
                       const u32* old_to_new, const I* new_offsets, u32* new_indices, V* new_values) {

@@ -1,11 +1,11 @@
-// Posting messages to the host.
+// Messages to the host.
 //
-// A message lies in a slot of a ring in host memory as words of eight bytes: four of the message beside four of its
-// number, which are written and read whole. So no fence stands between payload and number, of which each would wait for
-// an answer of the host's memory (as the protocol LL of NCCL has it).
+// A message is in a slot of a ring in host memory, in words of eight bytes: four of the message and four of its number,
+// which are written and read as a whole. So no fences are needed between payload and number, each of which would wait
+// for a response of the host's memory (as in the protocol LL of NCCL).
 #include "common.cuh"
 
-// One warp writes a message into the next slot.
+// One warp writes a message to the next slot.
 extern "C" __global__ void post(u64* ring, u32 slot_words, u32 slots, const u8* message, u32 bytes, u64* counter) {
     after_predecessors();
     const u64 number = *counter + 1;

@@ -1,10 +1,10 @@
-// Pieces of a sum that blocks of one launch leave for another of its blocks: a word carries a mark beside 32 bits of
-// the piece, so that it needs no fence, and who takes it leaves zero for the next launch. Blocks wait for blocks of
-// lower number only, and the hardware starts them in that order (CUB's scans rely on it, too).
+// Pieces of a sum that blocks of a launch write for another of its blocks: a word has a mark in addition to 32 bits of
+// the piece, so that no fence is needed, and the block that reads it resets it to zero for the next launch. Blocks wait
+// only for blocks with lower numbers, and the hardware starts blocks in that order (CUB's scans rely on it, too).
 #pragma once
 #include "lookback.cuh"
 
-// `posts`: sizeof(T) / 4 words a piece, of zeros.
+// `posts`: sizeof(T) / 4 words per piece, initially zero.
 template <typename T> DEVICE void post(u64* posts, u32 at, T piece) {
     constexpr u32 WORDS = sizeof(T) / 4;
     constexpr u64 POSTED = u64(1) << 32;

@@ -1,15 +1,15 @@
-// What the products y = alpha A x + beta y share: loads by how often they come back, stored values made scalars, the
-// last step.
+// Functions for the products y = alpha A x + beta y: loads according to how often data is reused, conversion of stored
+// values to scalars, the last step.
 #pragma once
 #include "complex.cuh"
 
-// Read once: the matrix. It leaves the caches first, so that x stays there.
+// For data that is read once, the matrix. It leaves the caches first, so that x stays there.
 template <typename A> DEVICE A stream(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
     if constexpr (sizeof(A) == 16) return bits<A>(__ldcs(reinterpret_cast<const uint4*>(p)));
     else return bits<A>(U(__ldcs(reinterpret_cast<const U*>(p))));
 }
-// The same, and the first-level cache never keeps it.
+// The same, but it is never kept in the first-level cache.
 template <typename A> DEVICE A passing(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
     U v;
@@ -18,33 +18,33 @@ template <typename A> DEVICE A passing(const A* p) {
     else asm("ld.global.nc.L1::no_allocate.v2.u64 {%0, %1}, [%2];" : "=l"(v.low), "=l"(v.high) : "l"(p));
     return bits<A>(v);
 }
-// Read often: x. Never written by the same launch.
+// For data that is read often, x, and not written by the same launch.
 template <typename A> DEVICE A cached(const A* p) {
     typedef typename unsigned_of<sizeof(A)>::type U;
     if constexpr (sizeof(A) == 16) return bits<A>(__ldg(reinterpret_cast<const uint4*>(p)));
     else return bits<A>(U(__ldg(reinterpret_cast<const U*>(p))));
 }
 
-// A stored value as a scalar of the product, conjugated where op(A) is.
+// Converts a stored value to a scalar of the product, conjugated if op(A) is.
 template <typename S, typename E> DEVICE S entry(E stored, u32 conjugate) {
     const S value = widen<S>::from(stored);
     return is_complex<S>::value && conjugate ? conj(value) : value;
 }
 
-// A row's sum becomes y. Where beta is zero, y is not read.
+// Computes y from a row's sum. If beta is zero, y is not read.
 template <typename S> DEVICE S finish(S alpha, S sum, S beta, S* y) {
     const S value = is_zero(beta) ? alpha * sum : alpha * sum + beta * *y;
     *y = value;
     return value;
 }
 
-// Entries of a row, `stride` apart, that a thread has under way at a time. Plain loads: to ask that the matrix leave
-// the caches first costs up to a fifth here.
+// Entries of a row, `stride` apart, that a thread has in flight at a time. Plain loads are used, because evict-first
+// loads cost up to a fifth here.
 template <u32 AT_ONCE, typename E> struct Entries {
     u32 column[AT_ONCE];
     E value[AT_ONCE];
 
-    // Asks for those from k on, none behind `places`.
+    // Loads the entries from k on, but none at `places` or later.
     DEVICE void ask(const u32* columns, const E* values, u64 stride, u32 k, u32 places) {
 #pragma unroll
         for (u32 u = 0; u < AT_ONCE; u++)
@@ -55,10 +55,10 @@ template <u32 AT_ONCE, typename E> struct Entries {
     }
 };
 
-// Sum of a row whose entries lie `stride` apart, in their order. Padding behind `length`, and where PADDED what has the
-// column of padding, is not multiplied, and nothing behind `places` is touched: where they are known before the length
-// is, no load waits for it. ASKED: the first entries are under way already, since before the launch ahead had ended;
-// then x is read by plain loads, which stay behind the wait for that launch.
+// Sum of a row whose entries are `stride` apart, in their order. Padding after `length`, and if PADDED the column of
+// padding, is not multiplied. Nothing at `places` or later is accessed: if `places` is known before the length is, no
+// load waits for the length. ASKED: the first entries have been loaded already, before the previous launch had ended; x
+// is then read by plain loads, which stay after the wait for that launch.
 template <bool PADDED, bool ASKED, u32 AT_ONCE, typename S, typename E>
 DEVICE S strided_sum(Entries<AT_ONCE, E>& entries, const u32* columns, const E* values, u64 stride, u32 places, u32 length, const S* x,
                      u32 conjugate) {

@@ -1,9 +1,9 @@
-// What the products y = A x share that give x.y too: what becomes of a row's sum, and of what the threads have of x.y.
+// Functions for the products y = A x that also compute x.y: how a row's sum is used, and each thread's part of x.y.
 #pragma once
 #include "block_sum.cuh"
 #include "product.cuh"
 
-// A thread's rows: their sums become y, and `part` is what they are of x.y.
+// A thread's rows: y is computed from their sums, and `part` is their part of x.y.
 template <typename T> struct RowsDot {
     const T* x;
     T* y;

@@ -1,8 +1,8 @@
-// A tile of THREADS * ITEMS keys put in order by a digit, and where each digit's keys go in the whole: what passes of
-// radix sorts share. How it works is said in sort.cu.
+// Sorts a tile of THREADS * ITEMS keys by a digit, and computes the global place of each digit's keys: the part common
+// to passes of radix sorts. sort.cu explains how it works.
 //
-// Constants: THREADS (at least 256), ITEMS, LOOK (u32 below 2^30 keys, else u64), LOOK_AT_ONCE (predecessors read
-// together), MATCH_HARDWARE (0, 1).
+// Constants: THREADS (at least 256), ITEMS, LOOK (u32 below 2^30 keys, else u64), LOOK_AT_ONCE (predecessors that are
+// read together), MATCH_HARDWARE (0, 1).
 #pragma once
 #include "lookback.cuh"
 #include "votes.cuh"
@@ -34,10 +34,10 @@ DEVICE u64 digit_exclusive_sum(u64 value, u64* warp_sums) {
     return before + inclusive - value;
 }
 
-// ---- places inside one tile
-// ------------------------------------------------------------------------------------------
+// ---- places inside one tile ----------------------------------------------------------------------------------------
 
-// Hides from the compiler that a key has been looked at before: it would keep every digit in a register of its own.
+// Hides from the compiler that a key has been used before: it would otherwise keep every digit in a register of its
+// own.
 DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
 DEVICE void forget(u64& x) { asm volatile("" : "+l"(x)); }
 DEVICE void forget(u16&) {}
@@ -45,9 +45,9 @@ DEVICE void forget(u8&) {}
 
 template <typename Bits> DEVICE u32 digit_of(Bits key, u32 shift, u32 mask) { return u32(key >> shift) & mask; }
 
-// Counts the digits of the tile: `places` (WARPS * RADIX words) becomes where the keys of each warp and digit start in
-// the sorted tile. Thread d < RADIX learns how many keys have digit d and where they start. Barriers inside, also a
-// last one.
+// Counts the digits of the tile: `places` (WARPS * RADIX words) becomes the start in the sorted tile of the keys of
+// each warp and digit. Thread d < RADIX gets the number of keys with digit d and their start. It contains barriers, one
+// of them at the end.
 template <typename Keys>
 DEVICE void count_digits(const Keys& key, u32 shift, u32 mask, u32* places, u32* warp_sums, u32& total, u32& start) {
     u32* mine = places + threadIdx.x / 32 * RADIX;
@@ -75,8 +75,8 @@ DEVICE void count_digits(const Keys& key, u32 shift, u32 mask, u32* places, u32*
     __syncthreads();
 }
 
-// Place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of
-// `places`. MOSTLY_ALIKE: whether to look first if all lanes have the same digit.
+// The place of one key in the sorted tile; rows in order, all lanes of the warp together. `mine`: this warp's part of
+// `places`. MOSTLY_ALIKE: whether to test first if all lanes have the same digit.
 template <bool MOSTLY_ALIKE = false> DEVICE u32 place_key(u32 digit, u32* mine) {
     u32 equal = ALL;
     if (!MOSTLY_ALIKE || !__all_sync(ALL, digit == __shfl_sync(ALL, digit, 0)))
@@ -93,8 +93,7 @@ template <bool MOSTLY_ALIKE = false> DEVICE u32 place_key(u32 digit, u32* mine) 
     return place;
 }
 
-// ---- one digit
-// -------------------------------------------------------------------------------------------------------
+// ---- one digit -----------------------------------------------------------------------------------------------------
 
 DEVICE void store_look(LOOK* p, LOOK v) {
     if constexpr (sizeof(LOOK) == 4) asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(u32(v)) : "memory");
@@ -119,7 +118,7 @@ DEVICE void publish(LOOK* words, u64 tile, LOOK count) {
     store_look(words + tile * RADIX, count | LOOK(tile == 0 ? PREFIX : AGGREGATE) << STATE_SHIFT);
 }
 
-// What the tiles before this one hold of the digit; publishes the sum.
+// The number of keys with the digit in earlier tiles; publishes the sum.
 DEVICE LOOK keys_before(LOOK* words, u64 tile, LOOK count) {
     if (tile == 0) return 0;
     LOOK before = 0;

@@ -1,20 +1,20 @@
-// One number from a whole array (or two): sums, dot products, norms, extremes. One launch.
+// One number (or two) from a whole array: sums, dot products, norms, extremes. One launch.
 //
-// The array is cut into chunks of THREADS * UNROLL vectors of 16 bytes; block b takes chunks b, b + grid, ... In a
-// chunk, thread t reads vectors t, t + THREADS, ..., all of them before it adds the first, so many loads are under
-// way at once. A thread keeps one sum; a block joins its threads' sums by a fixed tree of shuffles; the block that
-// finishes last joins the blocks' sums, again by a fixed tree. Which block that is changes from run to run, the order
-// of the additions does not: the result depends on n and on the grid alone, to the bit.
-// Vectors that do not start on 16 bytes are read element by element, in the same places of the same tree.
+// The array is divided into chunks of THREADS * UNROLL vectors of 16 bytes; block b takes chunks b, b + grid, ... In a
+// chunk, thread t reads vectors t, t + THREADS, ..., all of them before it adds the first, so that many loads are in
+// flight at once. A thread keeps one sum; a block combines its threads' sums by a fixed tree of shuffles; the block
+// that finishes last combines the blocks' sums, again by a fixed tree. Which block that is changes from run to run, but
+// the order of additions does not: the result depends on n and on the grid alone, to the bit. Vectors that are not
+// aligned to 16 bytes are read element by element, in the same places of the same tree.
 //
-// Bytes an element: one read (two for a dot product). The floor.
+// Bytes per element: one read (two for a dot product), which is the minimum.
 //
 // Sources: PMPP ch. 10 and Merrill 2011, 3.3 (serial work first, then trees); Ansorge 3.7 (128-bit loads).
 //
 // Constants: IN (element type), ACC (type of the sums), OUT (result), THREADS, UNROLL, OP, one of
 //   SUM  x     DOT  conj(x) y     NORM2  |x|^2     NORM1  |x|     NORMINF  max |x|     MIN, MAX  in the order of keys
-// (IN real for NORM1, NORMINF, MIN and MAX; ACC = IN for MIN and MAX.) MIN and MAX of nothing are the largest and the
-// smallest key; every other result of nothing is zero.
+// (IN real for NORM1, NORMINF, MIN and MAX; ACC = IN for MIN and MAX.) For an empty array, MIN and MAX are the largest
+// and the smallest key; every other result is zero.
 #include "common.cuh"
 
 #define SUM 0
@@ -76,10 +76,10 @@ DEVICE ACC join_block(ACC sum, ACC* shared) {
         sum = threadIdx.x < THREADS / 32 ? shared[threadIdx.x] : nothing<OP, ACC>();
         for (u32 by = 16; by; by /= 2) sum = join_two<OP>(sum, shuffle_down(sum, by));
     }
-    return sum;  // whole in thread 0
+    return sum;  // complete in thread 0
 }
 
-// workspace[0] counts finished blocks and is left at zero; the blocks' sums follow from byte 16 on.
+// workspace[0] counts finished blocks and is zero again at the end; the blocks' sums follow from byte 16 on.
 extern "C" __global__ void __launch_bounds__(THREADS) reduce(const IN* x, const IN* y, u64 n, OUT* out, u64* workspace) {
     __shared__ ACC shared[32];
     __shared__ bool last;

@@ -3,19 +3,19 @@
 //     keys   2 2 5 7 7 7          keys_out   2 5 7
 //     values 1 2 4 1 1 1          sums       3 4 3        runs 3
 //
-// A tile is THREADS * ROWS pairs of neighbours; a warp owns a contiguous piece, row after row, and a lane holds the
-// two neighbours of each row. A key that differs from its left neighbour is the head of a run. Sums within a row
-// travel up the lanes by shuffles, as far as runs reach and no farther: the votes for heads tell all lanes how long the
-// longest run of the row is, so short runs cost few steps. Rows are chained, and the warps meet in shared memory. A
-// head closes the run before it: heads are packed in shared memory as (key of this run, sum of the run before). What
-// the tile adds up to is published, the next tile's elements are on their way, and only then does the first warp find
-// by look-back (lookback.cuh) how many runs began before the block's previous tile, and what the open run held there;
-// that tile's heads leave in coalesced writes, the sums shifted by one.
+// A tile is THREADS * ROWS pairs of neighbours; a warp owns a contiguous piece, row after row, and a lane holds the two
+// neighbours of each row. A key that differs from its left neighbour is the head of a run. Sums within a row are passed
+// up the lanes by shuffles, as far as runs reach and no farther: the votes for heads give all lanes the length of the
+// longest run of the row, so short runs take few steps. Rows are chained, and the warps' results are combined in shared
+// memory. A head closes the run before it: heads are packed in shared memory as (key of this run, sum of the run
+// before). The tile's aggregate is published, the loads of the next tile are started, and only then does the first warp
+// find by look-back (lookback.cuh) how many runs began before the block's previous tile, and the sum of the open run
+// there; that tile's heads are then written with coalesced stores, the sums shifted by one.
 //
-// Every sum is formed in an order that depends on positions alone, also across tiles (open_run.cuh), so two runs give
+// Every sum is computed in an order that depends on positions alone, also across tiles (open_run.cuh), so two runs give
 // the same bits.
 //
-// Bytes an element: sizeof(KEY) + sizeof(VALUE) read, and as much written a run. The floor.
+// Bytes per element: sizeof(KEY) + sizeof(VALUE) read, and as much written per run, which is the minimum.
 //
 // Sources: Merrill 2011, 4.5 (reduce-by-key as a scan); Merrill and Garland 2016 (one pass); cs378h (segmented scan).
 //
@@ -44,12 +44,12 @@ template <typename ELEMENT> DEVICE void load_pair(const ELEMENT* p, ELEMENT (&v)
     }
 }
 
-// Dynamic shared memory: 2 * TILE * (sizeof(KEY) + sizeof(VALUE)). Grid: blocks that fit the device, tiles at most.
-// keys_out and sums_out need room for as many runs as there are; `runs` receives their number.
+// Dynamic shared memory: 2 * TILE * (sizeof(KEY) + sizeof(VALUE)). Grid: blocks that fit the device, at most one per
+// tile. keys_out and sums_out need room for as many runs as there are; `runs` receives their number.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_out, u64 n, u64* runs, u64* workspace) {
     extern __shared__ uint4 dynamic[];
-    // Two of each, used in turn: a warp may be one tile ahead of another.
+    // Two of each, used alternately, because a warp may be one tile ahead of another.
     __shared__ OpenRun warp_run[2][WARPS];
     __shared__ OpenRun tile_before[2];
     __shared__ u64 next_tile[2];
@@ -102,7 +102,7 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             if (threadIdx.x == 0 && gridDim.x < tiles) following = tickets.take();
             const u64 first = tile * TILE + warp * PIECE + lane * 2;
 
-            // Heads: two bits a row. Past the end there are none, and nothing is added there.
+            // Heads: two bits per row. Beyond the end there are none, and nothing is added.
             u32 head[ROWS];
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
@@ -113,14 +113,14 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
                 head[r] = u32(i < n && (i == 0 || !same_key(key[r][0], left))) | u32(i + 1 < n && !same_key(key[r][1], key[r][0])) << 1;
             }
 
-            // Sums up the lanes of each row. `before[r]`: sum and heads of the row's lanes below this one.
+            // Sums passed up the lanes of each row. `before[r]`: sum and heads of the row's lanes below this one.
             OpenRun before[ROWS], piece = no_run();
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 VALUE sum = head[r] & 2 ? value[r][1] : Op::of(value[r][0], value[r][1]);
                 u32 heads = __ballot_sync(ALL, head[r] != 0);
                 u32 second = __ballot_sync(ALL, head[r] == 3);
-                u32 reach = ~(heads | 1);  // lanes that still take from the lane `by` below
+                u32 reach = ~(heads | 1);  // lanes that still add the value of the lane `by` below
 #pragma unroll
                 for (u32 by = 1; by < 32; by *= 2) {
                     if (!reach) break;
@@ -132,7 +132,7 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
                 before[r].heads = INDEX(__popc(heads & lanes_below()) + __popc(second & lanes_below()));
                 if (lane == 0) before[r].sum = Op::identity();
                 OpenRun row = {shuffle(sum, 31), INDEX(__popc(heads) + __popc(second))};
-                // Chained: what the warp's piece holds before this lane.
+                // Chained: the result of the warp's piece before this lane.
                 bool since_piece = !(heads & lanes_below());
                 if (since_piece) before[r].sum = Op::of(piece.sum, before[r].sum);
                 before[r].heads += piece.heads;
@@ -155,8 +155,8 @@ reduce_by_key(const KEY* keys, const VALUE* values, KEY* keys_out, VALUE* sums_o
             KEY* packed_keys = all_keys + side * TILE;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                // The open run before the pair, inside the tile; the tile's first head still lacks what lies before the
-                // tile.
+                // The open run before the pair, within the tile; the tile's first head still lacks what comes before
+                // the tile.
                 VALUE open = before[r].heads ? before[r].sum : Op::of(warp_before.sum, before[r].sum);
                 u32 place = u32(before[r].heads + warp_before.heads);
                 if (head[r] & 1) {

@@ -1,14 +1,14 @@
-// A matrix in the shared memory of the blocks of one launch, and a vector that the blocks multiply by it: what the
-// kernels have in common that do many iterations of a method in one launch (cg_resident.cu, minres_resident.cu).
+// A matrix in the shared memory of the blocks of one launch, and a vector that the blocks multiply by it: the part
+// common to kernels that do many iterations of a method in one launch (cg_resident.cu, minres_resident.cu).
 //
 //     block      owns rows_a_block rows; thread t rows t, t + THREADS, ... of them
-//     shared     the vector: own rows | the halo     values, in slices of 32 rows, entry k of the slice's rows side by
-//                side | where each halo entry is found | local columns (cg_layout.cu)
+//     shared     the vector: own rows | the halo     values, in slices of 32 rows, with entry k of a slice's rows
+//                adjacent | the place of each halo entry | local columns (cg_layout.cu)
 //
-// Blocks make the next vector of their own rows, publish what the others need of it, meet (cg_meeting.cuh), and fetch
-// their halo: from each other's shared memory in a cluster, through global memory else.
+// Blocks compute the next vector for their own rows, publish the elements that others need, meet (cg_meeting.cuh), and
+// read their halo: from each other's shared memory in a cluster, otherwise through global memory.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (rows a thread).
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), CLUSTER, THREADS, ROWS (per thread).
 #pragma once
 #include "cg_meeting.cuh"
 
@@ -16,8 +16,8 @@ typedef STORED V;
 typedef OFFSET I;
 #define HALO 8
 
-// `entries` and `halo_room`: the most that a block has. Dynamic shared memory: (rows_a_block + halo_room + (CLUSTER > 1
-// ? rows_a_block : 0)) sizeof(T) + entries sizeof(V) + 4 halo_room + 2 entries, each term rounded up to 16 bytes.
+// `entries` and `halo_room`: the maximum over blocks. Dynamic shared memory: (rows_a_block + halo_room + (CLUSTER > 1 ?
+// rows_a_block : 0)) sizeof(T) + entries sizeof(V) + 4 halo_room + 2 entries, each term rounded up to 16 bytes.
 struct OnChip {
     u32 rows_a_block, first, last, halo_count;
     T *here, *published_here, *published;
@@ -48,7 +48,7 @@ struct OnChip {
     DEVICE u32 local(int k) const { return k * THREADS + threadIdx.x; }
     DEVICE bool owns(int k) const { return local(k) < rows_a_block && first + local(k) < last; }
 
-    // The matrix, slices each as wide as its longest row, and the vector with its halo.
+    // Loads the matrix, with slices each as wide as its longest row, and the vector with its halo.
     DEVICE void load(const I* offsets, const V* values, const u16* locals, const u32* halo_starts, const u32* halo, const T* vector) {
         const u32 warp = threadIdx.x / 32, lane = lane_id();
         u32 length[ROWS];
@@ -88,7 +88,7 @@ struct OnChip {
         }
         __syncthreads();
 #if CLUSTER > 1
-        // No block writes into another's shared memory before that has begun.
+        // No block writes to another's shared memory before that block has started.
         cluster_meet();
 #endif
     }
@@ -103,7 +103,7 @@ struct OnChip {
         return sum;
     }
 
-    // What others read of this thread's row k, ahead of a meeting that publishes.
+    // Publishes the element of this thread's row k that others read, before a meeting that publishes.
     DEVICE void publish(int k, T value) const {
 #if CLUSTER > 1
         if (local(k) < rows_a_block) published_here[local(k)] = value;
@@ -112,7 +112,7 @@ struct OnChip {
 #endif
     }
 
-    // HALO entries of the halo, from h on in steps of THREADS, all under way at once.
+    // Loads HALO entries of the halo, from h on in steps of THREADS, all in flight at once.
     DEVICE void fetch(T (&z)[HALO], u32 h) const {
 #pragma unroll
         for (u32 u = 0; u < HALO; u++) {
@@ -125,8 +125,8 @@ struct OnChip {
         }
     }
 
-    // Calls set(entry of the halo, what its owner has published), for all of the halo; the first of it is on its way
-    // while `meanwhile` is done.
+    // Calls set(entry of the halo, the value that its owner has published), for the whole halo; the first part is
+    // loaded while `meanwhile` is done.
     template <typename M, typename F> DEVICE void fetch_halo(M meanwhile, F set) const {
         T fetched[HALO];
         fetch(fetched, threadIdx.x);

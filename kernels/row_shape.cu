@@ -1,11 +1,11 @@
-// What products ask of the rows of a CSR matrix, once a matrix. Bytes a row: its offset.
+// Properties of the rows of a CSR matrix that products need, computed once per matrix. Bytes per row: its offset.
 //
-// row_shape: out[0] the longest row, out[1] the most nonzeros in 32 rows that follow one another, counted from a
-// multiple of 32. out holds zeros before.
+// row_shape: out[0] the longest row, out[1] the maximum number of nonzeros in 32 consecutive rows, counted from a
+// multiple of 32. out must be zero initially.
 //
-// tile_rows: tiles of TILE steps; for each the first row that starts in it or behind it, and one more for the end.
-// tile_starts: the same for tiles whose last row may have up to SLACK nonzeros more (tile_start.cuh).
-// A bisection a tile. Source: PMPP ch. 12 (co-rank).
+// tile_rows: tiles of TILE steps; for each the first row that starts in it or after it, and one more for the end.
+// tile_starts: the same for tiles whose last row may have up to SLACK more nonzeros (tile_start.cuh). One bisection per
+// tile. Source: PMPP ch. 12 (co-rank).
 //
 // Constants: OFFSET (u32 or u64), THREADS, TILE, SLACK (less than TILE).
 #include "tile_start.cuh"
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_shape(u64 rows, const 
     }
 }
 
-// The first row that starts at `step` or behind it.
+// The first row that starts at `step` or later.
 DEVICE u64 row_from(u64 step, u64 rows, const I* offsets) {
     u64 low = 0, high = rows;
     while (low < high) {
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) tile_starts(u64 rows, u64 
         const u64 row = row_from(step, rows, offsets);
         TileStart start = {step - row, u32(row), u32(tile)};
         if (row > 0 && u64(offsets[row]) > start.begin) {
-            // The row before comes in, unless the tile in which it started takes what is left of it.
+            // The previous row continues into this tile, unless the rest of it fits the tile in which it started.
             const u64 since = (u64(offsets[row - 1]) + row - 1) / TILE, border = (since + 1) * TILE - row;
             if (u64(offsets[row]) - border <= SLACK) start.begin = offsets[row];
             else start.since = u32(since);

@@ -1,9 +1,9 @@
-// Runs of RUN neighbouring elements, 16 bytes at most, that begin at a multiple of their size, and are loaded and
+// Runs of RUN neighbouring elements, at most 16 bytes, which begin at a multiple of their size and are loaded and
 // stored at once.
 //
-// Written as assembly. Behind a branch the compiler loads, waits, and moves what came into the registers that hold zero
-// otherwise, so that loads wait for each other; here the loads themselves are predicated. And stores it would cut where
-// elements lie in other registers.
+// Written as assembly. With a branch the compiler would load, wait, and move the result to the registers that otherwise
+// hold zero, so that loads would wait for each other; here the loads themselves are predicated. The compiler would also
+// split stores if elements are in registers that are not adjacent.
 #pragma once
 #include "complex.cuh"
 
@@ -11,7 +11,7 @@ template <typename T> struct alignas(RUN * sizeof(T)) Run {
     T of[RUN];
 };
 
-// What lies at p, 1, 2, 4, 8 or 16 bytes; zero where `in` is not set: then p is not touched.
+// The value at p, of 1, 2, 4, 8 or 16 bytes; zero if `in` is false, in which case p is not accessed.
 template <typename A> DEVICE A load_where(bool in, const A* p) {
     const u32 there = in;
     if constexpr (sizeof(A) == 1) {

@@ -5,7 +5,7 @@
 
 typedef SCALAR T;
 
-// `if_running` is not zero where an ended state is to be left alone, whatever the program begins with.
+// `if_running` is not zero if an ended state must not be changed, whatever the program begins with.
 extern "C" __global__ void __launch_bounds__(THREADS)
     run_program(const uint4* words, u32 instructions, T* state, u32 size, u32 if_running) {
     after_predecessors();

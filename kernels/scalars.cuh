@@ -1,27 +1,27 @@
-// The scalars of a recurrence and straight-line programs on them, as src/backend/scalars.rs defines both.
+// The scalars of a recurrence and straight-line programs on them; src/backend/scalars.rs defines both.
 //
 //     state    0 status | 1 r.r | 2 curvature | 3 threshold | 4 ended | the method's own scalars | temporaries, constants
 //     word     code | target | a | b                                                              (an instruction)
 //
-// A program is short and each instruction needs results of those before it, so one thread runs it, on a copy of the
-// state in shared memory; the other threads of its block copy state and program there.
+// A program is short and each instruction needs results of earlier ones, so one thread runs it, on a copy of the state
+// in shared memory; the other threads of its block copy state and program there.
 //
-// A unit for one program has it as text, of which the compiler makes straight-line code on registers: no instruction
-// waits for shared memory, at the price of a compilation. Both ways give the same bits.
+// A unit for one program has it as text, which the compiler turns into straight-line code on registers: no instruction
+// waits for shared memory, at the price of a compilation. Both give the same bits.
 //
-// Constants: PROGRAM (a STEP(code, target, a, b) for each instruction; not defined where words are interpreted).
-// Compiled with --fmad=false where the host's bits are wanted.
+// Constants: PROGRAM (a STEP(code, target, a, b) for each instruction; not defined if words are interpreted). Compiled
+// with --fmad=false if the host's bits are wanted.
 #pragma once
 #include "complex.cuh"
 
-// Scalars of a state at most (Slot::MOST), and instructions that are in shared memory at a time.
+// Maximum number of scalars of a state (Slot::MOST), and instructions that are in shared memory at a time.
 #define MOST_SCALARS 192
 #define LOADED 256
 
 enum : u32 { STATUS, RR, CURVATURE, THRESHOLD, ENDED };
 enum : u32 { RUNNING, CONVERGED, NOT_POSITIVE_DEFINITE, NOT_FINITE, BREAKDOWN };
 
-// The order of `Code`.
+// In the order of `Code`.
 enum : u32 {
     COPY, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE, CONJUGATE, ROOT, MAGNITUDE, SQUARE, REAL_PART, LESS, FINITE,
     HYPOTENUSE, WHERE, LARGER, BEGIN, FINISH, FAIL
@@ -50,7 +50,7 @@ DEVICE bool finite(f64 a) { return a - a == 0; }
 DEVICE bool finite(c32 a) { return finite(a.re) && finite(a.im); }
 DEVICE bool finite(c64 a) { return finite(a.re) && finite(a.im); }
 
-// As num_complex divides.
+// Division as in num_complex.
 template <typename T> DEVICE T divide(T a, T b) {
     if constexpr (is_complex<T>::value) {
         const typename real_of<T>::type square = abs2(b);
@@ -60,7 +60,7 @@ template <typename T> DEVICE T divide(T a, T b) {
     }
 }
 
-// (a^2 + b^2)^(1/2) of numbers from 0 on, without overflow on the way.
+// (a^2 + b^2)^(1/2) of nonnegative numbers, without overflow in between.
 template <typename R> DEVICE R hypotenuse(R a, R b) {
     const R large = a < b ? b : a, small = a < b ? a : b;
     if (large == 0 || !finite(large)) return large + small;
@@ -68,7 +68,7 @@ template <typename R> DEVICE R hypotenuse(R a, R b) {
     return large * root(R(1) + ratio * ratio);
 }
 
-// Carries an instruction out. Returns whether the program goes on behind it.
+// Executes an instruction. Returns whether the program continues after it.
 template <typename T> DEVICE bool carry_out(u32 code, u32 to, u32 left, u32 right, T* state) {
     typedef typename real_of<T>::type R;
     const T a = state[left], b = state[right];
@@ -108,7 +108,7 @@ template <typename T> DEVICE bool carry_out(u32 code, u32 to, u32 left, u32 righ
     return true;
 }
 
-// Runs instructions on a state in shared memory, by one thread. Returns whether the program goes on behind them.
+// Executes instructions on a state in shared memory, by one thread. Returns whether the program continues after them.
 template <typename T> DEVICE bool interpret(const uint4* words, u32 count, T* state) {
     uint4 next = words[0];
     for (u32 i = 0; i < count; i++) {
@@ -120,7 +120,7 @@ template <typename T> DEVICE bool interpret(const uint4* words, u32 count, T* st
 }
 
 #ifdef PROGRAM
-// The one program of this unit: every place is known to the compiler, so that its scalars are in registers.
+// The only program of this unit: every place is known to the compiler, so that its scalars are in registers.
 template <typename T> DEVICE void run_compiled(T* state) {
 #define STEP(code, to, a, b) \
     if (!carry_out(code, to, a, b, state)) return;
@@ -135,7 +135,7 @@ template <typename T> struct Desk {
     uint4 words[LOADED];
     bool goes_on;
 
-    // A barrier must lie between this and `run`, and between `run` and this.
+    // A barrier must come between this and `run`, and between `run` and this.
     template <int BLOCK> DEVICE void load(const T* from, u32 size, const uint4* program, u32 count) {
         for (u32 i = threadIdx.x; i < size; i += BLOCK) state[i] = from[i];
         load_words<BLOCK>(program, count);
@@ -145,7 +145,7 @@ template <typename T> struct Desk {
         for (u32 i = threadIdx.x; i < min(count, u32(LOADED)); i += BLOCK) words[i] = program[i];
 #endif
     }
-    // Runs the program of which `load` has brought the beginning.
+    // Runs the program whose beginning has been copied by `load`.
     template <int BLOCK> DEVICE void run(const uint4* program, u32 count) {
 #ifdef PROGRAM
         if (threadIdx.x == 0) run_compiled(state);

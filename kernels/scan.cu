@@ -3,22 +3,22 @@
 //     x    3 1 4 1 5 9 2 6        exclusive: 0 3 4 8 9 14 23 25      inclusive: 3 4 8 9 14 23 25 31
 //
 // A tile is THREADS * ROWS vectors of 16 bytes. A warp owns a contiguous piece of it, row after row; in a row, a lane
-// holds one vector, so every access to global memory is 16 bytes wide and coalesced, and nothing is transposed.
-// A lane adds its vector up, the warp scans the lanes of each row by shuffles, the rows are chained, and the warps'
-// totals meet in shared memory. The tile's total is published, and its scan, still without what lies before the tile,
-// is put aside in shared memory, while the vectors of the block's next tile are already on their way. Only then does
-// the first warp find by look-back (lookback.cuh) what lies before the block's previous tile, which is completed and
-// written. A thread puts aside and takes up its own vectors only, so no barrier guards them.
+// holds one vector, so every access to global memory is 16 bytes wide and coalesced, and nothing is transposed. A lane
+// sums its vector, the warp scans the lanes of each row by shuffles, the rows are chained, and the warps' totals are
+// combined in shared memory. The tile's total is published, and its scan, still without the sum before the tile, is
+// kept in shared memory, while the vectors of the block's next tile are already being loaded. Only then does the first
+// warp find by look-back (lookback.cuh) the sum before the block's previous tile, which is completed and written. A
+// thread stores and reloads only its own vectors, so no barrier is needed for them.
 //
-// `outputs` is n, or n + 1 where an exclusive scan is to end with the total: what is read behind the end is zero.
+// `outputs` is n, or n + 1 if an exclusive scan is to end with the total: elements beyond the end are taken as zero.
 //
-// Bytes an element: one read and one write, which is the floor. Two passes would read twice.
-// Floats: every sum is formed in an order that depends on the size alone, so two runs give the same bits.
+// Bytes per element: one read and one write, which is the minimum. Two passes would read twice. Floating-point sums are
+// computed in an order that depends on the size alone, so two runs give the same bits.
 //
 // Sources: Merrill and Garland 2016 (one pass, look-back); Merrill 2011, chapters 3 and 4 (rows, tuning by constants).
 //
-// Constants: IN, OUT (element types), ACC (type of the sums), INCLUSIVE (0 or 1), THREADS, ROWS,
-// MIN_BLOCKS (blocks a multiprocessor should hold: bounds the registers).
+// Constants: IN, OUT (element types), ACC (type of the sums), INCLUSIVE (0 or 1), THREADS, ROWS, MIN_BLOCKS (blocks
+// that a multiprocessor should hold, which limits registers).
 #include "lookback.cuh"
 
 #define VEC int(16 / sizeof(IN))
@@ -29,7 +29,7 @@
 // Dynamic shared memory: TILE * sizeof(ACC).
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN* x, OUT* out, u64 n, u64 outputs, u64* workspace) {
     extern __shared__ uint4 aside[];  // [row][chunk][thread]
-    // Two of each, used in turn: a warp may be one tile ahead of another.
+    // Two of each, used alternately, because a warp may be one tile ahead of another.
     __shared__ ACC warp_total[2][WARPS];
     __shared__ ACC tile_prefix[2];
     __shared__ u64 next_tile[2];
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN*
     const u64 tiles = (outputs + TILE - 1) / TILE, whole = n / TILE;
     const bool loadable = aligned16(x), storable = aligned16(out);
     const u32 lane = lane_id(), warp = threadIdx.x / 32;
-    const u32 place = warp * (32 * ROWS * VEC) + lane * VEC;  // of this thread's first vector in a tile
+    const u32 place = warp * (32 * ROWS * VEC) + lane * VEC;  // the position of this thread's first vector in a tile
 
     IN item[ROWS][VEC];
     auto load = [&](u64 tile) {
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) scan(const IN*
             __syncthreads();
 
             following = next_tile[side];
-            ACC offset = ACC();  // of the warps before this one
+            ACC offset = ACC();  // the sum of the warps before this one
             total = warp_total[side][0];
 #pragma unroll
             for (u32 w = 1; w < WARPS; w++) {

@@ -2,10 +2,10 @@
 //
 //     x      3 1 4 | 1 5 | 9        heads  1 0 0 1 0 1        inclusive sum  3 4 8 | 1 6 | 9       exclusive  0 3 4 | 0 1 | 0
 //
-// A block takes a tile by ticket and brings it to shared memory; a thread combines ITEMS neighbours (an odd number: no
-// two threads of a warp on one bank), the threads' stretches are scanned, and what is open at the tile's start comes by
-// look-back (open_run.cuh). Then the results go out from shared memory. Sums of whole arrays have a faster scan
-// (scan.cu). Bytes an element: one read (and one of the head), one write.
+// A block takes a tile by ticket and copies it to shared memory; a thread combines ITEMS neighbours (an odd number, so
+// that no two threads of a warp use one bank), the threads' results are scanned, and the run that is open at the tile's
+// start is found by look-back (open_run.cuh). Then the results are written from shared memory. Sums of whole arrays
+// have a faster scan (scan.cu). Bytes per element: one read (and one of the head), one write.
 //
 // Sources: Merrill 2011, 4.5 (segments as an operator); Merrill and Garland 2016 (one pass); cs378h (segmented scan).
 //
@@ -15,7 +15,8 @@
 
 #define TILE (THREADS * ITEMS)
 
-// `heads` may be null. In place allowed. Grid: one block a tile. Dynamic shared memory: TILE * (sizeof(VALUE) + 1).
+// `heads` may be null. Input and output may be the same. Grid: one block per tile. Dynamic shared memory: TILE *
+// (sizeof(VALUE) + 1).
 extern "C" __global__ void __launch_bounds__(THREADS) scan_any(const VALUE* x, const u8* heads, VALUE* out, u64 n, u64* workspace) {
     extern __shared__ uint4 dynamic[];
     __shared__ u64 my_tile;

@@ -2,9 +2,9 @@
 //
 //     x    3 1 4 1 5 9 2 6        exclusive: 0 3 4 8 9 14 23 25      inclusive: 3 4 8 9 14 23 25 31
 //
-// A tile is THREADS * VECTORS vectors of 16 bytes. STAGES of them lie in shared memory, in turn: some on their way in,
-// one being added up, some waiting for what lies before them, one on its way out. Three kinds of warps work side by
-// side, and meet only at barriers in shared memory that tell of a tile:
+// A tile is THREADS * VECTORS vectors of 16 bytes. STAGES tiles are in shared memory at a time: some being loaded, one
+// being summed, some waiting for the sum before them, one being stored. Three kinds of warps work at the same time, and
+// synchronise only at barriers in shared memory for each tile:
 //
 //     loader     takes a tile by ticket when a stage is free, and starts its bulk load   -> full
 //     adders     THREADS threads: total of tile i                                       -> added
@@ -12,17 +12,15 @@
 //     walker     publishes the total of tile i                           <- added
 //                then looks back for tile i - WALK_BEHIND                -> placed: the adders may complete it
 //
-// A walk that starts as soon as its tile is published meets predecessors that are not, and asks for them again and
-// again; two tiles later it finds all in place with one read (measured: half the speed with 0, the full speed with 2).
-// A thread owns VECTORS vectors side by side; an odd number of them has no two lanes of a quarter warp on the same
-// banks. Thus a tile needs one scan over the lanes, where rows of lanes (scan.cu) need one each. No register waits for
-// memory.
+// A walk that starts as soon as its tile is published meets predecessors that are not published, and reads them again
+// and again; two tiles later one read finds all of them (measured: half the speed with 0, the full speed with 2). A
+// thread owns VECTORS consecutive vectors; if the number is odd, no two lanes of a quarter warp use the same banks. So
+// a tile needs one scan over the lanes, while rows of lanes (scan.cu) need one each. No register waits for memory.
 //
-// A tile that is not whole, and all of them where x or out do not start at a multiple of 16 bytes, take plain loads and
-// stores.
+// A partial tile, and all tiles if x or out do not start at a multiple of 16 bytes, use plain loads and stores.
 //
-// Bytes an element: one read and one write. Without the walk it runs as fast as a copy.
-// Floats: every sum is formed in an order that depends on the size alone, so two runs give the same bits.
+// Bytes per element: one read and one write. Without the walk it runs as fast as a copy. Floating-point sums are
+// computed in an order that depends on the size alone, so two runs give the same bits.
 //
 // Sources: Merrill and Garland 2016 (one pass, look-back); the PTX manual on bulk copies and barriers (cp.async.bulk,
 // mbarrier).
@@ -38,11 +36,11 @@ typedef ELEMENT T;
 #define ADDERS (THREADS / 32)
 #define PIECE (32 * VECTORS)  // vectors of one warp
 
-#define SLOTS 8  // tiles of which totals are kept: more than BEHIND + 1
+#define SLOTS 8  // tiles whose totals are kept: more than BEHIND + 1
 
-// Read by one lane for its warp. Every thread that touches shared memory arrives itself at the barrier that tells of
-// it. The order of memory does not ask for that (lanes could meet at __syncwarp, and one arrive for all), but a checker
-// of races follows only this, and it costs one part in a hundred.
+// Read by one lane for its warp. Every thread that accesses shared memory arrives itself at the barrier for it. Memory
+// ordering does not require that (lanes could synchronise at __syncwarp, and one arrive for all), but a race checker
+// recognises only this, and it costs one percent.
 template <typename V> DEVICE V read_by(u32 lane, const V* p) {
     V v = V();
     if (lane_id() == lane) v = *p;
@@ -83,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
 
     if (warp == ADDERS + 1) {  // the walker
         const Descriptors<T> descriptors(workspace, tickets.launch());
-        // The newest tile first: what it adds up to, and what lies before this lane's warp in it.
+        // The newest tile first: its total, and the sum before this lane's warp in it.
         T totals[WALK_BEHIND + 1], starts[WALK_BEHIND + 1];
         u32 end = ~0u;
         for (u32 round = 0; round < end || round - end < WALK_BEHIND; round++) {
@@ -96,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, MIN_BLOCKS) scan_bulk
                 if (tile == tiles) end = round;
                 else {
                     wait(added + side, round / SLOTS & 1);
-                    T total = T(), start = T();  // of the warp that is this lane's
+                    T total = T(), start = T();  // of the warp with this lane's number
                     for (u32 w = 0; w < ADDERS; w++) {
                         if (w == lane) start = total;
                         total = w == 0 ? warp_total[side][0] : total + warp_total[side][w];

@@ -2,15 +2,15 @@
 //
 //     offsets 0 2 2 5        x  a b | | c d e        reduce: a+b  0  c+d+e        scan: a a+b c c+d c+d+e
 //
-// Work is cut evenly over elements and segments together, along the path that a merge of the elements' positions with
-// the segments' ends would take: a step of the path either takes an element or ends a segment. segment_partition finds
-// where every TILE-th step of the path is, a thread each. A block loads the elements and ends of its TILE steps into
-// shared memory; a thread finds its own ITEMS steps there and takes them one by one. Sums open at a thread's start come
-// from the threads before it by a scan, those open at the tile's start by look-back (open_run.cuh). So neither many
-// empty segments nor one giant one is slower than an even mix, and every sum is formed in an order that depends on
-// positions alone.
+// Work is divided evenly over elements and segments together, along the path that a merge of the elements' positions
+// with the segments' ends would take: a step of the path either takes an element or ends a segment. segment_partition
+// finds where every TILE-th step of the path is, with one thread each. A block loads the elements and ends of its TILE
+// steps to shared memory; a thread finds its own ITEMS steps there and takes them one by one. Sums that are open at a
+// thread's start come from earlier threads by a scan, those that are open at the tile's start by look-back
+// (open_run.cuh). So neither many empty segments nor a giant one are slower than an even mix, and every sum is computed
+// in an order that depends on positions alone.
 //
-// Bytes: an element once (read; and written, for the scan), an offset once, a result once.
+// Bytes: each element once (read; and written, for the scan), an offset and a result once per segment.
 //
 // Sources: Green, McColl and Bader 2012 and Merrill and Garland 2016 (merge path); cs378h (segmented scan).
 //
@@ -23,7 +23,8 @@
 #define WARPS (THREADS / 32)
 #define TILE (THREADS * ITEMS)
 
-// Segments ended by the first `k` steps of the path: segment i ends before element j is taken where ends[i] <= j.
+// Number of segments ended by the first `k` steps of the path: segment i ends before element j is taken if ends[i] <=
+// j.
 template <typename End> DEVICE u64 ended(u64 k, u64 segments, u64 n, End end) {
     u64 low = k > n ? k - n : 0, high = k < segments ? k : segments;
     while (low < high) {
@@ -34,7 +35,7 @@ template <typename End> DEVICE u64 ended(u64 k, u64 segments, u64 n, End end) {
     return low;
 }
 
-// starts[t]: segments ended before tile t; one thread a tile, and one more for the end of the path.
+// starts[t]: number of segments ended before tile t; one thread per tile, and one more for the end of the path.
 extern "C" __global__ void segment_partition(const INDEX* offsets, u64 segments, u64 n, u64* starts) {
     const u64 t = u64(blockIdx.x) * blockDim.x + threadIdx.x, tiles = (n + segments + TILE - 1) / TILE, base = offsets[0];
     if (t > tiles) return;
@@ -44,9 +45,9 @@ extern "C" __global__ void segment_partition(const INDEX* offsets, u64 segments,
     starts[t] = ended(k, segments, n, [&](u64 i) { return u64(offsets[i + 1]) - base; });
 }
 
-// `n`: the length of x, at least offsets[segments]; elements outside of all segments are left alone. `out`: segments
-// results for REDUCE, n for the scans. Dynamic shared memory: TILE * (sizeof(VALUE) + 4). Grid: one block a tile of the
-// path, tiles = ceil((n + segments) / TILE).
+// `n`: the length of x, at least offsets[segments]; elements outside of all segments are not changed. `out`: one result
+// per segment for REDUCE, n for the scans. Dynamic shared memory: TILE * (sizeof(VALUE) + 4). Grid: one block per tile
+// of the path, tiles = ceil((n + segments) / TILE).
 extern "C" __global__ void __launch_bounds__(THREADS)
     segmented(const VALUE* x, const INDEX* offsets, VALUE* out, u64 segments, u64 n, const u64* starts, u64* workspace) {
     extern __shared__ uint4 dynamic[];
@@ -70,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u64 first_segment = starts[tile], first_item = first_step - first_segment;
     const u32 segment_count = u32(starts[tile + 1] - first_segment), item_count = u32(last_step - first_step) - segment_count;
     for (u32 i = threadIdx.x; i < segment_count; i += THREADS) ends[i] = u32(offsets[first_segment + i + 1] - base - first_item);
-    VALUE mine_in_tile[ITEMS];  // all on their way before the first is stored
+    VALUE mine_in_tile[ITEMS];  // all are loaded before the first is stored
 #pragma unroll
     for (u32 v = 0; v < ITEMS; v++) {
         const u32 i = v * THREADS + threadIdx.x;
@@ -94,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int step = 0; step < ITEMS; step++)
         if (k + step < last) {
             if (end <= i) {
-                // A result lies behind the elements.
+                // Results are stored after the elements.
                 if (MODE == REDUCE) items[item_count + s] = mine.sum;
                 mine.sum = Op::identity();
                 mine.heads++;

@@ -2,16 +2,16 @@
 //
 //     offsets 0 3 3 5        keys  7 2 7 | | 9 4        sorted  2 7 7 | | 4 9
 //
-// A block takes the segments that start in its TILE elements: their keys, up to SHORT behind the tile too, go to shared
-// memory, and a bit for each place where a segment starts. One thread an element finds the ends of its segment among
-// the bits, and its place in the segment: the number of elements that come before it, smaller ones and equal ones to
-// its left, so the sort is stable. Lanes of one segment read one word at a time, which shared memory hands to all of
-// them at once. Segments of more than SHORT elements are left to others: sorted by a block each (merge.cu), the longest
-// by radix sort.
+// A block takes the segments that start in its TILE elements: their keys, including up to SHORT after the tile, are
+// copied to shared memory, with a bit for each place where a segment starts. One thread per element finds the ends of
+// its segment among the bits, and its place in the segment: the number of elements that come before it, which are
+// smaller ones and equal ones to its left, so the sort is stable. Lanes of one segment read one word at a time, which
+// shared memory broadcasts to all of them. Segments of more than SHORT elements are left to other kernels: they are
+// sorted by a block each (merge.cu), the longest by radix sort.
 //
-// Bytes an element: keys and values once in, once out; an offset a segment.
+// Bytes per element: keys and values read once and written once; one offset per segment.
 //
-// Sources: Merrill 2011, chapter 5 (a warp's keys ranked by comparison); Knuth 5.2 (sorting by counting).
+// Sources: Merrill 2011, chapter 5 (ranking a warp's keys by comparison); Knuth 5.2 (sorting by counting).
 //
 // Constants: KEY, VALUE_BYTES (1, 2, 4, 8, 16), OFFSET (u32 or u64), THREADS, ITEMS, SHORT (a multiple of 32).
 #include "common.cuh"
@@ -21,8 +21,8 @@ typedef key_bits<KEY> Ordered;
 #define TILE (THREADS * ITEMS)
 #define BITS (TILE + SHORT)  // elements of a tile and of the segments that reach beyond it
 
-// counts[c] += segments of more than limit c elements, for three limits that ascend, and counts[3] += offsets out of
-// order: they ascend from 0 to n. `counts` is zero before. Any grid.
+// counts[c] += number of segments of more than limit c elements, for three ascending limits, and counts[3] += number of
+// offsets out of order: they must ascend from 0 to n. `counts` is initially zero. Any grid.
 extern "C" __global__ void __launch_bounds__(THREADS)
     segment_classes(const OFFSET* offsets, u64 segments, u64 n, u32 first, u32 second, u32 third, u64* counts) {
     u32 more[4] = {0, 0, 0, 0};
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) element_flags(const OFFSET
         flags[i] = u64(offsets[segment[i] + 1] - offsets[segment[i]]) > low;
 }
 
-// starts[t]: segments that start before tile t, for t = 0 .. tiles; one thread each.
+// starts[t]: number of segments that start before tile t, for t = 0 .. tiles; one thread each.
 extern "C" __global__ void __launch_bounds__(THREADS) short_tiles(const OFFSET* offsets, u64 segments, u64* starts, u64 tiles) {
     const u64 t = u64(blockIdx.x) * THREADS + threadIdx.x;
     if (t > tiles) return;
@@ -65,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) short_tiles(const OFFSET* 
     starts[t] = low;
 }
 
-// Of the bits 0 .. BITS, the last one that is set at or before `at`, and the first one behind it, if they are no more
-// than SHORT away from each other. Each word of the way is looked at.
+// Among the bits 0 .. BITS, the last set one at or before `at`, and the first one after it, if they are no more than
+// SHORT away from each other. Each word in between is read.
 DEVICE bool ends_around(const u32* bits, u32 at, u32& first, u32& last) {
     u32 word = at / 32, found = bits[word] & ((2u << at % 32) - 1);
 #pragma unroll
@@ -83,7 +83,7 @@ DEVICE bool ends_around(const u32* bits, u32 at, u32& first, u32& last) {
     return last - first <= SHORT;
 }
 
-// Elements of longer segments are not written. Not in place. One block a tile.
+// Elements of longer segments are not written. Not in place. One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS)
     sort_short_segments(const KEY* keys, const VALUE* values, const OFFSET* offsets, const u64* starts, KEY* keys_out,
                         VALUE* values_out, u64 n) {
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u32 i = threadIdx.x; i <= BITS / 32; i += THREADS) bits[i] = 0;
     for (u32 i = threadIdx.x; i < have; i += THREADS) window[i] = Ordered::to(keys[i]);
     __syncthreads();
-    // The segment behind the tile's last one tells where that one ends.
+    // The start of the segment after the tile's last one gives the end of the latter.
     for (u64 s = first + threadIdx.x; s <= past; s += THREADS) {
         const u64 at = u64(offsets[s]) - begin;
         if (at <= BITS) atomicOr(bits + at / 32, 1u << at % 32);

@@ -8,16 +8,16 @@
 //                     values   1 4 7 3 | 2 8 1 *
 //
 // Entry k of the row at position p is at offsets[p / C] + k * C + p % C: neighbouring threads read neighbouring
-// addresses, and x at the columns of neighbouring rows. Padding is told by its column and is not multiplied. So the
-// lengths of rows need not be read, which on stencils would be a twentieth of all bytes.
+// addresses, and x at the columns of neighbouring rows. Padding is recognised by its column and is not multiplied, so
+// the lengths of rows need not be read, which on stencils would be a twentieth of all bytes.
 //
-// Bytes a nonzero: value + 4 for the column (padding too) + what of x misses the caches. A row: its place in the order
-// where there is one, and y. Source: Kreutzer et al. 2014; PMPP 14.6.
+// Bytes per nonzero: value + 4 for the column (including padding) + accesses to x that miss the caches. Per row: its
+// place in the order if there is one, and y. Source: Kreutzer et al. 2014; PMPP 14.6.
 //
-// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: told at the
-// launch), ROWS (neighbouring rows a thread: their entries are one load), UNROLL (entries of a row that a thread has
-// under way), WIDE (1: rows of so many entries that the first-level cache is kept for x), AHEAD (1: a thread has one
-// row, without `lengths`, and asks for its first entries before the launch ahead has ended), THREADS.
+// Constants: SCALAR (vectors), STORED (values), OFFSET (offsets), HEIGHT (C, a multiple of ROWS; or 0: an argument of
+// the launch), ROWS (neighbouring rows per thread: their entries are one load), UNROLL (entries per row in flight),
+// WIDE (1: rows have so many entries that the first-level cache is kept for x), AHEAD (1: a thread has one row, without
+// `lengths`, and loads its first entries before the previous launch has ended), THREADS.
 #include "across.cuh"
 #include "product_dot.cuh"
 
@@ -26,8 +26,8 @@ typedef STORED V;
 typedef OFFSET I;
 static_assert(!AHEAD || (ROWS == 1 && !WIDE), "threads that ask ahead have one row of few entries");
 
-// Adds N entries of each row. No branch lies between the loads, so all are under way at once: where there is padding,
-// x_0 is read and not used.
+// Adds N entries of each row. There is no branch between the loads, so all are in flight at once: for padding, x_0 is
+// read and not used.
 template <u32 N>
 DEVICE void add_entries(T (&sum)[ROWS], const u32* columns, const V* values, u64 stride, const T* x, u32 conjugate) {
     Across<u32> column[N];
@@ -52,7 +52,7 @@ DEVICE void add_entries(T (&sum)[ROWS], const u32* columns, const V* values, u64
             sum[r] = column[u].of[r] == PADDING ? sum[r] : more;
         }
 }
-// As many as are left, fewer than N.
+// Adds the remaining entries, fewer than N.
 template <u32 N>
 DEVICE void add_rest(u32 left, T (&sum)[ROWS], const u32* columns, const V* values, u64 stride, const T* x, u32 conjugate) {
     if constexpr (N > 1) {
@@ -61,7 +61,8 @@ DEVICE void add_rest(u32 left, T (&sum)[ROWS], const u32* columns, const V* valu
     }
 }
 
-// Sums of the rows at positions p .. p + ROWS. `lengths` where a column may have the number of padding, else null.
+// Sums of the rows at positions p .. p + ROWS. `lengths` is given if a column may have the number of padding, else
+// null.
 DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32* lengths, const I* offsets, const u32* columns,
                           const V* values, const T* x, u32 conjugate) {
     const u32 c = HEIGHT ? HEIGHT : height;
@@ -82,7 +83,7 @@ DEVICE void position_sums(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const u32
     add_rest<UNROLL>(width - k, sum, columns + base + u64(k) * c, values + base + u64(k) * c, c, x, conjugate);
 }
 
-// The row at position p, its first entries asked for before the launch ahead has ended.
+// The row at position p, whose first entries are loaded before the previous launch has ended.
 DEVICE void sum_ahead(T (&sum)[ROWS], u64 p, u64 rows, u32 height, const I* offsets, const u32* columns, const V* values, const T* x,
                       u32 conjugate, u32 settled) {
     const u32 c = HEIGHT ? HEIGHT : height;

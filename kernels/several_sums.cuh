@@ -3,8 +3,8 @@
 #pragma once
 #include "block_sum.cuh"
 
-// Whether this is the last of so many blocks to come here: it sees what the others wrote before. All threads of the
-// block call it; the counter is back at zero when the launch ends.
+// Returns whether this is the last of `blocks` blocks to call it; that block sees what the others wrote before. All
+// threads of the block call it; the counter is zero again when the launch ends.
 DEVICE bool is_last(u32* finished, u32 blocks) {
     __shared__ bool last;
     __syncthreads();
@@ -21,7 +21,7 @@ DEVICE bool is_last(u32* finished, u32 blocks) {
     return last;
 }
 
-// The sums of every thread's values, in shared memory, for all threads. A barrier must lie between two calls.
+// The sums of every thread's values, in shared memory, for all threads. A barrier must come between two calls.
 template <int BLOCK, int COUNT, typename S> DEVICE void block_sums(const S (&value)[COUNT], S* totals) {
     constexpr u32 WARPS = BLOCK / 32;
     __shared__ S of_warp[COUNT][WARPS];
@@ -40,7 +40,7 @@ template <int BLOCK, int COUNT, typename S> DEVICE void block_sums(const S (&val
 }
 
 // The sums of every thread's values over the launch, in shared memory of its last block. Returns whether this is that
-// block, which has called `meanwhile` before the sums were there. All threads call this, once. partials: COUNT of every
+// block, which has called `meanwhile` before the sums were there. All threads must call this, once. partials: COUNT per
 // block.
 template <int BLOCK, int COUNT, typename S, typename F>
 DEVICE bool launch_sums(const S (&value)[COUNT], S* totals, S* partials, u32* finished, F meanwhile) {
@@ -61,7 +61,7 @@ DEVICE bool launch_sums(const S (&value)[COUNT], S* totals, S* partials, u32* fi
     return true;
 }
 
-// Where lane l finds its sum of `warp_sums`.
+// The index of lane l's sum in `warp_sums`.
 template <int COUNT> DEVICE u32 sum_of_lane() {
     u32 index = 0;
 #pragma unroll
@@ -70,9 +70,9 @@ template <int COUNT> DEVICE u32 sum_of_lane() {
     return index;
 }
 
-// The sums of COUNT values of each lane, COUNT a power of two up to 32: lane l has the one with the number
-// `sum_of_lane`. Lanes halve what is left to be summed with each exchange, so that this takes COUNT - 1 exchanges and
-// those of one sum of the lanes that are left.
+// The sums of COUNT values of each lane, COUNT a power of two up to 32: lane l gets the one with the number
+// `sum_of_lane`. Each exchange between lanes halves the number of values to be summed, so that this takes COUNT - 1
+// exchanges, and those of one sum over the remaining lanes.
 template <int COUNT, int LEFT = COUNT, typename S> DEVICE S warp_sums(S (&value)[COUNT]) {
     if constexpr (LEFT > 1) {
         constexpr int HALF = LEFT / 2, WITH = COUNT / LEFT;

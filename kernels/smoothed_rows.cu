@@ -1,17 +1,19 @@
-// The prolongation that is smoothed once, (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column
-// of its group g, and F is A without weak couplings (src/backend/coarsen.rs). Where rows are very short, a thread takes
-// one (coarsen.cu).
+// The smoothed prolongation (I - omega D^-1 F) P, where row j of P has vector[j] / norms[g] in the column of its group
+// g, and F is A without weak couplings (src/backend/coarsen.rs). For very short rows, one thread takes a row
+// (coarsen.cu).
 //
-//     row 1 of A:  -1  3 -1 -1    strong: columns 0 and 2, so F has  -1  2 -1  there
+//     row 1 of A:  -1  3 -1 -1    strong: columns 0 and 2, so F has  -1  2 -1
 //     groups:       0  0  1  1    three products, two of column 0 and one of column 1
 //
-// GROUP lanes take a row. First they bring what F keeps together in shared memory, in the order of A's row; then each
-// entry is a product in the column of its group, and products are sorted by their columns and added
-// (sorted_products.cuh). Sums go in the order of A's row, so that they have the bits that the host gets.
+// GROUP lanes take a row. First they collect the entries of F in shared memory, in the order of A's row; then each
+// entry is a product in the column of its group, and products are sorted by column and added (sorted_products.cuh).
+// Sums are in the order of A's row, so they have the same bits as on the host.
 //
-// Bytes moved: A once, the strong couplings once, the groups, parts and norms of its columns (from the caches), P once.
+// Bytes moved: A once, the strong couplings once, the groups, vector elements and norms of its columns (from the
+// caches), P once.
 //
-// Constants: SCALAR, OFFSET (of A), TARGET (of the graph and P), GROUP (lanes a row), EACH (entries a lane), THREADS.
+// Constants: SCALAR, OFFSET (of A), TARGET (of the graph and P), GROUP (lanes per row), EACH (entries per lane),
+// THREADS.
 #include "columns.cuh"
 #include "groups.cuh"
 #include "lanes_of_row.cuh"
@@ -30,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u32* list = lists[threadIdx.x / GROUP];
     T* product = products_of[threadIdx.x / GROUP];
     const u32 lane = lane_id() % GROUP, below = (1u << lane) - 1;
-    // All lanes of a warp stay together, those whose rows are beyond the last too.
+    // All lanes of a warp stay together, including those whose rows are beyond the last.
     for (u64 of_warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32 * (32 / GROUP); of_warp < n;
          of_warp += u64(gridDim.x) * (THREADS / GROUP)) {
         const u64 i = of_warp + lane_id() / GROUP;
@@ -45,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const T value = has ? values[begin + tile + lane] : T();
             const bool own = has && j == i;
             const u32 of_own = votes_of_row(own);
-            // Mostly all couplings of a row are strong, and nothing is looked for.
+            // Usually all couplings of a row are strong, and no search is needed.
             bool keeps = has && !own;
             if (keeps && (length > GROUP || strong + (of_own != 0) < length)) {
                 const u32 at = first_from(neighbours + first, 0u, strong, j);
@@ -77,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u32 entries = there ? kept + 1 : 0;
         R sum = 0;
         for (u32 e = 0; e < entries; e++) sum += magnitude(product[e]);
-        // A row without strong couplings stays as it is.
+        // A row without strong couplings is not changed.
         const T scale = from_real<T>(sum > 0 && strong > 0 ? -omega / sum : R(0));
         __syncwarp();
         u32 keys[EACH];
@@ -96,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         sort_keys(keys, ALL);
         u32 sums = sum_by_columns(keys, entries, list, product, ALL);
         const u64 place = there ? u64(places[i]) : 0;
-        // A pattern that is not the product's is not written beyond.
+        // If the given pattern is not that of the product, nothing is written beyond it.
         if (there) sums = u32(min(u64(sums), places[i + 1] - place));
         for (u32 k = lane; k < sums; k += GROUP) {
             indices[place + k] = list[k];

@@ -1,34 +1,35 @@
 // Stable least-significant-digit radix sort of keys, or of keys that carry values, by any range of bits.
 //
 //     sort_histogram   one read of the keys counts the digits of every pass; its last block turns the counts into
-//                      starting places and finds the passes whose digit is the same in all keys
-//     sort_pass        one launch a digit: every block places one tile (skipped when the digit is constant)
-//     sort_finish      moves the result where the caller expects it, which skipped passes may have changed, and
-//                      leaves the workspace as it was found
-//     sort_small       all of it for an array that fits one block's tile, in one launch
+//                      starts and finds the passes whose digit is the same in all keys
+//     sort_pass        one launch per digit: every block places one tile (skipped if the digit is constant)
+//     sort_finish      moves the result to the buffer where the caller expects it (skipped passes may have left it in
+//                      the other), and resets the workspace
+//     sort_small       the whole sort of an array that fits one block's tile, in one launch
 //
-// A pass, for one tile of THREADS * ITEMS keys. Each warp owns a contiguous piece and reads it in rows of 32, so that
-// (warp, row, lane) is the order of the input. The warps count their digits by shared atomics; thread d adds the counts
-// of digit d up over the warps, publishes the tile's count, and leaves where each warp's keys with that digit start in
-// the sorted tile. Then, row by row, lanes with equal digits find each other by votes: a key's place is its warp's next
-// place for the digit plus the number of equal lanes below. The tile is put in that order in shared memory and written
-// out from there, so equal digits go out in coalesced runs. Where a digit's run starts in the output is the digit's
-// starting place plus what the tiles before hold of it, found by decoupled look-back, one chain a digit, a few
-// predecessors at a time; as the count was published before the keys were placed, the walk is short.
+// A pass, for one tile of THREADS * ITEMS keys: Each warp owns a contiguous piece and reads it in rows of 32, so that
+// (warp, row, lane) is the order of the input. The warps count their digits by shared atomics; thread d adds up the
+// counts of digit d over the warps, publishes the tile's count, and stores the start in the sorted tile of each warp's
+// keys with that digit. Then, row by row, lanes with equal digits find each other by votes: a key's place is its warp's
+// next place for the digit plus the number of equal lanes below. The tile is put in that order in shared memory and
+// written from there, so that equal digits are written in coalesced runs. The start of a digit's run in the output is
+// the digit's start plus the number of its keys in earlier tiles, found by decoupled look-back, one chain per digit, a
+// few predecessors at a time; because the count was published before the keys were placed, the walk is short.
 //
-// A look-back word holds a state in its two upper bits and a count below: written and read whole, so no fence.
-// Tiles are numbered by a ticket, so no block waits for one that has not started.
+// A look-back word holds a state in its two upper bits and a count below: it is written and read as a whole, so no
+// fence is needed. Tiles are numbered by a ticket, so no block waits for one that has not started.
 //
-// Bytes an element: sizeof(KEY) for the counts, then 2 * (sizeof(KEY) + VALUE_BYTES) a pass. Radix sorts before
-// Onesweep also read the keys once more every pass.
+// Bytes per element: sizeof(KEY) for the counts, then 2 * (sizeof(KEY) + VALUE_BYTES) per pass. Radix sorts before
+// Onesweep also read the keys once more in every pass.
 //
-// Keys compare by key_bits (common.cuh), so floats follow IEEE 754 totalOrder; bit ranges are those of that form.
+// Keys compare by key_bits (common.cuh), so floats follow IEEE 754 totalOrder; bit ranges refer to that form.
 //
 // Sources: Adinets and Merrill 2022 (one pass a digit); Merrill 2011, chapter 5 (early exit, scatter through shared
 // memory); PMPP 13.2 to 13.6.
 //
 // Constants: KEY, VALUE_BYTES (0 for keys alone, else 1, 2, 4, 8, 16), THREADS (at least 256), ITEMS, LOOK (u32 below
-// 2^30 keys, else u64), LOOK_AT_ONCE (predecessors read together), HISTOGRAM_THREADS, HISTOGRAM_ITEMS, MIN_BLOCKS.
+// 2^30 keys, else u64), LOOK_AT_ONCE (predecessors that are read together), HISTOGRAM_THREADS, HISTOGRAM_ITEMS,
+// MIN_BLOCKS.
 #include "radix_tile.cuh"
 
 #define MAX_PASSES 8
@@ -40,20 +41,19 @@ typedef unsigned_of<VALUE_BYTES>::type VALUE;
 typedef u8 VALUE;
 #endif
 
-// ---- workspace: 64-bit words, all zero before the first sort and after each
-// ------------------------------------------
-#define TICKETS 0                              // one a pass
+// ---- workspace: 64-bit words, all zero before the first sort and after each -----------------------------------------
+#define TICKETS 0                              // one per pass
 #define BLOCKS_DONE MAX_PASSES                 // of sort_histogram
 #define PLAN (MAX_PASSES + 1)                  // which passes run: bit p; whether pass p reads the second buffer: bit 16 + p
-#define STARTS 16                              // RADIX starting places a pass
+#define STARTS 16                              // RADIX starts per pass
 #define LOOKBACK (STARTS + MAX_PASSES * RADIX)  // LOOK words: [pass][tile][digit]
 
-// Bits of pass `p`: the range is cut as evenly as it goes.
+// Bits of pass `p`: the range is divided as evenly as possible.
 DEVICE u32 pass_begin(u32 p, u32 first_bit, u32 bit_count, u32 passes) { return first_bit + bit_count * p / passes; }
 
 // ---- counts of all digits ------------------------------------------------------------------------------------------
 
-// Any grid. `lookback_words`: 64-bit words of look-back to clear for the passes that follow.
+// Any grid. `lookback_words`: number of 64-bit words of look-back to clear for the passes that follow.
 extern "C" __global__ void __launch_bounds__(HISTOGRAM_THREADS)
 sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes, u64* workspace, u64 lookback_words) {
     __shared__ u32 count[MAX_PASSES * RADIX];
@@ -85,7 +85,7 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
             const u32 begin = pass_begin(p, first_bit, bit_count, passes);
             const u32 mask = (1u << (pass_begin(p + 1, first_bit, bit_count, passes) - begin)) - 1;
             u32* mine = count + p * RADIX;
-            // Keys that agree are added at once: constant digits would queue up on one counter.
+            // Keys with equal digits are added at once, because constant digits would serialise on one counter.
             if ((u32(differ >> begin) & mask) == 0) {
                 if (have) atomicAdd(mine + (u32(key[0] >> begin) & mask), have);
             } else if (whole) {
@@ -126,7 +126,7 @@ sort_histogram(const KEY* keys, u64 n, u32 first_bit, u32 bit_count, u32 passes,
     if (t == 0) workspace[PLAN] = plan | parity << (16 + passes);
 }
 
-// Grid: one block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * max(sizeof(KEY), VALUE_BYTES).
+// Grid: one block per tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * max(sizeof(KEY), VALUE_BYTES).
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     sort_pass(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32 first_bit, u32 bit_count, u32 passes,
               u32 pass, u64* workspace) {
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     Bits* sorted_keys = reinterpret_cast<Bits*>(places + WARPS * RADIX);
     VALUE* sorted_values = reinterpret_cast<VALUE*>(sorted_keys);
 
-    if (threadIdx.x == 0) my_tile = atomicAdd(workspace + TICKETS + pass, 1ull);  // at once: the trip is long
+    if (threadIdx.x == 0) my_tile = atomicAdd(workspace + TICKETS + pass, 1ull);  // early, because it takes long
     const u64 plan = workspace[PLAN];
     if (!(plan >> pass & 1)) return;
     const bool swapped = plan >> (16 + pass) & 1;
@@ -158,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = Ordered::to(from[i * 32]);
     } else {
-        // Past the end: the largest key, which ranks behind every real one.
+        // Beyond the end: the largest key, which is sorted after every real one.
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? Ordered::to(from[i * 32]) : Bits(~Bits(0));
     }
@@ -222,7 +222,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 }
 
 // Any grid. The caller expects the result in buffer a after an even number of passes and in buffer b after an odd one;
-// constant digits may have left it in the other: then it is copied. Cleans the workspace, but for the look-back words.
+// because of constant digits it may be in the other, and is then copied. Clears the workspace, except for the look-back
+// words.
 extern "C" __global__ void __launch_bounds__(HISTOGRAM_THREADS)
 sort_finish(KEY* keys_a, KEY* keys_b, VALUE* values_a, VALUE* values_b, u64 n, u32 passes, u64* workspace) {
     const u64 plan = workspace[PLAN];

@@ -1,10 +1,10 @@
-// Keys in registers, sorted by GROUP lanes of a warp with COUNT neighbouring keys a lane: a bitonic network that first
-// mirrors, so that every comparison puts the smaller key first. Those within COUNT neighbours stay in a lane's
+// Sorts keys in registers, by GROUP lanes of a warp with COUNT consecutive keys per lane: a bitonic network that first
+// mirrors, so that every comparison puts the smaller key first. Comparisons within COUNT neighbours stay in a lane's
 // registers.
 //
 // Source: Batcher, AFIPS 32 (1968).
 //
-// Constants: GROUP, a power of two as COUNT is.
+// Constants: GROUP, which like COUNT is a power of two.
 #pragma once
 #include "common.cuh"
 
@@ -14,7 +14,7 @@ DEVICE void ascend(u32& low, u32& high) {
     low = smaller;
 }
 
-// The last passes of a merge: keys that far from each other are compared, then half as far.
+// The last passes of a merge: keys at a distance of `farthest` are compared, then at half the distance, and so on.
 template <u32 COUNT> DEVICE void merge_within_lane(u32 (&keys)[COUNT], u32 farthest) {
 #pragma unroll
     for (u32 by = COUNT / 2; by; by /= 2)
@@ -35,7 +35,7 @@ template <u32 COUNT> DEVICE void sort_keys(u32 (&keys)[COUNT], u32 mask) {
             for (u32 i = 0; i < size; i++) ascend(keys[start + i], keys[start + 2 * size - 1 - i]);
         merge_within_lane(keys, size / 2);
     }
-    // The same of runs of so many lanes. These loops stay loops: unrolled, they would be most of the code.
+    // The same for runs of several lanes. These loops are not unrolled, because they would be most of the code.
 #pragma unroll 1
     for (u32 lanes = 1; lanes < GROUP; lanes *= 2) {
         const bool first = !(lane_id() & lanes);

@@ -1,25 +1,25 @@
-// Products of sparse matrices, C = A B, whose rows have few products: they are sorted in registers.
+// Products of sparse matrices, C = A B, whose rows have few products, which are sorted in registers.
 //
 //     A  | 1 . 7 . |   row 0 of C = A A:  products 1*1 in column 0, 1*7 in 2, 7*4 in 1, 7*3 in 2
 //        | . . 8 . |   numbered as they come: 0:0 2:1 1:2 2:3, sorted: 0:0 1:2 2:1 2:3
 //        | . 4 3 . |   sums of equal columns, in the order of their numbers: 1, 28, 7 + 21
 //        | 2 . . 1 |
 //
-// GROUP lanes take a row, EACH products a lane. First each entry of A's row writes down, in shared memory, where its
-// products' entries of B lie; then the lanes load these side by side. A key is a column with the number of its product
-// below it, so that no two keys are equal, and keys are sorted (sort_keys.cuh).
+// GROUP lanes take a row, EACH products per lane. First each entry of A's row writes to shared memory where its
+// products' entries of B are; then neighbouring lanes load neighbouring products. A key is a column with the number of
+// its product in the lower bits, so that no two keys are equal, and keys are sorted (sort_keys.cuh).
 //
 // Sources: Gustavson, ACM TOMS 4 (1978); Dalton, Olson and Bell, ACM TOMS 41 (2015) (products expanded and sorted
 // within a row).
 //
-// Constants: OFFSET (of A and B), GROUP (lanes a row), EACH (products a lane; both powers of two), THREADS.
+// Constants: OFFSET (of A and B), GROUP (lanes per row), EACH (products per lane; both powers of two), THREADS.
 #pragma once
 #include "sort_keys.cuh"
 
 typedef OFFSET I;
 
 constexpr u32 ROOM = GROUP * EACH;
-// Behind every column.
+// Greater than every column.
 constexpr u32 NONE = 0xffffffffu;
 
 template <u32 N> struct log2_of {
@@ -35,7 +35,7 @@ DEVICE u32 mask_of_row() {
     return ((1u << (GROUP & 31)) - 1) << (lane_id() / GROUP * GROUP);
 }
 
-// Sum over the lanes of a row before this one; `all` becomes that of all of them.
+// The sum over the lanes of a row before this one; `all` becomes the sum over all of them.
 DEVICE u32 lanes_before(u32 own, u32& all, u32 mask) {
     const u32 lane = lane_id() % GROUP;
     u32 sum = own;
@@ -48,9 +48,9 @@ DEVICE u32 lanes_before(u32 own, u32& all, u32 mask) {
     return sum - own;
 }
 
-// Where in B the products of a row lie; `each` is told an entry of A, its first product and how many there
-// are of them. How many the row has: of those that are too many for ROOM some are listed, and they are counted until
-// they are more than `most`.
+// Writes the places in B of the products of a row; `each` gets an entry of A, its first product and the number of its
+// products. Returns the number of products of the row: if there are more than ROOM, only some are listed, and counting
+// stops above `most`.
 template <typename F>
 DEVICE u32 list_products(I* from, u64 row, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 mask,
                          u32 most, F each) {
@@ -63,7 +63,7 @@ DEVICE u32 list_products(I* from, u64 row, const I* a_offsets, const u32* a_colu
         if (tile + lane < end) {
             const u64 k = a_columns[tile + lane];
             first = b_offsets[k];
-            // So much of it that sums of all lanes stay below 2^32.
+            // Limited such that sums over all lanes stay below 2^32.
             length = u32(min(u64(b_offsets[k + 1] - first), u64(1) << 24));
         }
         const u32 place = products + lanes_before(length, all, mask);
@@ -76,7 +76,7 @@ DEVICE u32 list_products(I* from, u64 row, const I* a_offsets, const u32* a_colu
     return products;
 }
 
-// The keys of a row's products. Lanes load neighbouring entries: which lane sorts which does not matter.
+// Loads the keys of a row's products. Lanes load neighbouring entries: it does not matter which lane sorts which.
 DEVICE void load_keys(u32 (&keys)[EACH], u32 products, const I* from, const u32* b_columns) {
     const u32 lane = lane_id() % GROUP;
 #pragma unroll
@@ -86,7 +86,7 @@ DEVICE void load_keys(u32 (&keys)[EACH], u32 products, const I* from, const u32*
     }
 }
 
-// Bit i tells whether key i is the first of its column; how many there are.
+// Bit i says whether key i is the first of its column; returns the number of set bits.
 DEVICE u32 first_of_columns(const u32 (&keys)[EACH], u32 mask) {
     const u32 before = __shfl_up_sync(mask, keys[EACH - 1], 1, GROUP);
     u32 firsts = 0;
@@ -100,8 +100,8 @@ DEVICE u32 first_of_columns(const u32 (&keys)[EACH], u32 mask) {
     return firsts;
 }
 
-// Adds the products of each column, whose keys are sorted, in the order of their numbers. What is no longer needed
-// makes room for the row of C: `list` has its columns then and `product` its values. How long it is.
+// Adds the products of each column, whose keys are sorted, in the order of their numbers. The row of C replaces data
+// that is no longer needed: its columns are written to `list` and its values to `product`. Returns its length.
 template <typename T>
 DEVICE u32 sum_by_columns(const u32 (&keys)[EACH], u32 products, u32* list, T* product, u32 mask) {
     const u32 lane = lane_id() % GROUP;
@@ -111,7 +111,7 @@ DEVICE u32 sum_by_columns(const u32 (&keys)[EACH], u32 products, u32* list, T* p
     const u32 firsts = first_of_columns(keys, mask);
     u32 length;
     u32 to = lanes_before(__popc(firsts), length, mask);
-    // Sums up to each product of a column. Those of a column that began in another lane are that lane's.
+    // Partial sums up to each product of a column. Those of a column that began in another lane belong to that lane.
     T sums[EACH];
 #pragma unroll
     for (u32 j = 0; j < EACH; j++) {

@@ -1,4 +1,4 @@
-// alpha A + beta B, sparse. A thread takes a row and merges A's and B's entries, whose columns ascend.
+// alpha A + beta B for sparse matrices. A thread takes a row and merges A's and B's entries, whose columns ascend.
 //
 // Constants: SCALAR, OFFSET (of A and B), TARGET (of the sum), THREADS.
 #include "complex.cuh"

@@ -16,7 +16,7 @@ typedef SCALAR T;
 typedef STORED V;
 typedef OFFSET I;
 
-// The place of the diagonal entry in a row, or the row's end.
+// The place of the diagonal entry in a row, or the row's end if it is missing.
 DEVICE u64 diagonal_of(const I* offsets, const u32* columns, u64 row) {
     const u64 end = offsets[row + 1], at = first_from(columns, u64(offsets[row]), end, row);
     return at < end && columns[at] == row ? at : end;
@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
                 for (u32 j = k + 1; j <= lane; j++) a(lane, j) = a(lane, j) - a(lane, k) * conj(a(j, k));
             __syncwarp();
         }
-        // L^H y = e_last: lane k holds what is left of its right-hand side.
+        // L^H y = e_last: lane k holds the rest of its right-hand side.
         T y = lane + 1 == size ? from_real<T>(1) : T();
         for (u32 k = size; good && k-- > 0;) {
             if (lane == k) y = from_real<T>(1 / real_part(a(k, k))) * y;

@@ -1,22 +1,22 @@
-// How long the rows of a product of sparse matrices are, C = A B.
+// The lengths of the rows of a product of sparse matrices, C = A B.
 //
 //     A  | 1 . 7 . |   row 0 of C has the columns of B's rows 0 and 2, each once.  With B = A:  {0, 2} and {1, 2},
 //        | . . 8 . |   so 0 1 2.  Its products are 4: the most entries that it can have.
 //        | . 4 3 . |
 //        | 2 . . 1 |
 //
-// Where all rows of A have few entries, a thread merges rows of B (merged_products.cuh). Else rows are dealt by the
-// number of their products. Where these are few, they are sorted (sorted_products.cuh). Some
-// lanes of a warp take a row with more (spgemm_lengths.cu), and a block takes what has too many columns for that:
-// columns of B's rows go into a hash table in shared memory, and those that were not there are counted. Rows that are
-// too long for this have bits of their own (spgemm_long.cu).
+// If all rows of A have few entries, a thread merges rows of B (merged_products.cuh). Otherwise rows are divided into
+// classes by their number of products. If there are few, they are sorted (sorted_products.cuh). With more, several
+// lanes of a warp take a row (spgemm_lengths.cu), and a block takes rows with too many columns for that: columns of B's
+// rows are inserted in a hash table in shared memory, and new ones are counted. Rows that are too long for this use a
+// bitmap of their own (spgemm_long.cu).
 //
-// Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
-// Source: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
+// Bytes moved: the columns of B's rows once per product (mostly from the caches), A's once. Source: Gustavson, ACM TOMS
+// 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
-// Constants: OFFSET (of A and B), TARGET (of C), BLOCK_SLOTS (of a block's table: a power of two), LONG (products from
-// which a row is one of spgemm_long.cu), LOOKED_AT (rows that a block looks at, at most THREADS), CLASS_LANES (lanes a
-// row whose products are counted), THREADS.
+// Constants: OFFSET (of A and B), TARGET (of C), BLOCK_SLOTS (of a block's table: a power of two), LONG (number of
+// products from which on a row is left to spgemm_long.cu), LOOKED_AT (rows that a block examines, at most THREADS),
+// CLASS_LANES (lanes per row whose products are counted), THREADS.
 #include "classes_of_rows.cuh"
 #include "hash_table.cuh"
 #include "unknown_length.cuh"
@@ -24,7 +24,7 @@
 typedef OFFSET I;
 typedef TARGET J;
 
-// CLASS_LANES lanes take a row, and read its entries side by side.
+// CLASS_LANES lanes take a row, and read neighbouring entries.
 extern "C" __global__ void __launch_bounds__(THREADS)
     product_classes(u64 rows, const I* a_offsets, const u32* a_columns, const I* b_offsets, u32 a, u32 b, u32* classes,
                     u32* counts) {
@@ -50,9 +50,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     end_counting(of_block, counts);
 }
 
-// The same by the entries of a row of C, which is known, for rows that are not sorted: those of classes 1 to `sorted`
-// are. 0: none, or sorted. 1 to 5: at most a, b, c, d or e, which ascend. 6: more, or more than d of so many products
-// that one warp would be long at them.
+// Classes by the known number of entries of a row of C, for rows that are not sorted; those of classes 1 to `sorted`
+// are. 0: none, or sorted. 1 to 5: at most a, b, c, d or e, which ascend. 6: more, or more than d with so many products
+// that one warp would take long.
 extern "C" __global__ void __launch_bounds__(THREADS)
     length_classes(u64 rows, const J* offsets, u32 sorted, u32 a, u32 b, u32 c, u32 d, u32 e, u32* classes,
                    u32* counts) {
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     end_counting(of_block, counts);
 }
 
-// Adds to *all how many elements of two lists differ.
+// Adds the number of elements in which two lists differ to *all.
 extern "C" __global__ void __launch_bounds__(THREADS) differing(u64 count, const u32* list, const u32* other, u32* all) {
     u32 differ = 0;
     for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < count; i += u64(gridDim.x) * THREADS)
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) differing(u64 count, const
     if (lane_id() == 0 && differ) atomicAdd(all, differ);
 }
 
-// A block takes a row whose length is UNKNOWN. It looks at LOOKED_AT of all rows at a time, since most are known.
+// A block takes a row whose length is UNKNOWN. It examines LOOKED_AT rows at a time, since most are known.
 extern "C" __global__ void __launch_bounds__(THREADS)
     block_lengths(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns,
                   const I* b_offsets, const u32* b_columns, u32* lengths) {

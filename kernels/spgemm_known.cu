@@ -1,30 +1,31 @@
-// Values of the rows of a product of sparse matrices, C = A B, whose pattern is known, for rows that have too many
-// products to be sorted. gustavson.cuh tells in which order products come.
+// Values of the rows of a product of sparse matrices, C = A B, whose pattern is known, for rows with too many products
+// to be sorted. gustavson.cuh says in which order products come.
 //
 //     columns 3 17 40 of a row of C    bits  . 17 . . | 3 . . 40    h(c) = the leading bits of c times an odd number
 //     sums, in the order of places     before  0      | 1           the sum of 40 is number 1 + one bit before its own
 //
-// A multiplicative hash gives each column of the row a place among PLACES bits. Odd factors are tried until one sends no
-// two columns of the row to the same place. The number of bits that are set before a column's place is the number of its
-// sum, so that a product finds its sum by one read. In a table with collisions all lanes of a warp would search until
-// the last of them has found its slot. Where every factor collides, the pattern is searched by bisection. Products of an
-// entry of C are added one by one in the order of A's row, as on the host.
+// A multiplicative hash gives each column of the row a place among PLACES bits. Odd factors are tried until one sends
+// no two columns of the row to the same place. The number of bits set before a column's place is the number of its sum,
+// so that a product finds its sum by one read; in a table with collisions all lanes of a warp would search until the
+// last of them has found its slot. If every factor collides, the pattern is searched by bisection. Products of an entry
+// of C are added one by one in the order of A's row, as on the host.
 //
-// Bytes moved: B's rows once a product (mostly from the caches), A's and C's pattern and values once.
-// Source: Fredman, Komlos and Szemeredi, J. ACM 31 (1984) (tables without collisions); Jacobson, FOCS 1989 (ranks in a
-// string of bits).
+// Bytes moved: B's rows once per product (mostly from the caches), A's and C's pattern and values once. Sources:
+// Fredman, Komlos and Szemeredi, J. ACM 31 (1984) (tables without collisions); Jacobson, FOCS 1989 (ranks in a string
+// of bits).
 //
-// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), MOST (entries of a row of C), PLACES
-// (for them), THREADS. All are powers of two.
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes per row), MOST (maximum number of entries of a
+// row of C), PLACES (for them), THREADS. All are powers of two.
 #include "columns.cuh"
 #include "gustavson.cuh"
 
 typedef SCALAR T;
 typedef TARGET J;
 
-// Columns that a lane has, and words of bits.
+// Columns per lane, and words of bits.
 constexpr u32 EACH = MOST / GROUP, WORDS = PLACES / 32 / GROUP;
-// Factors that are tried. One has no collision in a row of n columns with a probability of exp(-n^2 / (2 PLACES)).
+// Number of factors that are tried. A factor has no collision in a row of n columns with a probability of exp(-n^2 / (2
+// PLACES)).
 constexpr u32 TRIALS = 64;
 
 struct Word {
@@ -50,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ Table tables[THREADS / GROUP];
     Table& table = tables[threadIdx.x / GROUP];
     const u32 lane = lane_id() % GROUP;
-    // All lanes of a warp stay together, those whose rows are beyond the last too.
+    // All lanes of a warp stay together, including those whose rows are beyond the last.
     for (u64 of_warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32 * (32 / GROUP); of_warp < count;
          of_warp += u64(gridDim.x) * (THREADS / GROUP)) {
         const u64 i = of_warp + lane_id() / GROUP;
@@ -100,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __syncwarp();
         const auto use = [&](bool has, T value, EntryOf<T> entry) {
             if (!has) return;
-            // A column that the pattern does not have gets some number too.
+            // A column that is not in the pattern gets some number too.
             const u32 at = alone ? number_of(table.words, place_of(entry.column, factor)) % MOST
                                  : first_from(pattern + place, 0u, length - 1, entry.column);
             table.sums[at] = table.sums[at] + value * entry.value;

@@ -1,17 +1,17 @@
-// How long the rows of a product of sparse matrices are, C = A B, where these have too many products to be sorted, and
-// few columns: gustavson.cuh tells in which order products come. The columns of a row go into a hash table in shared
-// memory, and those that were not there are counted. A row whose table becomes too full gets the length UNKNOWN, and is
-// left to block_lengths of spgemm.cu.
+// The lengths of the rows of a product of sparse matrices, C = A B, that have too many products to be sorted, but few
+// columns. gustavson.cuh says in which order products come. The columns of a row are inserted in a hash table in shared
+// memory, and new ones are counted. A row whose table becomes too full gets the length UNKNOWN, and is left to
+// block_lengths of spgemm.cu.
 //
-// Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
-// Source: Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
+// Bytes moved: the columns of B's rows once per product (mostly from the caches), A's once. Source: Nagasaka, Nukada
+// and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
-// Constants: OFFSET (of A and B), GROUP (lanes a row), SLOTS (of its table: a power of two), THREADS.
+// Constants: OFFSET (of A and B), GROUP (lanes per row), SLOTS (of its table: a power of two), THREADS.
 #include "gustavson.cuh"
 #include "hash_table.cuh"
 #include "unknown_length.cuh"
 
-// Slots that are looked at for a column before the table is called too full.
+// Number of slots that are read for a column before the table counts as too full.
 constexpr u32 MOST_PROBES = 16;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     u32* table = tables[threadIdx.x / GROUP];
     const u32 lane = lane_id() % GROUP;
     const Nothing* const none = nullptr;
-    // All lanes of a warp stay together, those whose rows are beyond the last too.
+    // All lanes of a warp stay together, including those whose rows are beyond the last.
     for (u64 of_warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32 * (32 / GROUP); of_warp < count;
          of_warp += u64(gridDim.x) * (THREADS / GROUP)) {
         const u64 i = of_warp + lane_id() / GROUP;

@@ -1,9 +1,8 @@
-// The pattern of a product of sparse matrices, C = A B, rows with many products: the ones of spgemm.cu are few enough
-// for a table.
+// The pattern of a product of sparse matrices, C = A B, for rows with too many products for the tables of spgemm.cu.
 //
-// A block takes a row. A bit stands for each column of a window; warps take A's entries in turn, find where B's row
-// enters the window by bisection, and set the bits of its columns. Bits that are set are counted, or written as
-// columns: they ascend by themselves. Rows that reach further than a window take several, each a pass over A's row.
+// A block takes a row, with one bit for each column of a window; warps take A's entries in turn, find where B's row
+// enters the window by bisection, and set the bits of its columns. Set bits are counted, or written as columns, which
+// ascend by themselves. Rows that are wider than a window take several, each with a pass over A's row.
 //
 // Constants: OFFSET (of A and B), TARGET (of C), WORDS (of a window, 32 columns each), THREADS.
 #include "block_before.cuh"
@@ -54,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u64 i = blockIdx.x; i < count; i += gridDim.x) {
         const u64 row = rows[i], begin = a_offsets[row], end = a_offsets[row + 1];
         find_ends(first, last, begin, end, a_columns, b_offsets, b_columns);
-        // Read here, between two barriers: the next row writes them anew.
+        // Read here, between two barriers, because the next row overwrites them.
         const u64 low = first, high = last;
         u32 set = 0;
         for (u64 start = low / 32 * 32; start <= high; start += 32 * WORDS) {
@@ -78,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u64 i = blockIdx.x; i < count; i += gridDim.x) {
         const u64 row = rows[i], begin = a_offsets[row], end = a_offsets[row + 1];
         find_ends(first, last, begin, end, a_columns, b_offsets, b_columns);
-        // Read here, between two barriers: the next row writes them anew.
+        // Read here, between two barriers, because the next row overwrites them.
         const u64 low = first, high = last;
         u64 place = offsets[row];
         for (u64 start = low / 32 * 32; start <= high; start += 32 * WORDS) {

@@ -1,19 +1,19 @@
-// The rows of a product of sparse matrices, C = A B, where rows of A have few entries (merged_products.cuh), and whose
-// lengths are known.
+// The rows of a product of sparse matrices, C = A B, where rows of A have few entries (merged_products.cuh) and the
+// lengths of C's rows are known.
 //
-// The rows of C of a warp are written to shared memory first, so that the warp writes them to memory side by side.
-// What has no room there is written by each thread.
+// The rows of C of a warp are written to shared memory first, so that the warp can write them to memory contiguously.
+// What does not fit is written by each thread directly.
 //
-// Bytes moved: B's rows once a product (mostly from the caches), A's and C's once.
+// Bytes moved: B's rows once per product (mostly from the caches), A's and C's once.
 //
-// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), RUNS (rows of B that are merged at most), ROOM (entries of C of
-// a warp), THREADS.
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), RUNS (maximum number of rows of B that are merged), ROOM
+// (entries of C per warp), THREADS.
 #include "merged_products.cuh"
 
 typedef SCALAR T;
 typedef TARGET J;
 
-// Columns of C are written where they are asked for: where they are known, values alone.
+// Columns of C are written unless they are known; then values alone are.
 extern "C" __global__ void __launch_bounds__(THREADS)
     merged_rows(u64 rows, const I* a_offsets, const u32* a_columns, const T* a_values, const I* b_offsets,
                 const u32* b_columns, const T* b_values, const J* offsets, u32 with_columns, u32* columns, T* values) {
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (row < rows) {
             const u32 place = u32(offsets[row] - begin), room = u32(offsets[row + 1] - begin) - place;
             const auto put = [&](u32 number, u32 column, T sum) {
-                // A pattern that is not the product's is not written beyond.
+                // If the given pattern is not that of the product, nothing is written beyond it.
                 if (number >= room) return;
                 const u32 at = place + number;
                 if (at < ROOM) {

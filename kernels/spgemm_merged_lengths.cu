@@ -1,9 +1,9 @@
-// How long the rows of a product of sparse matrices are, C = A B, where rows of A have few entries
+// The lengths of the rows of a product of sparse matrices, C = A B, where rows of A have few entries
 // (merged_products.cuh).
 //
-// Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
+// Bytes moved: the columns of B's rows once per product (mostly from the caches), A's once.
 //
-// Constants: OFFSET (of A and B), RUNS (rows of B that are merged at most), THREADS.
+// Constants: OFFSET (of A and B), RUNS (maximum number of rows of B that are merged), THREADS.
 #include "merged_products.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,15 +1,15 @@
 // The rows of a product of sparse matrices, C = A B, that have too many products to be sorted, and whose lengths are
-// known: columns ascending, and values; or values alone where columns are known as well. gustavson.cuh tells in which
-// order products come.
+// known: columns in ascending order and values, or values alone if columns are known as well. gustavson.cuh says in
+// which order products come.
 //
-// Each column is looked up in a hash table in shared memory, and the product is added to what lies beside it there. So
+// Each column is looked up in a hash table in shared memory, and the product is added to the sum in its slot. So
 // products of an entry of C are added in the order of A's row, one by one, as on the host, and every run gives the same
 // bits. At the end the columns are sorted in registers.
 //
-// Bytes moved: B's rows once a product (mostly from the caches), A's and C's once.
-// Sources: Gustavson, ACM TOMS 4 (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
+// Bytes moved: B's rows once per product (mostly from the caches), A's and C's once. Sources: Gustavson, ACM TOMS 4
+// (1978); Nagasaka, Nukada and Matsuoka, ICPP 2017 (tables by bins of rows).
 //
-// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), SLOTS (of its table, at least twice the
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes per row), SLOTS (of its table, at least twice the
 // entries of a row), THREADS.
 #include "gustavson.cuh"
 #include "hash_table.cuh"
@@ -18,10 +18,10 @@
 typedef SCALAR T;
 typedef TARGET J;
 
-// Columns that a lane sorts.
+// Number of columns that a lane sorts.
 constexpr u32 EACH = SLOTS / 2 / GROUP;
-// Slots of a table that are read at once (H200, 2026-11-26: 27 points A A 2.9 ms with 4 of 256 and 4.2 with one, 7
-// points 160^3, R (A P), 1.4 and 1.1 of 128).
+// Number of slots of a table that are read at once (H200, 2026-11-26: 27 points A A, 2.9 ms with 4 in tables of 256 and
+// 4.2 ms with one; 7 points 160^3, R (A P), 1.4 and 1.1 ms in tables of 128).
 constexpr u32 BUCKET = SLOTS > 128 ? 4 : 1;
 
 struct alignas(16) Table {
@@ -30,7 +30,7 @@ struct alignas(16) Table {
     u32 ascending[SLOTS / 2];
 };
 
-// The columns of a table of `slots` slots, ascending.
+// Sorts the columns of a table of `slots` slots in ascending order.
 DEVICE void sort_columns(Table& table, u32 slots) {
     const u32 lane = lane_id() % GROUP, below = (1u << lane) - 1;
     u32 found = 0;
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ Table tables[THREADS / GROUP];
     Table& table = tables[threadIdx.x / GROUP];
     const u32 lane = lane_id() % GROUP;
-    // All lanes of a warp stay together, those whose rows are beyond the last too.
+    // All lanes of a warp stay together, including those whose rows are beyond the last.
     for (u64 of_warp = (u64(blockIdx.x) * THREADS + threadIdx.x) / 32 * (32 / GROUP); of_warp < count;
          of_warp += u64(gridDim.x) * (THREADS / GROUP)) {
         const u64 i = of_warp + lane_id() / GROUP;

@@ -1,11 +1,11 @@
-// The rows of a product of sparse matrices, C = A B, that have few products, and whose lengths are known: how they are
-// sorted is told in sorted_products.cuh. Products of an entry of C are added one by one in the order of A's row, as on
-// the host, so that every run gives the same bits.
+// The rows of a product of sparse matrices, C = A B, that have few products, and whose lengths are known;
+// sorted_products.cuh explains how they are sorted. Products of an entry of C are added one by one in the order of A's
+// row, as on the host, so that every run gives the same bits.
 //
-// Bytes moved: B's rows once a product (mostly from the caches), A's and C's once.
+// Bytes moved: B's rows once per product (mostly from the caches), A's and C's once.
 //
-// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes a row), EACH (products a lane), LONG (products
-// from which a row is long), THREADS.
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), GROUP (lanes per row), EACH (products per lane), LONG (number
+// of products from which on a row is long), THREADS.
 #include "classes_of_rows.cuh"
 #include "complex.cuh"
 #include "sorted_products.cuh"
@@ -13,8 +13,8 @@
 typedef SCALAR T;
 typedef TARGET J;
 
-// Where rows are not listed because most have few enough products, the others are left out, and get a class if it `deals`
-// (classes_of_rows.cuh).
+// If rows are not listed because most have few enough products, the others are left out, and are assigned a class if
+// `deals` is set (classes_of_rows.cuh).
 extern "C" __global__ void __launch_bounds__(THREADS)
     sorted_rows(u64 count, u32 listed, const u32* rows, const I* a_offsets, const u32* a_columns, const T* a_values,
                 const I* b_offsets, const u32* b_columns, const T* b_values, const J* offsets, u32 deals,
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __syncwarp(mask);
         sort_keys(keys, mask);
         u32 length = sum_by_columns(keys, products, list.keys, product, mask);
-        // A pattern that is not the product's is not written beyond.
+        // If the given pattern is not that of the product, nothing is written beyond it.
         length = u32(min(u64(length), offsets[row + 1] - place));
         for (u32 j = lane; j < length; j += GROUP) {
             columns[place + j] = list.keys[j];

@@ -1,12 +1,12 @@
-// How long the rows of a product of sparse matrices are, C = A B, where these have few products: sorted_products.cuh.
-// The columns that differ from the one before are counted.
+// The lengths of the rows of a product of sparse matrices, C = A B, that have few products (sorted_products.cuh): the
+// columns that differ from the previous one are counted.
 //
-// Where rows are not listed because most have few enough products, the others get a class (classes_of_rows.cuh).
+// If rows are not listed because most have few enough products, the others are assigned a class (classes_of_rows.cuh).
 //
-// Bytes moved: the columns of B's rows once a product (mostly from the caches), A's once.
+// Bytes moved: the columns of B's rows once per product (mostly from the caches), A's once.
 //
-// Constants: OFFSET (of A and B), GROUP (lanes a row), EACH (products a lane), LONG (products from which a row is long),
-// THREADS.
+// Constants: OFFSET (of A and B), GROUP (lanes per row), EACH (products per lane), LONG (number of products from which
+// on a row is long), THREADS.
 #include "classes_of_rows.cuh"
 #include "sorted_products.cuh"
 

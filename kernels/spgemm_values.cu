@@ -1,16 +1,16 @@
 // The values of long rows of a product of sparse matrices, C = A B, whose pattern is known.
 //
-// A row is cut into pieces of at most ROOM entries, which warps of many blocks share out: their columns and sums lie in
-// shared memory. Each lane takes an entry of A's row and finds by bisection what of B's row is within the piece. Then
-// entries come one after the other: the lanes share out what is within, find each column's place among C's, and add the
-// product to its sum. A row of B has a column once, and the lanes meet before the next entry: so products of an entry
-// are added in the order of A's row, one by one, as on the host, and every run gives the same bits.
+// A row is divided into pieces of at most ROOM entries, which warps of many blocks share; their columns and sums are in
+// shared memory. Each lane takes an entry of A's row and finds by bisection which part of B's row is within the piece.
+// Then entries are taken one after another: the lanes share that part, find each column's place among C's, and add the
+// product to its sum. A row of B has each column once, and the lanes synchronise before the next entry, so products of
+// an entry are added in the order of A's row, one by one, as on the host, and every run gives the same bits.
 //
-// A column's place is the number of C's columns before it, which bits tell unless the piece reaches too far; then
-// bisection does. (H200, 2026-11-26, a graph with 1.6 10^8 entries in its square: 9.2 ms; 40.7 where all lanes looked
-// for the beginning of one row of B, and for places by bisection.)
+// A column's place is the number of C's columns before it, which is counted in a bitmap or, if the piece spans too many
+// columns, found by bisection. (H200, 2026-11-26, a graph with 1.6 10^8 entries in its square: 9.2 ms; 40.7 ms if all
+// lanes search for the beginning of one row of B, and for places by bisection.)
 //
-// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), ROOM (entries of C a warp), PARTS (blocks that share a row's
+// Constants: SCALAR, OFFSET (of A and B), TARGET (of C), ROOM (entries of C per warp), PARTS (blocks that share a row's
 // pieces), THREADS.
 #include "columns.cuh"
 #include "complex.cuh"
@@ -24,20 +24,20 @@ template <typename A> DEVICE A of_lane(A value, u32 lane) {
     return each_word(value, [=](u32 word) { return __shfl_sync(ALL, word, lane); });
 }
 
-// Entries of A's row for which B's entries are on their way at a time.
+// Number of entries of A's row for which B's entries are in flight at a time.
 constexpr u32 AHEAD = 4;
-// Words of 32 columns of pieces whose columns' places bits tell.
+// Words of 32 columns in the bitmap of a piece.
 constexpr u32 WORDS = ROOM / 2;
 
 struct Sums {
-    // A bit for each column of C within the piece, and how many there are before each word.
+    // A bit for each column of C within the piece, and the number of bits set before each word.
     u32 bits[WORDS];
     u16 before[WORDS];
     u32 columns[ROOM];
     T values[ROOM];
 };
 
-// The entries of C from `place` on, `length` of them, in row `row`: B's rows may reach beyond them.
+// The entries of C from `place` on, `length` of them, in row `row`; B's rows may extend beyond them.
 DEVICE void add_products(Sums& sums, u64 row, u64 place, u32 length, const I* a_offsets, const u32* a_columns,
                          const T* a_values, const I* b_offsets, const u32* b_columns, const T* b_values,
                          const u32* columns, T* values) {
@@ -59,14 +59,14 @@ DEVICE void add_products(Sums& sums, u64 row, u64 place, u32 length, const I* a_
         __syncwarp();
         for (u32 i = lane; i < length; i += 32) {
             const u32 at = sums.columns[i] - first;
-            // The first of a word's columns tells how many come before the word.
+            // The first column of a word gives the number of columns before the word.
             if (!(sums.bits[at / 32] & ((1u << (at % 32)) - 1))) sums.before[at / 32] = u16(i);
         }
         __syncwarp();
     }
     const u64 behind = a_offsets[row + 1];
     for (u64 tile = a_offsets[row]; tile < behind; tile += 32) {
-        // Each lane finds what of one of B's rows is within the piece.
+        // Each lane finds the part of one of B's rows that is within the piece.
         u64 from = 0;
         u32 within = 0;
         T own = T();

@@ -1,11 +1,11 @@
-// Nonzeros from device memory to shared memory, sixteen bytes at a time and past the registers where the chip can (8.0
-// and later), so that a block has its whole tile under way at once.
+// Copies nonzeros from device memory to shared memory, sixteen bytes at a time and bypassing registers if the chip can
+// (8.0 and later), so that a block has its whole tile in flight at once.
 #pragma once
 #include "bulk.cuh"
 #include "product.cuh"
 
-// Elements start .. stop of `from` to the front of `to` by all threads of the block. `start` is a multiple of 16 /
-// sizeof(A) and places up to the next multiple behind `stop` are written too, as far as the array of `count` goes.
+// Copies elements start .. stop of `from` to the beginning of `to`, by all threads of the block. `start` is a multiple
+// of 16 / sizeof(A), and elements up to the next multiple after `stop` are copied too, within the array of `count`.
 template <int BLOCK, typename A> DEVICE void stage(A* to, const A* from, u64 start, u64 stop, u64 count) {
     constexpr u32 PER = 16 / sizeof(A);
     const u32 pieces = u32((stop - start + PER - 1) / PER);
@@ -22,7 +22,7 @@ template <int BLOCK, typename A> DEVICE void stage(A* to, const A* from, u64 sta
     }
 }
 
-// Before stage_tile in bulk, by all threads.
+// Must be called before stage_tile in bulk, by all threads.
 DEVICE void stages_begin(u64* barrier) {
     if (threadIdx.x == 0) {
         barrier_init(barrier, 1);
@@ -30,9 +30,9 @@ DEVICE void stages_begin(u64* barrier) {
     }
     __syncthreads();
 }
-// Columns and values start .. stop, as above, for each thread that waits at the block's next barrier. BY_ONE: by one
-// thread in bulk where the chip can and the arrays are aligned; the others then have no copies to start. `parity`
-// starts at 0.
+// Copies columns and values start .. stop in the same way, complete for each thread after the block's next barrier.
+// BY_ONE: they are copied by one thread in bulk if the chip can and the arrays are aligned, so that the others have no
+// copies to start. `parity` starts at 0.
 template <int BLOCK, bool BY_ONE, typename V>
 DEVICE void stage_tile(u32* to_columns, V* to_values, const u32* columns, const V* values, u64 start, u64 stop, u64 count, u64* barrier,
                        u32& parity) {
@@ -42,7 +42,7 @@ DEVICE void stage_tile(u32* to_columns, V* to_values, const u32* columns, const 
         copies_done();
         return;
     }
-    // The arrays may end before a multiple of 16 bytes does: what is left then goes one by one.
+    // The arrays may end before a multiple of 16 bytes; the rest is then copied one by one.
     const u32 n = u32(stop - start), padded = (n + 3) & ~3u, whole = start + padded <= count ? padded : n & ~3u;
     if (threadIdx.x == 0) {
         arrive(barrier, whole * u32(sizeof(V) + 4));

@@ -1,9 +1,10 @@
-// Marked sources (`mark_runs` of index.cu) to codes and lists of pieces (staged_runs.cuh). First the longest run, by
-// which parts of the sources are so long that the runs that start in one fill at most PART slots; then how many runs
-// start before each part; then a block makes the codes of its parts: it keeps the pieces that its sources lie in as a
-// set in shared memory, and numbers them by size.
+// Turns marked sources (`mark_runs` of index.cu) into codes and lists of pieces (staged_runs.cuh). First it computes
+// the longest run, from which follow the lengths of parts of the sources, such that the runs that start in a part fill
+// at most PART slots; then the number of runs that start before each part; then each block computes the codes of its
+// parts: it collects the pieces that contain its sources in a set in shared memory, and numbers them in ascending
+// order.
 //
-// Bytes, of the codes: 4 a source and 1.5 for its code, 4 a piece.
+// Bytes, for the codes: 4 per source and 1.5 for its code, 4 per piece.
 //
 // Constants: those of staged_runs.cuh, THREADS (a multiple of 32 that divides TILE).
 #include "staged_runs.cuh"
@@ -14,7 +15,7 @@
 #define OWN (TILE / THREADS)
 #define SLOTS (2 * TILE)
 
-// longest: zero before.
+// longest: initially zero.
 extern "C" __global__ void __launch_bounds__(THREADS) longest_run(const u32* starts, u64 runs, u64 n, u32* longest) {
     u32 most = 0;
     EACH(run, runs) most = max(most, u32((run + 1 < runs ? starts[run + 1] : n) - starts[run]));
@@ -34,11 +35,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) part_runs(const u32* start
     }
 }
 
-// A hash of 2 TILE slots: where a piece goes first.
+// A hash with 2 TILE slots: the slot at which the search for a piece begins.
 DEVICE u32 slot_of(u32 piece) { return u32(u64(piece * 0x9e3779b1u) * SLOTS >> 32); }
 
-// most: zero before; more than MOST_PIECES behind where a block's list has no room, or a source is not below `values`.
-// A block BLOCK_PARTS parts.
+// most: initially zero; greater than MOST_PIECES afterwards if a block's list has no room, or a source is not below
+// `values`. One block per BLOCK_PARTS parts.
 extern "C" __global__ void __launch_bounds__(THREADS)
     stage_codes(const u32* sources, u64 n, u64 values, const u32* starts, u64 runs, const u32* before, u32* codes, u32* pieces, u32* counts, u32* most) {
     __shared__ u32 set[SLOTS], list[MOST_PIECES], found;
@@ -63,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         source[i] = here ? sources[at] : HEAD;
         slot[i] = here ? 0 : NONE;
     }
-    // Each piece comes to the set once; the list is in no order yet.
+    // Each piece is inserted in the set once; the list has no order yet.
 #pragma unroll
     for (u32 i = 0; i < OWN; i++) {
         if (slot[i] == NONE) continue;
@@ -81,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (outside) atomicMax(most, NONE);
     if (threadIdx.x == 0) counts[block] = min(count, u32(MOST_PIECES)), atomicMax(most, count);
     if (count > MOST_PIECES) return;
-    // A piece's number is how many are smaller, so that the order in which they came does not matter.
+    // A piece's number is the number of smaller pieces, so the order of insertion does not matter.
     for (u32 k = threadIdx.x; k < count; k += THREADS) {
         const u32 piece = list[k];
         u32 smaller = 0;

@@ -1,33 +1,33 @@
-// out[s] = x[sources] summed over the run s of sources, from left to right, where the sources of many runs lie in few
-// pieces (staged_runs.cuh): a block brings these to shared memory, whole, and gathers there.
+// out[s] = x[sources] summed over the run s of sources, from left to right, if the sources of many runs are in few
+// pieces (staged_runs.cuh): a block copies these to shared memory as a whole, and gathers there.
 //
-// A thread takes LANE consecutive slots of its warp's part. It sums the runs that start there, and hands the sum of the
-// one that is open at its end on to the next thread, which adds what it has of that run; a thread in which no run
-// starts waits for the one before it.
+// A thread takes LANE consecutive slots of its warp's part. It sums the runs that start there, and passes the sum of
+// the run that is open at its end to the next thread, which adds its part of that run; a thread in which no run starts
+// waits for the one before it.
 //
-// Bytes: 1.5 a source and 4 a piece, the pieces' elements (those of neighbouring blocks come from the second-level
-// cache), and an element written a run. With elements of 4 bytes, instructions count as much: a part takes 250.
+// Bytes: 1.5 per source and 4 per piece, the pieces' elements (those of neighbouring blocks come from the second-level
+// cache), and one element written per run. With elements of 4 bytes, instructions matter as much: a part takes 250.
 //
-// Constants: those of staged_runs.cuh, SCALAR, BLOCKS (a multiprocessor, at least), AT_ONCE (copies that a thread has
-// under way), SINGLE (1: each run has one source).
+// Constants: those of staged_runs.cuh, SCALAR, BLOCKS (per multiprocessor, at least), AT_ONCE (copies in flight per
+// thread), SINGLE (1: each run has one source).
 #include "bulk.cuh"
 #include "staged_runs.cuh"
 
 #define THREADS (32 * BLOCK_PARTS)
 #define STEP i32(THREADS / COPIES) // pieces that the block copies at a time
 #define SLOT(k) (8u << 4 * (k))
-#define COPIES (PIECE * sizeof(T) / 16)  // of a piece
+#define COPIES (PIECE * sizeof(T) / 16)  // per piece
 
 typedef SCALAR T;
 
-// What is there, or zero without looking, so that no branch is needed.
+// The word, or zero without reading, so that no branch is needed.
 DEVICE u32 load_if(const u32* from, bool wanted) {
     u32 word;
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u32 %0, 0; @p ld.global.u32 %0, [%1]; }" : "=r"(word) : "l"(from), "r"(u32(wanted)));
     return word;
 }
 
-// Shared memory: the most pieces of a block or TILE elements, whichever is more.
+// Shared memory: the maximum number of pieces of a block, or TILE elements, whichever is more.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     staged_sum(const T* x, u64 length, const u32* codes, const u32* pieces, const u32* counts, const u32* before, T* out) {
     extern __shared__ __align__(16) u8 memory[];
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (u32 i = 0; i < WORDS; i++) word[i] = __ldcs(codes + 32 * i);
     const u32 first = before[part], runs = before[part + 1] - first;
-    // Where the largest piece lies inside of x, they all do.
+    // If the largest piece is inside x, all of them are.
     if (aligned16(x) && pieces[MOST_PIECES - 1] < length / PIECE) {
         const u8* const from = reinterpret_cast<const u8*>(x) + threadIdx.x % COPIES * 16;
         const u32* const list = pieces + threadIdx.x / COPIES;
@@ -64,12 +64,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     copies_done();
     __syncthreads();
-    // Slot k of a lane, where its upper bits are in `upper` and the others in `lower`.
+    // Slot k of a lane, whose upper bits are in `upper` and the others in `lower`.
     const auto element = [&](u32 lower, u32 upper, u32 k) { return staged[(lower >> 8 * (k % 4) & 0xff) | (upper >> 4 * k & 7) << 8]; };
     out += first + lane;
 #if SINGLE
-    // Each slot is a sum: lanes side by side take those side by side, and the codes from the lane that has them. So
-    // neither what is read of shared memory, of sources in order, nor the result has a stride.
+    // Each slot is a sum: neighbouring lanes take neighbouring slots, and get the codes from the lane that has them. So
+    // neither reads of shared memory, with sources in order, nor the writes of results have a stride.
 #pragma unroll
     for (u32 k = 0; k < LANE; k++) {
         const u32 from = k * (32 / LANE) + lane / LANE, own = lane % LANE;
@@ -82,13 +82,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (u32 k = 0; k < LANE; k++) value[k] = element(word[k / 4], word[2], k);
     __syncthreads();
-    // In these, slot k has bit 4 k + 3. A run ends where the next slot starts one: for the last slot, the next lane
-    // tells. Leading slots are those of a run that started in a lane before.
+    // In these, slot k has bit 4 k + 3. A run ends where the next slot starts one; for the last slot, the next lane's
+    // first slot is used. Leading slots are those of a run that started in an earlier lane.
     const u32 heads = word[2] & 0x88888888u;
     const u32 next = __ballot_sync(ALL, heads & SLOT(0)) >> 1 | 0x80000000u;
     const u32 ends = heads >> 4 | (next >> lane & 1) << 31, own = 0u - (heads & 0u - heads), leading = ends & ~own;
     const u32 at = count_to_lane(__popc(ends)) - __popc(ends);
-    // The sums of the part's runs take the place of the elements.
+    // The sums of the part's runs replace the elements.
     T* const sums = staged + warp * PART;
     T* to = sums + at + (leading != 0);
     T sum = value[0];
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         if (k) sum = heads & SLOT(k) ? value[k] : sum + value[k];
         if (ends & own & SLOT(k)) *to++ = sum;
     }
-    T open = shuffle_up(sum, 1); // of the run that goes on from the lane before
+    T open = shuffle_up(sum, 1); // of the run that continues from the previous lane
     for (u32 waiting = ~__ballot_sync(ALL, heads != 0); waiting; waiting &= waiting - 1) {
         if (lane == u32(__ffs(waiting) - 1)) {
             sum = open;

@@ -1,7 +1,7 @@
-// Matrices of constant-coefficient stencils on a box of points, row by row into CSR: `diagonal` in the middle, `other`
-// at the neighbours, of which there are those along the axes (7-point) or, where `box` is not 0, all around (27-point).
-// Point (x, y, z) is row x + nx * (y + ny * z). Made where they are used: to measure, and to test what is too large to
-// copy.
+// Matrices of constant-coefficient stencils on a box of points, row by row as CSR: `diagonal` in the middle, `other` at
+// the neighbours, which are those along the axes (7-point) or, if `box` is not 0, all around (27-point). Point (x, y,
+// z) is row x + nx * (y + ny * z). They are generated on the device, for measurements, and for tests of matrices that
+// are too large to copy.
 //
 // Constants: SCALAR, OFFSET (u32 or u64), THREADS.
 #include "complex.cuh"
@@ -13,7 +13,7 @@ struct Point {
 };
 DEVICE Point point_of(u64 row, u32 nx, u32 ny) { return {i64(row % nx), i64(row / nx % ny), i64(row / nx / ny)}; }
 
-// visit(column) for every neighbour inside of the box, ascending.
+// Calls visit(column) for every neighbour inside the box, in ascending order.
 template <typename Visit> DEVICE void neighbours(Point p, u32 nx, u32 ny, u32 nz, u32 box, Visit visit) {
     for (i64 dz = -1; dz <= 1; dz++)
         for (i64 dy = -1; dy <= 1; dy++)

@@ -1,10 +1,10 @@
-// Blocks that work through many levels in one launch: a barrier between them, and edges dealt out evenly to lanes.
+// Blocks that process many levels in one launch: a barrier between them, and even distribution of edges to lanes.
 #pragma once
 #include "common.cuh"
 
-#define MANY 4 // edges in flight a lane
+#define MANY 4 // edges in flight per lane
 
-// Over the lanes of a warp, by one instruction where the chip has it.
+// Sums over the lanes of a warp, by one instruction if the chip has it.
 #if __CUDA_ARCH__ >= 800
 DEVICE u32 sum_of_lanes(u32 v) { return __reduce_add_sync(ALL, v); }
 #else
@@ -18,16 +18,16 @@ DEVICE u64 load_acquire(const u64* p) {
 }
 DEVICE void add_release(u64* p, u64 value) { asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory"); }
 
-// Blocks that meet. All of them must be resident: a cooperative launch. A meeting's word counts, from its lowest bit:
-// 32 bits for what the blocks contribute, 16 for the blocks that have come, 16 for what the caller likes to signal.
-// Four words take turns: while a team meets at one, its first block clears the one after next, at which nobody looks
-// any more.
+// Blocks that synchronise at meetings. All of them must be resident: a cooperative launch. A meeting's word has, from
+// its lowest bit: 32 bits for the sum of the blocks' contributions, 16 for the number of blocks that have arrived, 16
+// for signals of the caller. Four words are used in turn: while a team meets at one, its first block clears the one
+// after next, which no block reads any more.
 struct Team {
     u64* words; // 4, zeroed
     u32 rank, blocks, turn;
 
-    // The sum of all `add` (of the blocks' first threads), for every thread. What was written before is seen after, by
-    // loads that go to the L2 cache.
+    // A meeting: returns the sum of all `add` (of the blocks' first threads) to every thread. What was written before
+    // is visible afterwards, to loads that go to the L2 cache.
     DEVICE u64 meet(u64 add) {
         __shared__ u64 sum;
         __syncthreads();
@@ -45,8 +45,8 @@ struct Team {
         return sum;
     }
 
-    // A meeting at which the first thread of rank 0 tells everyone N words. There are two places for them, which take
-    // turns: when the next words are written, some may not have read the last ones.
+    // A meeting at which the first thread of rank 0 sends N words to all. There are two places for them, used
+    // alternately: when the next words are written, some threads may not have read the last ones.
     template <u32 N> DEVICE u64 tell(u64 (*places)[N], u64 add, u64 (&told)[N]) {
         u64* const here = places[turn & 1];
         if (rank == 0 && threadIdx.x == 0)
@@ -57,7 +57,7 @@ struct Team {
     }
 };
 
-// The lane that owns edge `e` of those of a warp, from the inclusive sums of the lanes' numbers of edges.
+// The lane that owns edge `e` of a warp's edges, from the inclusive sums of the lanes' numbers of edges.
 template <typename I> DEVICE u32 owner_of(I e, I inclusive) {
     u32 low = 0;
 #pragma unroll
@@ -68,7 +68,7 @@ template <typename I> DEVICE u32 owner_of(I e, I inclusive) {
     return low;
 }
 
-// Entries of a frontier that each of `warps` takes at a time.
+// Number of entries of a frontier that each of `warps` takes at a time.
 DEVICE u32 share(u32 entries, u32 warps) {
     const u32 each = (entries + warps - 1) / warps;
     return each < 1 ? 1 : each > 32 ? 32 : each;

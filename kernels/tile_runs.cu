@@ -1,21 +1,21 @@
-// Elements in tiles, each in the order of buckets: what a tile has for a bucket is a run, and lies side by side. A
-// kernel that sums elements from all over memory (tile_sum.cu) then brings the runs of a bucket to shared memory,
-// whole, and gathers there.
+// Elements in tiles, each in the order of buckets: a tile's elements for one bucket are a run, and contiguous. A kernel
+// that sums elements from all over memory (tile_sum.cu) can then copy the runs of a bucket to shared memory as a whole,
+// and gather there.
 //
 //     buckets of elements  1 0 0 | 1 1 0     tiles of 3, units of 2     slots  2 0 1 | 2 3 0     ordered  e1 e2 e0 . | e5 . e3 e4
 //
-// A run takes whole units of 16 bytes (of the type that a plan was made for), so that copies have 16 bytes: what is
-// behind a run's last element means nothing. A tile is ordered in shared memory and leaves it by one bulk copy, so that
-// memory sees nothing but streams: to write the runs of thousands of buckets each to its own place would take two
-// thirds as long again (f64).
+// A run takes whole units of 16 bytes (for the type that a plan was made for), so that copies have 16 bytes; the
+// padding after a run's last element is undefined. A tile is ordered in shared memory and leaves it by one bulk copy,
+// so that memory is only streamed: writing the runs of thousands of buckets each to its own place would take two thirds
+// longer (f64).
 //
-// Planning: order_tile, a block a tile, counts what the tile has for each bucket and hands out slots; order_bucket, a
-// block a bucket, adds up how far into the bucket each tile's run comes, and looks up where the sources of sums are
-// then.
+// Planning: order_tile, with one block per tile, counts the tile's elements for each bucket and assigns slots;
+// order_bucket, with one block per bucket, computes the position in the bucket of each tile's run, and looks up the new
+// places of the sources of sums.
 //
-// Bytes an element: 2 ITEM_BYTES and a slot of 2.
+// Bytes per element: 2 ITEM_BYTES and a slot of 2.
 //
-// Constants: ITEM_BYTES (4, 8, 16), THREADS (a multiple of 128), SHARED (0: a tile is ordered where it is written, for
+// Constants: ITEM_BYTES (4, 8, 16), THREADS (a multiple of 128), SHARED (0: a tile is ordered in global memory, for
 // types of another size than planned).
 #include "block_before.cuh"
 #include "bulk.cuh"
@@ -23,8 +23,8 @@
 typedef unsigned_of<ITEM_BYTES>::type ITEM;
 #define NONE 0xffffu
 
-// starts[b * tiles + t]: the unit of tile t in which its run for bucket b starts, b up to `buckets`, where the last
-// ends. most[0]: at least the units of a tile. Shared memory: a word a bucket. A block a tile.
+// starts[b * tiles + t]: the unit of tile t in which its run for bucket b starts, for b up to `buckets`, where the last
+// run ends. most[0]: at least the number of units of a tile. Shared memory: one word per bucket. One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS)
     order_tile(const u32* bucket_of, u64 n, u32 tile, u32 buckets, u32 unit, u16* slots, u16* starts, u32* most) {
     extern __shared__ u32 next[];
@@ -47,12 +47,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (u32 k = threadIdx.x; k < have; k += THREADS) slots[first + k] = u16(atomicAdd(next + min(bucket_of[first + k], buckets - 1), 1u));
 }
 
-// Of bucket b, whose sums are [first_run[b], first_run[b + 1]): bases[b * chunks + c], how many of its units come from
-// tiles before 32 c, and where the sources of its sums lie among its elements. A word of `pairs` has one or two of
-// them, 0xffff above for none; of a sum with more, 0xffff below and above which word of the bucket's in `rest` its list
-// starts with, the bucket's from rest_starts[first_run[b]] on: how many there are, then they, two to a word. most[1],
-// most[2]: at least the units and words of a bucket. rest and rest_starts are null where no sum has a list. Shared
-// memory: a word a tile. A block a bucket.
+// For bucket b, whose sums are [first_run[b], first_run[b + 1]): bases[b * chunks + c], the number of its units in
+// tiles before 32 c, and the places of the sources of its sums among its elements. A word of `pairs` has one or two of
+// them, with 0xffff in the upper half for none; for a sum with more, it has 0xffff in the lower half, and in the upper
+// half the word of the bucket's part of `rest` at which its list starts. That part starts at rest_starts[first_run[b]];
+// a list is the number of sources, then these, two per word. most[1], most[2]: at least the numbers of units and words
+// of a bucket. rest and rest_starts are null if no sum has a list. Shared memory: one word per tile. One block per
+// bucket.
 extern "C" __global__ void __launch_bounds__(THREADS)
     order_bucket(const u16* starts, u32 tiles, const u16* slots, u32 tile, u32 unit, const u32* sources, u64 n, const u32* run_starts, u64 runs, const u32* first_run, u32 mark,
                  const u32* rest_starts, u16* bases, u32* pairs, u32* rest, u32* most) {
@@ -99,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
 }
 
-// words[run]: of its list.
+// words[run]: number of words of its list.
 extern "C" __global__ void __launch_bounds__(THREADS) list_words(const u32* run_starts, u64 runs, u64 n, u32* words) {
     for (u64 run = u64(blockIdx.x) * THREADS + threadIdx.x; run < runs; run += u64(gridDim.x) * THREADS) {
         const u32 length = u32((run + 1 < runs ? run_starts[run + 1] : n) - run_starts[run]);
@@ -112,7 +113,7 @@ struct Group {
     ushort4 slot;
 };
 
-// Tile t starts at out[t * stride]. Shared memory: the units of the fullest tile. Blocks take tile after tile.
+// Tile t starts at out[t * stride]. Shared memory: the units of the fullest tile. Blocks take one tile after another.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     to_tiles(const ITEM* x, u64 n, const u16* slots, u32 tile, u32 tiles, const u16* ends, u32 stride, ITEM* out) {
 #if SHARED
@@ -133,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     };
     fetch(blockIdx.x, threadIdx.x * 4);
     for (u32 t = blockIdx.x; t < tiles; t += gridDim.x) {
-        // What was ordered before has left.
+        // The previous tile has been written.
         if (threadIdx.x == 0) bulk_stores_read();
         __syncthreads();
         if (whole) {

@@ -1,18 +1,18 @@
-// The segment of each element of a tile, from offsets: how a block shares out elements evenly however long segments
-// are.
+// The segment of each element of a tile, from offsets, which lets a block distribute elements evenly however long
+// segments are.
 //
 //     offsets  0 2 3 3 5        elements  0 1 2 3 4        segments  0 0 1 3 3        (segment 2 is empty)
 //
-// A kernel of its own finds the segment in which each tile starts (one binary search a tile); then the block marks in
-// shared memory where its tile's segments start and takes the running maximum.
+// A separate kernel finds the segment in which each tile starts (one binary search per tile); then the block marks in
+// shared memory where its tile's segments start and computes the running maximum.
 //
-// Constants: THREADS, ITEMS (elements a thread). Tile: THREADS * ITEMS elements.
+// Constants: THREADS, ITEMS (elements per thread). Tile: THREADS * ITEMS elements.
 #pragma once
 #include "common.cuh"
 
 #define TILE (THREADS * ITEMS)
 
-// The last segment that does not start behind `element`, of `count`.
+// The last of `count` segments that starts at `element` or before.
 template <typename I> DEVICE u64 segment_of(const I* offsets, u64 count, u64 element) {
     u64 low = 0, high = count;
     while (low + 1 < high) {
@@ -28,9 +28,9 @@ struct TileSegments {
     u32 warp_last[THREADS / 32];
 };
 
-// `segments.segment[i]` = the segment of element first + i, less `begin`, for i < have. `begin` and `end` are the
-// segments of this tile's first element and of the next tile's. Called by the whole block; barriers inside, also a last
-// one.
+// `segments.segment[i]` = the segment of element first + i, minus `begin`, for i < have. `begin` and `end` are the
+// segments of this tile's first element and of the next tile's. Called by the whole block; it contains barriers, one of
+// them at the end.
 template <typename I>
 DEVICE void mark_segments(const I* offsets, u64 begin, u64 end, u64 first, u32 have, TileSegments& segments) {
     for (u32 i = threadIdx.x; i < TILE; i += THREADS) segments.segment[i] = 0;
@@ -60,8 +60,8 @@ DEVICE void mark_segments(const I* offsets, u64 begin, u64 end, u64 first, u32 h
     __syncthreads();
 }
 
-// what(segment, which of its elements, element) for each of the `n` elements, a block a tile. `starts` has the segment
-// in which each tile starts.
+// Calls what(segment, index within the segment, element) for each of the `n` elements, one block per tile. `starts` has
+// the segment in which each tile starts.
 template <typename I, typename Do> DEVICE void each_element(const I* offsets, u64 n, const u64* starts, Do what) {
     __shared__ TileSegments segments;
     const u64 first = u64(blockIdx.x) * TILE, begin = starts[blockIdx.x];

@@ -1,17 +1,17 @@
-// out[s] = the sum of the sources of s, from left to right, where the elements lie in tiles, each in the order of
-// buckets (tile_runs.cu), and the sources of consecutive sums in one bucket. A block brings the runs of a bucket, one
-// of each tile, to shared memory, and gathers there. Blocks that run at a time take consecutive buckets, whose runs lie
-// side by side: together they read whole stretches of each tile.
+// out[s] = the sum of the sources of s, from left to right, if the elements are in tiles, each in the order of buckets
+// (tile_runs.cu), and the sources of consecutive sums are in one bucket. A block copies the runs of a bucket, one of
+// each tile, to shared memory, and gathers there. Blocks that run at a time take consecutive buckets, whose runs are
+// adjacent: together they read contiguous parts of each tile.
 //
-// A warp takes 32 tiles; LANES lanes copy a run, 16 bytes each. Where the first runs of a bucket lie, a warp has looked
-// up before. A thread has the first two sources of its sums in registers before the bucket has come, and asks for those
-// of the next bucket as it uses them up: else each sum would wait for memory while nothing else is under way, for a
+// A warp takes 32 tiles; LANES lanes copy a run, 16 bytes each. A warp has looked up before where the first runs of a
+// bucket are. A thread has the first two sources of its sums in registers before the bucket arrives, and loads those of
+// the next bucket as it uses them: otherwise each sum would wait for memory while nothing else is in flight, because a
 // block has all of the shared memory.
 //
-// Bytes: an element and 2 a source, 4 for each tile and bucket, an element a sum.
+// Bytes: an element and 2 per source, 4 for each tile and bucket, one element per sum.
 //
 // Constants: SCALAR, THREADS, HELD (sums whose sources a thread holds), LANES, SHARED (0: elements of another size than
-// planned are fetched from where they lie).
+// planned are read in global memory).
 #include "bulk.cuh"
 #include "complex.cuh"
 
@@ -19,8 +19,8 @@ typedef SCALAR T;
 #define WARPS (THREADS / 32)
 #define NONE 0xffffu
 
-// first_rest[b]: words of `rest` before those of bucket b; both null where no sum has more than two sources. Shared
-// memory: the units of the fullest bucket, or half a word a tile. Blocks take bucket after bucket.
+// first_rest[b]: number of words of `rest` before those of bucket b; both are null if no sum has more than two sources.
+// Shared memory: the units of the fullest bucket, or half a word per tile. Blocks take one bucket after another.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     tile_sum(const T* x, u32 stride, u32 unit, u32 tiles, const u16* starts, const u16* bases, const u32* pairs, const u32* rest, const u32* first_rest, const u32* first_run, u32 buckets,
              T* out) {
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const T* const bucket = reinterpret_cast<const T*>(memory);
     const auto value = [&](u32, u32 place) { return bucket[place]; };
 #else
-    // Of each tile, how many units of the bucket come before.
+    // For each tile, the number of units of the bucket before it.
     u16* const before = reinterpret_cast<u16*>(memory);
     const auto value = [&](u32 b, u32 place) {
         u32 first = 0, behind = tiles;
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     };
 #pragma unroll
     for (u32 i = 0; i < HELD; i++) hold(i, first, last);
-    // Where a lane's tile has its run, and how many units of the bucket come before the warp's tiles.
+    // For a lane's tile: the place of its run, and the number of units of the bucket before the warp's tiles.
     u32 start = 0, length = 0, base = 0;
     const auto look = [&](u32 b, u32 chunk) {
         const u32 t = chunk * 32 + lane;
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();
         look(b + gridDim.x, warp);
         const u32 next = b + gridDim.x, next_first = next < buckets ? first_run[next] : 0, next_last = next < buckets ? first_run[next + 1] : 0;
-        u32 late = 0; // of the sums held, those with lists
+        u32 late = 0; // those of the held sums that have lists
 #pragma unroll
         for (u32 i = 0; i < HELD; i++) {
             const u32 sum = first + i * THREADS + threadIdx.x, one = held[i] & 0xffff, two = held[i] >> 16;
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (two != NONE) all = all + value(b, two);
             out[sum] = all;
         }
-        // One at a time: those sums, and those behind the ones held.
+        // One at a time: sums with lists, and those after the held ones.
         for (u32 sum = first + HELD * THREADS + threadIdx.x; late || sum < last;) {
             u32 own = sum;
             if (late) own = first + (__ffs(late) - 1) * THREADS + threadIdx.x, late &= late - 1;

@@ -1,16 +1,16 @@
-// From CSR to CSC in little memory, a stretch of entries after another: the caller has sorted a stretch by column,
-// stably, and each column's entries go behind what earlier stretches put there.
+// From CSR to CSC in little memory, one stretch of entries after another: the caller has sorted a stretch by column,
+// stably, and each column's entries are appended to those of earlier stretches.
 //
 //     columns  0 2 | 2 | 1 2 | 0 3      sorted   0 0 1 2 2 2 3       cursor of each column: where its next entry goes
 //                                       sources  0 5 3 1 2 4 6
 //
-// For a run of equal columns from k on, cursor - k + (place in the stretch) is where an entry goes: run_heads subtracts
-// k, place adds its own place, run_tails moves the cursors on.
+// For a run of equal columns from k on, the place of an entry is cursor - k + (place in the stretch): run_heads
+// subtracts k, place adds its own place, run_tails advances the cursors.
 //
-// Bytes an entry: column, source, row and value read (the latter two from anywhere in the stretch), row and value
+// Bytes per entry: column, source, row and value read (the latter two from anywhere in the stretch), row and value
 // written; columns twice more.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns; u32 or u64), THREADS, ITEMS (elements a
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns; u32 or u64), THREADS, ITEMS (elements per
 // thread of a tile).
 #include "tile_segments.cuh"
 
@@ -20,7 +20,7 @@ typedef CURSOR C;
 
 #define EACH(i, n) for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < (n); i += u64(gridDim.x) * THREADS)
 
-// The rows of entries first .. first + n. A block a tile.
+// The rows of entries first .. first + n. One block per tile.
 extern "C" __global__ void __launch_bounds__(THREADS) rows_of(const I* offsets, u64 rows, u64 first, u64 n, u32* row_of) {
     __shared__ TileSegments tile;
     __shared__ u64 ends[2];
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) run_heads(const u32* colum
     EACH(k, n) if (k == 0 || columns[k - 1] != columns[k]) cursors[columns[k]] -= C(k);
 }
 
-// Sources, rows and values are of this stretch.
+// Sources, rows and values are relative to this stretch.
 extern "C" __global__ void __launch_bounds__(THREADS)
     place(const u32* columns, const u32* sources, const u32* row_of, const V* values, u64 n, const C* cursors, u32* to_rows, V* to_values) {
     EACH(k, n) {

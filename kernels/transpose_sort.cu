@@ -1,21 +1,21 @@
-// The numbers of a CSR matrix's entries by the windows of their columns (transpose_windows.cuh), stably: a radix sort
-// in two passes, the first of which reads columns. What a column is called within its window goes along.
+// Sorts the numbers of a CSR matrix's entries by the windows of their columns (transpose_windows.cuh), stably: a radix
+// sort in two passes, the first of which reads columns. The name of a column within its window is carried along.
 //
-//     window_starts   where each window and its first column start, and how many entries there are of each lower digit: windows tell, no
-//                     entry is read for it; clears the workspaces
-//     column_keys     the window of each column, and what it is called there
+//     window_starts   where each window and its first column start, and the number of entries of each lower digit; it
+//                     follows from windows without reading entries; clears the workspaces
+//     column_keys     the window of each column, and its name there
 //     digit_starts    where each digit starts
-//     sort_low        by the lower 8 bits of the window
-//     sort_high       by the upper 8
+//     sort_low        sorts by the lower 8 bits of the window
+//     sort_high       sorts by the upper 8 bits
 //
-// A word an entry goes from the first pass to the second: its place in its tile, the column's name, the upper digit.
-// Which tile it comes from is told by where it lies: `sources` holds, digit after digit, where each tile's entries of
-// the digit start.
+// One word per entry is passed from the first pass to the second: its place in its tile, the column's name, the upper
+// digit. The tile that it comes from follows from its position: `sources` holds, digit after digit, where each tile's
+// entries of the digit start.
 //
 //     word of sort_low     place in the tile (24 - WINDOW_BITS bits) | name (WINDOW_BITS) | upper digit (8)
-//     word of sort_high    lower bits of the name (16 - WINDOW_BITS) | number (16 + WINDOW_BITS); the name's other bits in a byte
+//     word of sort_high    lower bits of the name (16 - WINDOW_BITS) | number (16 + WINDOW_BITS); the rest in a byte
 //
-// Bytes an entry: column read (and its key, from the cache), word written, read, word and byte written.
+// Bytes per entry: column read (and its key, from the cache), word written, word read, word and byte written.
 // Workspaces: a ticket, then look-back words.
 //
 // Constants: CURSOR (offsets of columns), WINDOW_BITS, THREADS (at least 256), ITEMS, MIN_BLOCKS, LOOK_AT_ONCE,
@@ -28,8 +28,8 @@ typedef CURSOR C;
 
 static_assert(TILE <= 1 << (24 - WINDOW_BITS), "a place in a tile has the bits that name and digit leave");
 
-// Where each window starts, and its first column, and the ends behind; counts[d]: entries of lower digit d, zero
-// before. THREADS - 1 windows a block.
+// Where each window starts, and its first column, followed by the ends; counts[d]: number of entries with lower digit
+// d, initially zero. THREADS - 1 windows per block.
 extern "C" __global__ void __launch_bounds__(THREADS)
     window_starts(const C* starts, u64 columns, u32* begin, u32* first_columns, u32 windows, u32* counts, u32* low, u32* high, u64 words) {
     __shared__ u32 at[THREADS];
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (size) atomicAdd(counts + w % RADIX, size);
 }
 
-// Of each column, its window and behind that its name there (transpose_windows.cuh).
+// For each column, its window followed by its name there (transpose_windows.cuh).
 extern "C" __global__ void __launch_bounds__(THREADS) column_keys(const C* starts, u64 columns, const u32* first_columns, u32* keys) {
     const u64 c = u64(blockIdx.x) * THREADS + threadIdx.x;
     if (c >= columns) return;
@@ -62,8 +62,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) column_keys(const C* start
     keys[c] = window << WINDOW_BITS | name;
 }
 
-// Where the entries of each lower digit start in the first pass's result, in place of their counts, and behind that
-// those of each upper digit in the second's. One block.
+// Replaces the counts of each lower digit by where its entries start in the first pass's result, followed by the same
+// for each upper digit in the second's. One block.
 extern "C" __global__ void __launch_bounds__(THREADS) digit_starts(const u32* begin, u32 windows, u32* digits) {
     __shared__ u32 warp_sums[RADIX / 32];
     const u32 digit = threadIdx.x;
@@ -73,9 +73,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) digit_starts(const u32* be
     digits[RADIX + digit] = begin[min(digit * RADIX, windows)];
 }
 
-// What both passes do: 8 bits of the keys from `shift` on sort the tile; put(place in the sorted tile, which key)
-// leaves there what take(place, where the digits' keys go) then writes to its place in the whole. begins(where the
-// tile's keys of the thread's digit start in the whole, how many they are) is told by the first 256 threads.
+// The part common to both passes: sorts the tile by 8 bits of the keys from `shift` on; put(place in the sorted tile,
+// which key) stores what take(place, global start of the digits' keys) then writes to its place in the result.
+// begins(global start of the tile's keys with the thread's digit, their number) is called by the first 256 threads.
 template <bool MOSTLY_ALIKE, typename Keys, typename Put, typename Take, typename Begins>
 DEVICE void sort_tile(Keys& key, u32 shift, u32 tile, u32 have, u32* places, const u32* digits, u32* words, Put put, Take take,
                       Begins begins) {
@@ -109,9 +109,9 @@ DEVICE u32 take_ticket(u32* ticket) {
     return mine;
 }
 
-// A block a tile. `sources`: where each tile's entries of each digit start, the digits one after the other;
-// `first_sources`: of these, the one that holds the first entry of each tile of the second pass. Dynamic shared memory:
-// WARPS * RADIX * 4 + TILE * 5.
+// One block per tile. `sources`: where each tile's entries of each digit start, one digit after another;
+// `first_sources`: which of these has the first entry of each tile of the second pass. Dynamic shared memory: WARPS *
+// RADIX * 4 + TILE * 5.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     sort_low(const u32* keys, const u32* columns, u64 n, const u32* digits, u32* workspace, u32* words, u32* sources, u32* first_sources) {
     extern __shared__ uint4 dynamic[];
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     u32 key[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? columns[first + at + i * 32] : 0;
-    // Past the end: the largest window, which ranks behind every entry.
+    // Beyond the end: the largest window, which is sorted after every entry.
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) key[i] = at + i * 32 < have ? keys[key[i]] : ~0u;
     sort_tile<false>(
@@ -136,12 +136,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         [&](u32 from, u32 count) {
             const u32 source = threadIdx.x * gridDim.x + tile, boundary = (from + TILE - 1) / TILE;
             sources[source] = from;
-            // Tiles of both passes are equally large: at most one begins here.
+            // Tiles of both passes have the same size, so at most one begins here.
             if (u64(boundary) * TILE < u64(from) + count) first_sources[boundary] = source;
         });
 }
 
-// Keys of 16 bits, two a register.
+// Keys of 16 bits, two per register.
 struct Halves {
     u32 two[ITEMS / 2];
     DEVICE u32* begin() { return two; }
@@ -150,18 +150,18 @@ struct Halves {
     DEVICE void set(int i, u32 key) { two[i / 2] = i % 2 ? two[i / 2] | key << 16 : key; }
 };
 
-// A block a tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * 6.
+// One block per tile. Dynamic shared memory: WARPS * RADIX * 4 + TILE * 6.
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     sort_high(const u32* words, u64 n, const u32* sources, const u32* first_sources, const u32* digits, u32* workspace,
               u32* to_numbers, u8* to_names) {
     extern __shared__ uint4 dynamic[];
-    __shared__ u32 begins[TILE / 32]; // a bit where another source begins; source_tile has its tile there
+    __shared__ u32 begins[TILE / 32]; // a bit where another source begins; source_tile has its tile
     u32 *places = reinterpret_cast<u32*>(dynamic), *sorted = places + WARPS * RADIX;
     u8 *sorted_digits = reinterpret_cast<u8*>(sorted + TILE), *sorted_names = sorted_digits + TILE;
-    u16* source_tile = reinterpret_cast<u16*>(sorted); // until numbers lie there
+    u16* source_tile = reinterpret_cast<u16*>(sorted); // until numbers are stored there
     const u32 tile = take_ticket(workspace), first = tile * TILE, have = u32(min(u64(TILE), n - first)), tiles = gridDim.x;
     const u32 at = threadIdx.x / 32 * (32 * ITEMS) + lane_id();
-    u32 number[ITEMS]; // words first
+    u32 number[ITEMS]; // words at first
     Halves key;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) number[i] = at + i * 32 < have ? words[first + at + i * 32] : ~0u;
@@ -179,13 +179,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         }
         more = __syncthreads_or(threadIdx.x == THREADS - 1 && start < first + have);
         base += THREADS;
-        // A digit that no entry has may have as many sources as one that many have.
+        // A digit without entries may have as many sources as one with many.
         if (more)
             for (u32 digit = base / tiles; digit < RADIX && digits[digit] == (digit + 1 < RADIX ? digits[digit + 1] : u32(n));
                  digit++)
                 base = (digit + 1) * tiles;
     }
-    // Where the last source before this warp's entries begins.
+    // The beginning of the last source before this warp's entries.
     u32 last = 0;
     for (u32 i = lane_id(); i < threadIdx.x / 32 * ITEMS; i += 32)
         if (begins[i]) last = 32 * i + 31 - __clz(begins[i]);
@@ -197,10 +197,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         if (all) last = 32 * piece + 31 - __clz(all);
         const u32 word = number[i], name = word >> RADIX_BITS & (WINDOW - 1);
         number[i] = source_tile[place] * TILE + (word >> (WINDOW_BITS + RADIX_BITS)) | name << NUMBER_BITS;
-        // What is left of the name lies above the digit.
+        // The rest of the name is above the digit.
         key.set(i, (word & (RADIX - 1)) | name >> (32 - NUMBER_BITS) << RADIX_BITS);
     }
-    // Entries of neighbouring rows in the same lower digit's windows are mostly in one window.
+    // Entries of neighbouring rows in the windows of one lower digit are mostly in one window.
     sort_tile<true>(
         key, 0, tile, have, places, digits + RADIX, workspace + 1,
         [&](u32 place, int i) {

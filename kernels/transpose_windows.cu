@@ -1,20 +1,21 @@
-// From CSR to CSC, by windows (transpose_windows.cuh), once the entries' numbers are sorted by them
-// (transpose_sort.cu): a block puts a window in order.
+// From CSR to CSC by windows (transpose_windows.cuh), after the entries' numbers have been sorted by them
+// (transpose_sort.cu): each block orders a window.
 //
-//     mark_rows   where rows start, a bit an entry, so that an entry's row is counted and not searched
-//     finish      an entry's place is that of its column, and how many of the column's entries lie before it; row and value are fetched,
-//                 put there in shared memory, and written
+//     mark_rows   where rows start, one bit per entry, so that an entry's row is found by counting, not by a search
+//     finish      an entry's place is its column's start plus the number of the column's entries before it; row and
+//                 value are loaded, put in place in shared memory, and written
 //
-// Rows ascend, for nothing changes the order of a column's entries. A column that reaches to the end of the window
-// behind its own is in order already, and its entries are fetched by the blocks in whose windows they come to lie.
+// Rows ascend, because nothing changes the order of a column's entries. A column that extends to the end of the next
+// window is in order already, and its entries are loaded by the blocks whose windows contain their places.
 //
-// A warp counts its entries of each column, 32 at a time, by votes; sums over the warps then tell how many came before.
+// A warp counts its entries of each column, 32 at a time, by votes; sums over the warps then give the number of entries
+// before.
 //
-// Memory: the target itself: numbers lie where rows come to lie.
-// Bytes an entry: number with a part of its column's name, the other part, value and row read, the latter two at random
-// (of rows, 8 bytes for 32 entries); row and value written.
+// Memory: only the target, whose rows take the places of numbers. Bytes per entry: number with a part of its column's
+// name, the other part, value and row read, the latter two at random (for rows, 8 bytes per 32 entries); row and value
+// written.
 //
-// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns), WINDOW_BITS, THREADS, RESIDENT (threads a
+// Constants: VALUE_BYTES (4, 8, 16), OFFSET (of CSR), CURSOR (of columns), WINDOW_BITS, THREADS, RESIDENT (threads per
 // multiprocessor, at least).
 #include "transpose_windows.cuh"
 #include "votes.cuh"
@@ -24,18 +25,18 @@ typedef OFFSET I;
 typedef CURSOR C;
 
 #define WARPS (THREADS / 32)
-#define PIECE 32 // entries of a word of marks
+#define PIECE 32 // entries per word of marks
 #define MOST (2 * int(WINDOW) / THREADS)
-#define USUAL (MOST / 2 + 1) // lines of most windows: these are staged in shared memory, where that is not too large
+#define USUAL (MOST / 2 + 1) // lines of most windows, which are staged in shared memory unless it is too large
 #define STAGED (USUAL * THREADS * (VALUE_BYTES + 4) <= 64 << 10)
 
-// The row of a piece's first entry, and the places at which rows start behind it, a bit each; bit 0 where a row in
+// The row of a piece's first entry, and a bit for each place in it at which a row starts; bit 0 is set if a row in
 // between is empty.
 struct alignas(8) Rows {
     u32 row, starts;
 };
 
-// The last row that does not start behind `entry`; called by a whole warp.
+// The last row that starts at `entry` or before; called by a whole warp.
 DEVICE u64 row_by_warp(const I* offsets, u64 rows, u64 entry) {
     u64 low = 0, high = rows;
     while (low + 1 < high) {
@@ -47,7 +48,7 @@ DEVICE u64 row_by_warp(const I* offsets, u64 rows, u64 entry) {
     return low;
 }
 
-// A warp for 32 pieces; `pieces` is a multiple of that, and one more at least than entries are in.
+// One warp per 32 pieces; `pieces` is a multiple of that, and at least one more than there are pieces with entries.
 extern "C" __global__ void __launch_bounds__(THREADS) mark_rows(const I* offsets, u64 rows, Rows* marks, u64 pieces) {
     __shared__ u32 all_starts[THREADS], all_rows[THREADS];
     u32 *starts = all_starts + threadIdx.x / 32 * 32, *rows_to = all_rows + threadIdx.x / 32 * 32;
@@ -70,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) mark_rows(const I* offsets
     marks[piece] = {u32(begin) + warp_inclusive_sum(rows_to[lane_id()]), starts[lane_id()]};
 }
 
-// The row of an entry, by the mark of its piece in which no row is empty.
+// The row of an entry, from the mark of its piece if no row in it is empty.
 DEVICE u32 row_by_count(Rows mark, u32 entry) { return mark.row + __popc(mark.starts & ((2u << entry % PIECE) - 1)); }
 
 // The row of an entry.
@@ -86,7 +87,7 @@ DEVICE u32 row_of_entry(const I* offsets, const Rows* marks, u32 entry) {
     return low;
 }
 
-// Whether the last window before w that is not empty, and ends where w begins, is a long column.
+// Whether the last window before w that is not empty is a long column, and ends where w begins.
 DEVICE bool ends_long(const u32* begin, u32 w) {
     u32 low = w - 1;
     if (begin[low] == begin[w]) {
@@ -103,13 +104,13 @@ DEVICE bool ends_long(const u32* begin, u32 w) {
 
 #define NUMBERS ((1u << NUMBER_BITS) - 1)
 
-// Hides from the compiler what a word is made of: it would keep that too.
+// Hides from the compiler how a word was computed: it would otherwise keep the parts, too.
 DEVICE void forget(u32& x) { asm volatile("" : "+r"(x)); }
 
 // A window's entries and columns.
 struct Window {
-    u32 first, size, low; // where its entries start, and its places
-    u32 column, columns; // its first column, and how many there are
+    u32 first, size, low; // where its entries and its places start, and number of entries
+    u32 column, columns; // its first column, and number of columns
 };
 struct Source {
     const I* offsets;
@@ -119,7 +120,7 @@ struct Source {
     const u8* names;
 };
 
-// A warp's lines: all that there is room for, or those that it has.
+// Loops over a warp's lines: all for which there is room, or only those that it has.
 #define EACH_LINE(i) _Pragma("unroll") for (int i = 0; i < LINES; i++)
 #define EACH_LINE_THERE(i) EACH_LINE(i) if (i < lines)
 // Whether a lane has an entry in the line.
@@ -129,7 +130,7 @@ struct Source {
 DEVICE u32 half_of(u32 word, u32 name) { return word >> name % 2 * 16 & 0xffff; }
 DEVICE u32 two_halves(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 
-// Where the columns of eight names start, two a word.
+// Where the columns of eight names start, two per word.
 DEVICE uint4 starts_of_names(const Source& a, const Window& w, bool by_number, u32 name) {
     u32 at[8];
 #pragma unroll
@@ -138,9 +139,9 @@ DEVICE uint4 starts_of_names(const Source& a, const Window& w, bool by_number, u
     return {two_halves(at[0], at[1]), two_halves(at[2], at[3]), two_halves(at[4], at[5]), two_halves(at[6], at[7])};
 }
 
-// Puts a window's entries in order, for which LINES * THREADS suffice. `counts`: a warp's entries of each column, by
-// name, two counts a word. What a lane without an entry loads is another's: a load on a condition is a branch, of which
-// there would be one a line.
+// Orders the entries of a window, for which LINES * THREADS are enough. `counts`: a warp's number of entries of each
+// column, by name, two counts per word. A lane without an entry loads another's: conditional loads would be branches,
+// one per line.
 template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries, V* all_values, const Window& w, u32* counts) {
     u32* entries = all_entries + w.first;
     V* to_values = all_values + w.first;
@@ -170,8 +171,8 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
         equal[i] = __ballot_sync(ALL, HERE(i)) ^ (HERE(i) ? 0 : ALL);
     }
     for (u32 bit = 1; bit >> name_bits == 0; bit *= 2) EACH_LINE(i) vote(equal[i], place[i], bit);
-    // Of the lanes with the same name: the first, and how many are below; the first one learns how many the warp had
-    // before.
+    // Among the lanes with the same name: the first one, and the number of lanes below; the first one reads how many
+    // entries the warp had before.
     EACH_LINE_THERE(i) {
         const u32 below = __popc(equal[i] & lanes_below());
         u32 earlier = 0;
@@ -200,7 +201,7 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
     if (staged) __syncthreads();
     V* staged_values = reinterpret_cast<V*>(counts);
     u32* staged_rows = reinterpret_cast<u32*>(staged_values + USUAL * THREADS);
-    // Several loads are under way together.
+    // Several loads are in flight together.
     constexpr int TOGETHER = VALUE_BYTES == 4 ? USUAL : VALUE_BYTES == 8 ? (USUAL + 1) / 2 : 3;
 #pragma unroll
     for (int first = 0; first < LINES; first += TOGETHER) {
@@ -211,7 +212,7 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
         for (int i = 0; i < TOGETHER; i++)
             if (first + i < LINES && HERE(first + i)) (staged ? staged_values : to_values)[place[first + i]] = value[i];
     }
-    // All numbers have been read: rows may take their places.
+    // All numbers have been read, so rows may replace them.
     u32* to_rows = staged ? staged_rows : entries;
     u32 searched = 0;
 #pragma unroll
@@ -234,8 +235,8 @@ template <int LINES> DEVICE void place_entries(const Source& a, u32* all_entries
     }
 }
 
-// A block a window. `entries`: numbers of entries by windows and parts of their columns' names, which become rows;
-// `names`: the other parts. Dynamic shared memory: WARPS * WINDOW * 2, and what is staged at least.
+// One block per window. `entries`: numbers of entries by windows with parts of their columns' names, which are replaced
+// by rows; `names`: the other parts. Dynamic shared memory: WARPS * WINDOW * 2, and at least what is staged.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     finish(const I* offsets, const Rows* marks, const C* starts, const V* values, const u8* names, u64 n, const u32* begin,
            const u32* first_columns, u32 windows, u32* entries, V* to_values) {
@@ -244,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     const u32 w = blockIdx.x;
     const u32 first = begin[w], end = begin[w + 1], low = w * WINDOW, high = u32(min(u64(low) + WINDOW, n));
 
-    // Entries of long columns that lie in this window's places.
+    // Loads the entries of long columns that belong to places of this window.
     auto fetch = [&](u32 from, u32 to) {
         for (u32 k = from + threadIdx.x; k < to; k += THREADS) {
             const u32 entry = entries[k] & NUMBERS;

@@ -2,17 +2,17 @@
 //
 //     columns   0 2 | 2 | 1 2 | 0 3      offsets of columns  0 2 3 6 7      WINDOW 4: columns 0 1 2 are window 0, column 3 is window 1
 //
-// A window has fewer than two times WINDOW entries, but for a column that reaches to the end of the next window: none
-// other starts there, so that this window's number is free for it.
+// A window has fewer than two times WINDOW entries, unless a column extends to the end of the next window: no other
+// column starts there, so the number of that window is free for it.
 //
-// Within its window a column is named by its number from the window's first column on, where there are few columns;
-// else by its first place, as there may be many that have no entry.
+// Within its window a column is named by its number from the window's first column on, if there are few columns;
+// otherwise by its first place, since there may be many columns without entries.
 #pragma once
 #include "common.cuh"
 
 #define WINDOW (1u << WINDOW_BITS)
-#define NUMBER_BITS (16 + WINDOW_BITS) // of an entry, for there are at most 2^16 windows
-#define FEW_BITS 10 // of names by number
+#define NUMBER_BITS (16 + WINDOW_BITS) // bits of an entry's number: there are at most 2^16 windows
+#define FEW_BITS 10 // bits of names by number
 
 DEVICE bool names_by_number(u32 columns) { return columns <= 1u << FEW_BITS; }
 

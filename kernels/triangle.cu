@@ -1,4 +1,4 @@
-// The part of a matrix on one side of its diagonal, rows in an order and columns renumbered.
+// The part of a matrix on one side of its diagonal, with rows in a given order and columns renumbered.
 //
 // Constants: SCALAR, OFFSET (of the matrix), TARGET (of its part), THREADS.
 #include "columns.cuh"

@@ -1,17 +1,18 @@
-// Triangular systems T x = r, rows stored by levels, each solved by LANES lanes which wait for the unknowns that they
-// need (without a barrier between levels: Liu, Li, Hogg, Duff and Vinter, A synchronization-free algorithm for parallel
-// sparse triangular solves, Euro-Par 2016; by rows as here, sums are added in a fixed order). Moves the entries with
-// their columns once, r in and x out, and x once more for each entry from the L2 cache.
+// Triangular systems T x = r, with rows stored by levels and each solved by LANES lanes, which wait for the unknowns
+// that they need (without a barrier between levels: Liu, Li, Hogg, Duff and Vinter, A synchronization-free algorithm
+// for parallel sparse triangular solves, Euro-Par 2016; they work by columns, this by rows, so that sums are added in a
+// fixed order). Moves the entries with their columns once, reads r and writes x, and reads x once more for each entry
+// from the L2 cache.
 //
-// Constants: SCALAR, OFFSET, THREADS, LANES (a row).
+// Constants: SCALAR, OFFSET, THREADS, LANES (per row).
 #include "awaited.cuh"
 
 typedef SCALAR T;
 typedef OFFSET I;
-constexpr u32 ROWS = 32 / LANES; // of a warp
-constexpr u32 MANY = 4;          // entries of a lane in flight
+constexpr u32 ROWS = 32 / LANES; // rows per warp
+constexpr u32 MANY = 4;          // entries in flight per lane
 
-// Ahead of a solve: no unknown is there, and no turn is taken. x has n + 1 elements.
+// Launched before a solve: marks all unknowns as not computed, and no turn as taken. x has n + 1 elements.
 extern "C" __global__ void __launch_bounds__(THREADS) triangular_start(u64 n, T* x) {
     for (u64 k = u64(blockIdx.x) * THREADS + threadIdx.x; k <= n; k += u64(gridDim.x) * THREADS)
         x[k] = k < n ? nothing_of<T>::get() : T();
@@ -40,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         u32 column[MANY];
         T value[MANY], unknown[MANY];
         bool fresh = true;
-        // All lanes of the warp go round together, so that a row may need an unknown of another lane's row.
+        // All lanes of the warp loop together, because a row may need an unknown of another lane's row.
         while (true) {
             if (fresh) {
                 fresh = false;

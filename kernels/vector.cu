@@ -1,10 +1,10 @@
-// Operations on dense vectors. Every one is a stream: what matters is that all of a chip's memory channels are busy, so
-// a thread has several loads of 16 bytes on their way before it uses the first.
+// Operations on dense vectors. Each reads its vectors in order, so it matters that all of a chip's memory channels are
+// busy; therefore a thread has several loads of 16 bytes in flight before it uses the first.
 //
-//     bytes an element    dot: 2 reads    norm2: 1 read    axpby: 2 reads, 1 write (beta = 0: 1 and 1)    multiply: 2 and 1
+//     bytes per element  dot: 2 reads   norm2: 1 read   axpby: 2 reads, 1 write (beta = 0: 1 and 1)   multiply: 2 and 1
 //
-// A part of a vector need not start at a multiple of 16 bytes. Then elements are read one by one, by the same threads
-// in the same order, so that the bits of a sum do not depend on where a vector lies.
+// A part of a vector need not start at a multiple of 16 bytes. If it does not, elements are read one by one, by the
+// same threads in the same order, so that the bits of a sum do not depend on the address of a vector.
 //
 // Constants: SCALAR (element type), THREADS, UNROLL (elementwise), SUM_THREADS, SUM_UNROLL, MAX_PARTIALS (reductions).
 #include "block_sum.cuh"
@@ -66,13 +66,13 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) dot(const T* x, const 
     launch_sum_to<SUM_THREADS>(out, sum, partials, finished);
 }
 
-// *out = sum of |x[i]|^2. The second operand is the first: its loads hit the registers' own copy and vanish.
+// *out = sum of |x[i]|^2. Both operands are the same, so the compiler drops the second loads.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) norm2_squared(const T* x, u64 n, R* out, R* partials, u32* finished) {
     R sum = sum_of<R>(n, x, x, [](T a, T) { return abs2(a); });
     launch_sum_to<SUM_THREADS>(out, sum, partials, finished);
 }
 
-// *out = sum of x[i]: of what a product's blocks left of x.y.
+// *out = sum of x[i]: adds up the partial sums of x.y that a product's blocks left.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) sum(const T* x, u64 n, T* out, T* partials, u32* finished) {
     T sum = sum_of<T>(n, x, x, [](T a, T) { return a; });
     launch_sum_to<SUM_THREADS>(out, sum, partials, finished);
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) sum(const T* x, u64 n,
 
 // ---- element by element --------------------------------------------------------------------------------------------
 
-// z[i] = f(x[i], y[i]); y is not read where READ_Y is false. z may be x or y.
+// z[i] = f(x[i], y[i]); y is not read if READ_Y is false. z may be x or y.
 template <bool READ_Y, typename F> DEVICE void map(u64 n, const T* x, const T* y, T* z, F f) {
     const u64 stride = u64(gridDim.x) * THREADS;
     const u64 thread = u64(blockIdx.x) * THREADS + threadIdx.x;
@@ -104,7 +104,7 @@ template <bool READ_Y, typename F> DEVICE void map(u64 n, const T* x, const T* y
     for (u64 i = vectors * VEC + thread; i < n; i += stride) z[i] = f(x[i], READ_Y ? y[i] : T());
 }
 
-// y = alpha x + beta y; where beta is zero, y is not read.
+// y = alpha x + beta y; if beta is zero, y is not read.
 extern "C" __global__ void __launch_bounds__(THREADS) axpby(T alpha, const T* x, T beta, T* y, u64 n) {
     if (is_zero(beta)) map<false>(n, x, y, y, [=](T a, T) { return alpha * a; });
     else map<true>(n, x, y, y, [=](T a, T b) { return alpha * a + beta * b; });
@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) multiply(const T* x, const
     map<true>(n, x, y, z, [](T a, T b) { return a * b; });
 }
 
-// z = d .* x with a real d: bytes as for multiply, of which d's are half where T is complex.
+// z = d .* x with a real d: bytes as for multiply, but half for d if T is complex.
 template <typename D> DEVICE void scale_by(const D* d, const T* x, T* z, u64 n) {
     if constexpr (same<T, D>::value) map<true>(n, x, d, z, [](T a, T b) { return b * a; });
     else

@@ -1,6 +1,6 @@
-// Operations on k vectors side by side: entry i of vector j lies at i * k + j.
+// Operations on k interleaved vectors: entry i of vector j is at i * k + j.
 //
-//     bytes an entry    dots: 2 reads    sums: 1 read    interleave, separate: 1 read, 1 write
+//     bytes per entry   dots: 2 reads    sums: 1 read    interleave, separate: 1 read, 1 write
 //
 // Constants: SCALAR (element type), THREADS (moves), SUM_THREADS, SUM_UNROLL (sums); k is 2 to 32.
 #include "column_sums.cuh"
@@ -36,14 +36,14 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     column_sums(k, x, y, n, out, partials, finished, [](T a, T b) { return conj(a) * b; });
 }
 
-// out[j] = sum of x[i k + j]: of what a product's blocks left of x.y. The second operand is the first: its loads
-// vanish.
+// out[j] = sum of x[i k + j]: adds up the partial sums of x.y that a product's blocks left. Both operands are the same,
+// so the compiler drops the second loads.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) sums(u32 k, const T* x, u64 n, T* out, T* partials, u32* finished) {
     column_sums(k, x, x, n, out, partials, finished, [](T a, T) { return a; });
 }
 
-// Vectors one behind the other to vectors side by side, and back. The side on which neighbours lie in different vectors
-// is the one whose lines several warps complete, in the caches.
+// From vectors one after another to interleaved ones, and back. On one side neighbouring elements are in different
+// vectors, and several warps together complete its cache lines.
 extern "C" __global__ void __launch_bounds__(THREADS) interleave(u32 k, const T* x, T* y, u64 rows) {
     for (u64 e = u64(blockIdx.x) * THREADS + threadIdx.x; e < rows * k; e += u64(gridDim.x) * THREADS) y[e] = x[e % k * rows + e / k];
 }

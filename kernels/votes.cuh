@@ -1,9 +1,9 @@
-// Lanes of a warp that have the same number, found by votes: a ballot a bit. (`__match_any_sync` does it in one
-// instruction, and takes several times as long.)
+// Finds lanes of a warp with the same number by votes, one ballot per bit. (`__match_any_sync` does it in one
+// instruction, but takes several times as long.)
 #pragma once
 #include "common.cuh"
 
-// equal &= ballot(bit) ^ (bit ? 0 : all). As PTX, for the compiler would test the bit twice.
+// equal &= ballot(bit) ^ (bit ? 0 : all). As PTX, because the compiler would test the bit twice.
 DEVICE void vote(u32& equal, u32 number, u32 bit) {
     asm volatile(
         "{ .reg .pred p; .reg .b32 bit, votes, flip;\n\t"

@@ -1,13 +1,13 @@
-//! What a process leaves for the next one: compiled kernels, choices of formats. Whatever goes wrong here (no folder,
-//! no permission, no space, a damaged file) only costs the work of making it again.
+//! Files that a process leaves for later ones: compiled kernels, choices of formats. Any failure here (no folder, no
+//! permission, no space, a damaged file) only means that the work is done again.
 //!
-//! The folder is `$RESIDUA_CACHE`, else `$XDG_CACHE_HOME/residua`, else `~/.cache/residua`; `RESIDUA_CACHE=off` turns
-//! it off.
+//! The folder is `$RESIDUA_CACHE`, else `$XDG_CACHE_HOME/residua`, else `~/.cache/residua`; `RESIDUA_CACHE=off`
+//! disables it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where files are kept; `None` where they are not.
+/// The folder of the files; `None` if they are disabled.
 pub(crate) fn folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     match set("RESIDUA_CACHE") {
@@ -20,7 +20,8 @@ pub(crate) fn folder() -> Option<PathBuf> {
     }
 }
 
-/// Writes a file beside and renames it, so that no reader sees half of it; its folder is made where it is missing.
+/// Writes a temporary file in the same folder and renames it, so that no reader sees a partial file. Creates the folder
+/// if it is missing.
 pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let folder = path.parent().ok_or(std::io::ErrorKind::NotFound)?;
@@ -34,7 +35,7 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     result
 }
 
-/// FNV-1a of 128 bits. Parts are closed by their length, so that `ab, c` and `a, bc` differ.
+/// FNV-1a with 128 bits. The length of each part is added too, so that `ab, c` and `a, bc` differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Hash(pub(crate) u128);
 
@@ -49,7 +50,7 @@ impl Hash {
         }
     }
 
-    /// The same of numbers, two at a time: an eighth of the multiplications that their bytes would take.
+    /// Adds numbers, two at a time: an eighth of the multiplications that their bytes would take.
     pub(crate) fn add_numbers(&mut self, numbers: &[u32]) {
         let (pairs, rest) = numbers.as_chunks::<2>();
         let words = pairs.iter().map(|&[low, high]| u64::from(low) | u64::from(high) << 32);

@@ -1,4 +1,4 @@
-//! residua solves sparse linear systems A x = b on NVIDIA GPUs, and on any CPU where there is none.
+//! residua solves sparse linear systems A x = b on NVIDIA GPUs, and on any CPU if there is none.
 //!
 //! ```text
 //! .mtx file -> triplets -> sort by (row, column), sum duplicates -> CSR -> the format that suits the matrix
@@ -25,9 +25,9 @@
 //! # Ok::<(), residua::Error>(())
 //! ```
 //!
-//! In a time loop the pattern stays and values change: what depends on the pattern alone is made once, and each step
-//! writes the new values of the triplets, in their order, into the matrix, and these into the solver. residua allocates
-//! nothing from the second step on.
+//! In a time loop the pattern stays and the values change. What depends only on the pattern is computed once; each step
+//! writes the new values of the triplets, in their order, into the matrix, and the values of the matrix into the
+//! solver. residua allocates nothing from the second step on.
 //!
 //! ```
 //! use residua::assemble::Assembly;
@@ -57,30 +57,30 @@
 //! # Ok::<(), residua::Error>(())
 //! ```
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`scalar`] | the types that buffers and matrices hold |
-//! | [`backend`] | the seam: where data lives and where kernels run; [`Host`] is the CPU |
-//! | [`matrix`] | storage formats, conversion between them, choice of format |
+//! | [`scalar`] | the element types of buffers and matrices |
+//! | [`backend`] | the interface of devices: memory and kernels; [`Host`] is the CPU |
+//! | [`matrix`] | storage formats, conversions, and the choice of format |
 //! | [`market`] | Matrix Market files |
-//! | [`files`] | files of any format, through one door |
-//! | [`assemble`] | triplets to CSR, and the kept map for new values on the same pattern |
-//! | [`operator`] | what a solver multiplies with: a stored matrix, a closure |
-//! | [`spread`] | a matrix whose rows are spread over several parts |
-//! | [`solver`] | the one door: [`Solver`] chooses device, order, format, method and preconditioner, and tells why |
+//! | [`files`] | files of all supported formats |
+//! | [`assemble`] | triplets to CSR, and a map for new values on the same pattern |
+//! | [`operator`] | the operator of a solver: a stored matrix, a closure |
+//! | [`spread`] | distributed matrices |
+//! | [`solver`] | [`Solver`]: chooses device, order, format, method and preconditioner, and says why |
 //! | [`batch`] | thousands of small systems at once, each with a verdict |
-//! | [`krylov`] | methods, their outcomes and reports |
-//! | [`precondition`] | cheap approximations of the inverse |
-//! | `ranks` | several processes of one machine or of many, and what they tell each other |
-//! | [`multigrid`] | algebraic multigrid: a preconditioner with which iterations hardly grow |
+//! | [`krylov`] | Krylov methods, their outcomes and reports |
+//! | [`precondition`] | preconditioners |
+//! | `ranks` | several processes of one machine or of many, and their communication |
+//! | [`multigrid`] | algebraic multigrid |
 //! | [`graph`] | levels, components, reverse Cuthill-McKee, symmetric permutation |
-//! | [`prepare`] | scaling, matching of rows with columns, block triangular form |
-//! | `prices` | what steps cost, on a CPU and on a GPU: the constants that the choice is made by |
+//! | [`prepare`] | scaling, maximum product matching, block triangular form |
+//! | `prices` | the constants for the cost of steps, by which methods are chosen |
 //! | [`direct`] | factorisations on the CPU: Cholesky, LDL^H, LU, dense QR |
-//! | [`look`] | what a matrix is, and which methods can solve with it |
+//! | [`look`] | structural analysis of a matrix, and the methods that can solve with it |
 //! | [`generate`] | model problems |
 //! | [`report`] | tables and pictures |
-//! | [`work`] | long work that can be told to stop, and that tells how far it is |
+//! | [`work`] | long work that can be stopped, and that reports its progress |
 //!
 //! `docs/internals/design.md` in the repository gives the reasons.
 
@@ -128,15 +128,15 @@ pub use operator::LinearOperator;
 pub use scalar::{Element, Real, Scalar};
 pub use solver::{Solver, solve};
 
-/// Runs the `residua` command with the arguments that the process was started with, and tells how it ended. The command
-/// is compiled with the library: a crate of its own would compile the generic code that both call a second time.
+/// Runs the `residua` command with the arguments of the process, and returns its exit status. The command is compiled
+/// with the library: a separate crate would compile the generic code that both use a second time.
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub fn command() -> std::process::ExitCode {
     cli::main()
 }
 
-/// What most programs name: `use residua::prelude::*;`.
+/// The items that most programs need: `use residua::prelude::*;`.
 pub mod prelude {
     pub use crate::backend::Host;
     pub use crate::error::{Error, Result};
@@ -145,13 +145,13 @@ pub mod prelude {
     pub use crate::solver::{Method, Solver};
 }
 
-/// The examples of README.md and of the documents are tests too.
+/// The examples of README.md and of the documents, run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../docs/internals/reordering.md")]
 struct Documents;
 
-/// Those of the page for Rust name other crates too.
+/// The examples of the page for Rust, which also use other crates.
 #[cfg(all(doctest, feature = "sprs", feature = "nalgebra"))]
 #[doc = include_str!("../docs/rust.md")]
 struct RustPage;

@@ -1,9 +1,9 @@
-//! Locks whose holder may have panicked.
+//! Locks that ignore poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a lock guards, also after a panic of who held it: what this crate keeps behind locks is whole between any two
-/// statements, or written anew before it is read.
+/// Locks a mutex, even after a panic of a thread that held it: all data that this crate protects by locks is valid
+/// between any two statements, or is rewritten before it is read.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

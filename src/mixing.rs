@@ -1,4 +1,4 @@
-//! Bits that look random.
+//! Pseudo-random bits.
 
 /// Mixes 64 bits: the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 /// OOPSLA 2014). The same on every machine.

@@ -1,8 +1,8 @@
-//! Output files that appear whole or not at all.
+//! Output files that appear complete or not at all.
 //!
-//! A file is written under another name beside its target and renamed at the end, so a full disk, an error or Ctrl-C
-//! leaves what was there before untouched. Standard output, pipes and devices are written directly: they have no
-//! earlier content to keep.
+//! A file is written under another name next to its target and renamed at the end, so that a full disk, an error or
+//! Ctrl-C leaves the earlier file unchanged. Standard output, pipes and devices are written directly, since they have
+//! no earlier content.
 
 use crate::error::{Error, Result};
 use crate::lock::lock;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ```
 ///
 /// # Errors
-/// Where the system refuses the file, or `fill` fails; the target is then as it was.
+/// If the file cannot be written, or `fill` fails; the target is then unchanged.
 pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Output) -> io::Result<()>) -> Result<()> {
     let path = path.as_ref();
     let mut output = Output::create(path)?;
@@ -32,7 +32,7 @@ pub fn write(path: impl AsRef<Path>, fill: impl FnOnce(&mut Output) -> io::Resul
     output.commit()
 }
 
-/// A file in the making. Dropped without [`Output::commit`], it leaves no trace.
+/// An output file that is being written. If it is dropped without [`Output::commit`], nothing remains of it.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -46,7 +46,7 @@ enum To {
     Beside(Beside),
 }
 
-/// A file that takes its target's place when it is complete.
+/// A temporary file that replaces its target when it is complete.
 #[derive(Debug)]
 struct Beside {
     /// `None` once it is closed.
@@ -55,15 +55,15 @@ struct Beside {
     target: PathBuf,
 }
 
-/// Bytes that are gathered before they are written.
+/// Bytes that are buffered before they are written.
 const BUFFER: usize = 1 << 16;
 
 impl Output {
-    /// Starts the output to `path`; `-` is standard output. Fails here, before long work, where the folder does not
-    /// exist or cannot be written.
+    /// Starts the output to `path`; `-` is standard output. Fails here, before long work, if the folder does not exist
+    /// or is not writable.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let to = Self::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
@@ -80,14 +80,13 @@ impl Output {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
-        // `/dev/fd/3` may be a regular file, but it is the open file that is meant. `/dev/shm/x` is a file as any
-        // other.
+        // `/dev/fd/3` may be a regular file, but the open file is meant. `/dev/shm/x` is a file like any other.
         let open = ["/dev/fd", "/dev/stderr", "/proc"].iter().any(|folder| path.starts_with(folder));
         if open || existing.as_ref().is_some_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(path)?;
             return Ok(To::Device(BufWriter::with_capacity(BUFFER, file)));
         }
-        // Through a symbolic link: the link stays, its target is replaced, or made.
+        // A symbolic link is kept; its target is replaced or created.
         let target = if existing.is_some() { fs::canonicalize(path)? } else { behind_links(path)? };
         let permissions = existing.map(|m| m.permissions());
         if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
@@ -101,10 +100,10 @@ impl Output {
         Ok(To::Beside(open))
     }
 
-    /// Completes the file: from here on it is at its place.
+    /// Completes the file, which then has its final name.
     ///
     /// # Errors
-    /// Where the last bytes cannot be written or the file not be renamed; the target is then as it was.
+    /// If the last bytes cannot be written or the file cannot be renamed; the target is then unchanged.
     pub fn commit(mut self) -> Result<()> {
         let done = match &mut self.to {
             To::Stream(stream) => stream.flush(),
@@ -118,7 +117,7 @@ impl Output {
 impl Beside {
     fn commit(&mut self) -> io::Result<()> {
         if let Some(file) = self.file.take() {
-            // Some file systems tell of a full disk only here.
+            // Some file systems report a full disk only here.
             file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
             fs::rename(&self.beside, &self.target)?;
             lock(&UNFINISHED).retain(|path| *path != self.beside);
@@ -131,11 +130,11 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // Not flushed: what it holds is not wanted.
+            // Not flushed, because its content is not wanted.
             let _ = file.into_parts();
         }
         if !self.beside.as_os_str().is_empty() {
-            // Nothing more can be done about a file that cannot be removed.
+            // If the file cannot be removed, nothing more can be done.
             let _ = fs::remove_file(&self.beside);
             lock(&UNFINISHED).retain(|path| *path != self.beside);
         }
@@ -161,18 +160,18 @@ impl Write for Output {
     }
 }
 
-/// Links that lead to each other, as many as systems follow.
+/// The most symbolic links that are followed, as many as operating systems do.
 const MOST_LINKS: usize = 40;
 
-/// Where a path leads whose file need not be there: what the last of its symbolic links names.
+/// The target of a path through all its symbolic links; the target need not exist.
 ///
 /// # Errors
-/// Where links go round in a circle.
+/// If links form a cycle.
 pub(crate) fn behind_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&path) {
-            // What is relative is so to the folder of the link.
+            // A relative target is relative to the folder of the link.
             Ok(named) => path = path.parent().unwrap_or(Path::new("")).join(named),
             Err(_) => return Ok(path),
         }
@@ -180,26 +179,26 @@ pub(crate) fn behind_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// Files in the making, for whoever ends the process.
+/// Files that are being written, for cleaning up when the process ends.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes all files in the making: the process is about to end.
+/// Removes all files that are being written, because the process is about to end.
 #[cfg(feature = "cli")]
 pub(crate) fn abandon() {
     for path in lock(&UNFINISHED).drain(..) {
-        // Nothing more can be done about a file that cannot be removed.
+        // If the file cannot be removed, nothing more can be done.
         let _ = fs::remove_file(path);
     }
 }
 
-/// A new file in the target's folder, under a name that nobody else uses.
+/// A new file in the target's folder, under a unique name.
 fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mut beside = std::ffi::OsString::from(".");
-        // A name may have 255 bytes at most; this one is longer than the target's.
+        // A name may have at most 255 bytes; this one is longer than the target's.
         beside.push(name.to_string_lossy().chars().take(40).collect::<String>());
         beside.push(format!(".{}-{number}.part", std::process::id()));
         let beside = target.with_file_name(beside);
@@ -283,7 +282,7 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"new");
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(folder.names(), ["link", "target"]);
-        // What a link, or a link to a link, names need not be there.
+        // The target of a link, or of a link to a link, need not exist.
         for (name, leads_to) in [("later", "made"), ("farther", "later")] {
             std::os::unix::fs::symlink(leads_to, folder.0.join(name)).unwrap();
             write(folder.0.join(name), |file| file.write_all(name.as_bytes())).unwrap();
@@ -292,7 +291,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("round", folder.0.join("round")).unwrap();
         assert!(write(folder.0.join("round"), |file| file.write_all(b"never")).is_err());
-        // A folder in memory is one as any other.
+        // A folder in memory works like any other.
         let in_memory = Path::new("/dev/shm").join(format!("residua-output-{}", std::process::id()));
         if Path::new("/dev/shm").is_dir() {
             write(&in_memory, |file| file.write_all(b"new")).unwrap();

@@ -1,4 +1,4 @@
-//! A small, fast, seedable stream of random numbers.
+//! A small, fast pseudo-random number generator with a seed.
 
 use crate::mixing::mixed;
 
@@ -9,7 +9,7 @@ pub struct Random {
     state: u64,
 }
 
-/// 2^64 divided by the golden ratio: what SplitMix64 adds at every step.
+/// 2^64 divided by the golden ratio, which SplitMix64 adds at every step.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
@@ -18,7 +18,8 @@ impl Random {
         Self { state: seed }
     }
 
-    /// Stream number `index` of `seed`: rows or cells draw from their own, so that they can be made in any order.
+    /// Stream number `index` of `seed`. Each row or cell has its own stream, so that they can be generated in any
+    /// order.
     pub fn stream(seed: u64, index: u64) -> Self {
         Self {
             state: mixed(seed.wrapping_add(GOLDEN_GAMMA))

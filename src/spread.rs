@@ -1,4 +1,4 @@
-//! A matrix whose rows are spread over several parts.
+//! Distributed matrices, whose rows are divided among several ranks.
 
 use crate::backend::{
     Backend, ChebyshevStep, Communicator, Conversions, DotWith, ExchangePlan, HaloProduct, Host, KrylovSteps,
@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The rows of one part of a square matrix, as an operator on that part's entries of x and y.
+/// The rows of one rank of a square matrix, as an operator on that rank's entries of x and y.
 ///
 /// ```text
 ///     | 4 1 . 2 |  part 0 owns rows 0 and 1: its own columns are | 4 1 |, its halo is x_3:  | 2 |
@@ -28,35 +28,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///     | 2 . 1 4 |  y = (own columns) x + (halo columns) (halo of x)
 /// ```
 ///
-/// An application sends the entries of x that other parts ask for, receives the halo, and multiplies twice. It moves
-/// the part's rows once, x and y once, and the halo four times.
+/// An application sends the entries of x that other ranks need, receives the halo, and does two products. It moves the
+/// rank's rows once, x and y once, and the halo four times.
 pub struct Spread<T: Scalar, B: Backend, C> {
-    /// The columns that this part owns, in any format.
+    /// The block of this rank's own columns, in any format.
     own: Box<dyn LinearOperator<T, B>>,
-    /// The rows that have other columns, these numbered by their place in the halo, and the numbers of the rows.
+    /// The rows with entries in other columns (numbered by their position in the halo), and the indices of these rows.
     others: Csr<T, B>,
     boundary: B::Vec<u32>,
     communicator: C,
     plan: ExchangePlan,
-    /// Entries of x that others ask for, one part's behind the other's.
+    /// The entries of x that others need, in the order of ranks.
     asked: B::Vec<u32>,
-    /// The same by the pieces in which p is computed, where the communicator has fused steps.
+    /// The same, by the pieces in which p is computed, if the communicator has fused steps.
     sends: Option<Sends<B>>,
-    /// A one where the row is the entry asked for: with A^T, what comes back is added there.
+    /// A one for each requested entry, in its row: for products with A^T, which add the received values there.
     back: Csr<T, B>,
-    /// The exchange the other way round.
+    /// The exchange in the opposite direction.
     reversed: ExchangePlan,
     buffers: Mutex<Buffers<T, B>>,
-    /// Whether the own columns have declined to end a product in a step of Chebyshev's iteration.
+    /// Whether the own columns have declined to fuse a product with a step of Chebyshev's iteration.
     declines: AtomicBool,
 }
 
 struct Buffers<T: Scalar, B: Backend> {
     send: B::Vec<T>,
     halo: B::Vec<T>,
-    /// Entries of the rows at the boundary.
+    /// The entries at the rows of the boundary.
     boundary: B::Vec<T>,
-    /// What the halo adds there, x there, and their inner product.
+    /// The contribution of the halo there, x there, and their inner product.
     added: B::Vec<T>,
     x: B::Vec<T>,
     share: B::Vec<T>,
@@ -68,17 +68,17 @@ impl<T: Scalar, B: Backend, C> fmt::Debug for Spread<T, B, C> {
     }
 }
 
-/// The rows of each of so many parts of `n`: as many each as possible, one after the other.
+/// Divides `n` rows evenly into contiguous ranges, one for each part.
 pub fn even_parts(n: usize, parts: usize) -> Vec<Range<usize>> {
     (0..parts).map(|part| part * n / parts..(part + 1) * n / parts).collect()
 }
 
-/// Rows of each of so many parts, one after the other, about as many stored entries each.
+/// Divides rows into contiguous ranges with about as many stored entries each.
 pub fn balanced_parts<T: Scalar>(a: &Csr<T, Host>, parts: usize) -> Vec<Range<usize>> {
     balanced((0..a.rows()).map(|row| a.row(row).0.len()), parts)
 }
 
-/// The same from the number of entries of each row, or of each of several rows.
+/// [`balanced_parts`] from the number of entries of each row, or of each group of rows.
 pub(crate) fn balanced(counts: impl Iterator<Item = usize>, parts: usize) -> Vec<Range<usize>> {
     let mut before = vec![0];
     let mut entries = 0;
@@ -87,7 +87,7 @@ pub(crate) fn balanced(counts: impl Iterator<Item = usize>, parts: usize) -> Vec
         before.push(entries);
     }
     let rows = before.len() - 1;
-    // No part is left without a row where there are enough of them.
+    // No rank is left without rows if there are enough.
     let mut bounds = vec![0];
     for part in 1..=parts {
         let ideal = before.partition_point(|&count| count * parts < part * entries);
@@ -98,15 +98,15 @@ pub(crate) fn balanced(counts: impl Iterator<Item = usize>, parts: usize) -> Vec
     bounds.windows(2).map(|bounds| bounds[0]..bounds[1]).collect()
 }
 
-/// The columns of some rows that these do not own, ascending: what they need of x beside their own.
+/// The halo of some rows: the columns, ascending, that are not owned by the same rank.
 pub(crate) fn halo_of<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>) -> Vec<u32> {
     halo_beyond(a, rows, rows)
 }
 
-/// Rows that a task takes.
+/// Rows of one task.
 const TASK: usize = 1 << 13;
 
-/// The columns of some rows that are not among `own`, ascending.
+/// The columns of some rows that are not in `own`, ascending.
 pub(crate) fn halo_beyond<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>, own: &Range<usize>) -> Vec<u32> {
     let beyond = of_stretches(rows, TASK, |rows| {
         let columns = rows.flat_map(|row| a.row(row).0);
@@ -118,17 +118,17 @@ pub(crate) fn halo_beyond<T: Scalar>(a: &Csr<T, Host>, rows: &Range<usize>, own:
     halo
 }
 
-/// What some rows have beside a part's own columns.
+/// The entries of some rows outside of a rank's own columns.
 #[derive(Debug)]
 pub(crate) struct Edge<T: Scalar> {
-    /// The rows that have any, ascending.
+    /// The rows that have such entries, ascending.
     pub(crate) rows: Vec<u32>,
-    /// Their other entries, in columns that are numbered as in the whole.
+    /// These entries, with global column indices.
     pub(crate) a: Csr<T>,
 }
 
 impl<T: Scalar> Edge<T> {
-    /// The rows of a matrix with the columns that are not among `own`.
+    /// The rows of a matrix with the columns that are not in `own`.
     pub(crate) fn of(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Self> {
         let beyond = |&column: &u32| !own.contains(&(column as usize));
         let full = of_stretches(rows, TASK, |rows| {
@@ -149,7 +149,7 @@ impl<T: Scalar> Edge<T> {
     }
 }
 
-/// The entries of some rows in a part's own columns, these numbered from 0 on.
+/// The entries of some rows in a rank's own columns, which are numbered from 0.
 pub(crate) fn own_columns<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, own: &Range<usize>) -> Result<Csr<T>> {
     let ours = |&column: &u32| own.contains(&(column as usize));
     let lengths = of_stretches(rows, TASK, |rows| {
@@ -187,7 +187,7 @@ pub(crate) fn own_columns<T: Scalar>(a: &Csr<T>, rows: &Range<usize>, own: &Rang
     Ok(Csr::from_parts_unchecked(rows.len(), own.len(), offsets, indices, values))
 }
 
-/// Which of this part's unknowns each part asks for, where `halo` (ascending) is what this one asks others for.
+/// Exchanges which of this rank's unknowns each other rank needs; `halo` (ascending) has those that this rank needs.
 pub(crate) fn asked_for<B: VectorOps, C: Communicator<B>>(
     communicator: &C,
     halo: &[u32],
@@ -202,25 +202,25 @@ pub(crate) fn asked_for<B: VectorOps, C: Communicator<B>>(
     Ok(wanted.into_iter().map(numbers).collect())
 }
 
-/// How many entries of x each part needs of others.
+/// The number of entries of x that each rank needs from others.
 pub fn halo_sizes<T: Scalar>(a: &Csr<T, Host>, rows: &[Range<usize>]) -> Vec<usize> {
     rows.iter().map(|rows| halo_of(a, rows).len()).collect()
 }
 
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
-    /// This part's rows of `a`, which every part has in whole; `rows` says which rows each part owns.
+    /// This rank's rows of `a`, which every rank has as a whole; `rows` are the rows of each rank.
     ///
     /// # Errors
-    /// Unless A is square and the rows of all parts follow one another and are all of A's; without memory, and when
-    /// the device or another part fails.
+    /// Unless A is square and the rows of all ranks follow one another and are all of A's; if memory runs out, and if
+    /// the device or another rank fails.
     pub fn new(backend: &B, communicator: C, a: &Csr<T, Host>, rows: &[Range<usize>]) -> Result<Self> {
         Self::stored(backend, communicator, a, rows, |own| Ok(Box::new(own)))
     }
 
-    /// As [`Spread::new`], with the columns that this part owns in the format that `store` makes of them.
+    /// As [`Spread::new`], with the block of this rank's own columns in the format that `store` returns.
     ///
     /// # Errors
-    /// As [`Spread::new`], and those of `store`.
+    /// As [`Spread::new`], and errors of `store`.
     pub fn stored(
         backend: &B,
         communicator: C,
@@ -238,7 +238,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         Self::split(backend, communicator, (a, &rows[part]), (rows, asked), store)
     }
 
-    /// As [`Spread::stored`], where each part has its own rows of `a` alone, the others being empty.
+    /// As [`Spread::stored`], where each rank has only its own rows of `a`, and the others are empty.
     ///
     /// # Errors
     /// As [`Spread::stored`].
@@ -255,8 +255,8 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         Self::split(backend, communicator, (a, own), (rows, asked), store)
     }
 
-    /// Any rows that this part has of a matrix whose columns are spread as `columns` says: `local` has nothing else,
-    /// with columns numbered as in the whole.
+    /// The operator of any rows that this rank has of a matrix whose columns are distributed as in `columns`. `local`
+    /// has only these rows, with global column indices.
     ///
     /// # Errors
     /// As [`Spread::stored`].
@@ -284,8 +284,8 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         Self::joined(backend, communicator, own, &Edge::of(a, rows, mine)?, (columns, asked))
     }
 
-    /// Of the columns that this part owns, and the others. `asked` has, for each part, which of this part's columns it
-    /// asks for, ascending ([`asked_for`]).
+    /// The operator of the own columns and the others. `asked` has, for each rank, which of this rank's columns it
+    /// needs, ascending ([`asked_for`]).
     pub(crate) fn joined(
         backend: &B,
         communicator: C,
@@ -297,7 +297,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         let mine = &columns[communicator.part()];
         let owner = |column: usize| columns.partition_point(|columns| columns.end <= column);
         let mut plan = ExchangePlan { send: vec![0; columns.len()], receive: vec![0; columns.len()] };
-        // Its columns ascend, so that one part's follow the other's.
+        // The columns ascend, so they are in the order of ranks.
         let halo = halo_beyond(&edge.a, &(0..edge.a.rows()), mine);
         halo.iter().for_each(|&column| plan.receive[owner(column as usize)] += 1);
         let mut asked = Vec::new();
@@ -345,7 +345,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
     }
 }
 
-/// Refuses rows of parts that are not all rows of a square matrix, one part's behind the other's.
+/// Refuses row ranges that do not follow one another or do not cover a square matrix.
 fn check_square<T: Scalar>(a: &Csr<T>, rows: &[Range<usize>], parts: usize) -> Result<()> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     Error::check_dimension("parts", parts, rows.len())?;
@@ -358,7 +358,7 @@ fn check_square<T: Scalar>(a: &Csr<T>, rows: &[Range<usize>], parts: usize) -> R
 }
 
 impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
-    /// What the halo adds to y.
+    /// The contribution of the halo to y.
     fn halo_product<'a>(
         &'a self,
         alpha: T,
@@ -377,7 +377,7 @@ impl<T: Scalar, B: Backend + VectorOps, C> Spread<T, B, C> {
     }
 }
 
-/// The entries of some rows in the columns that `place` numbers anew, in the same order.
+/// The entries of some rows in the columns that `place` renumbers, in the same order.
 fn columns_of<T: Scalar>(
     a: &Csr<T, Host>,
     rows: &Range<usize>,
@@ -399,7 +399,7 @@ fn columns_of<T: Scalar>(
 }
 
 impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spread<T, B, C> {
-    /// Brings the halo of x while `work` goes on, which needs none of it.
+    /// Receives the halo of x while `work`, which does not need it, goes on.
     fn with_halo(
         &self,
         backend: &B,
@@ -413,8 +413,8 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Spre
         self.communicator.exchange(backend, &self.plan, send, halo)
     }
 
-    /// y = A x and this part's share of x.y in one pass over both: the own columns give theirs on the way, and what the
-    /// halo adds to y adds its product with x at the boundary.
+    /// y = A x and this rank's part of x.y in one pass over both: the product with the own columns computes its part,
+    /// and the contribution of the halo adds its inner product with x at the boundary.
     fn apply_dot_of_boundary(
         &self,
         backend: &B,
@@ -452,7 +452,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         self.product_op(backend, Op::None, T::one(), x, T::zero(), y)
     }
 
-    /// With A^T, what a part's rows add to entries that others own goes back the way on which x came.
+    /// With A^T, contributions of a rank's rows to entries of other ranks are sent in the opposite direction.
     fn product_op(
         &self,
         backend: &B,
@@ -486,8 +486,8 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         backend.scatter::<T, u32>(boundary, &self.boundary, y)
     }
 
-    /// What the halo adds is a sum of two numbers, high + low, taken from b before the own columns are: so nothing of it
-    /// is lost where b - A x cancels.
+    /// The contribution of the halo is a sum of two numbers, high + low, and is subtracted from b before that of the
+    /// own columns. So none of it is lost to cancellation in b - A x.
     fn accurate_residual(
         &self,
         backend: &B,
@@ -505,11 +505,11 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         self.with_halo(backend, x, (send, halo), || Ok(()))?;
         let (one, n) = (T::one(), B::len(&*self.boundary));
         let (mut high, mut low, mut part) = (backend.zeros(n)?, backend.zeros(n)?, backend.zeros(n)?);
-        // part is zero here: high = -H x, rounded, and low what that leaves.
+        // part is zero here: high = -H x, rounded, and low is the rounding error.
         let mut accurate = self.others.accurate_residual(backend, one, &part, halo, &mut high)?;
         backend.axpby(-one, &high, T::zero(), &mut part)?;
         accurate &= self.others.accurate_residual(backend, one, &part, halo, &mut low)?;
-        // b + high without error: sum, and what it leaves goes to low.
+        // b + high without error: sum, whose rounding error is added to low.
         backend.gather::<T, u32>(b, &self.boundary, &mut part)?;
         let mut sum = copied(backend, &part)?;
         backend.axpby(one, &high, one, &mut sum)?;
@@ -529,7 +529,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
         Ok(accurate)
     }
 
-    /// This part's share of x.y.
+    /// This rank's part of x.y.
     fn apply_dot(
         &self,
         backend: &B,
@@ -544,7 +544,7 @@ impl<T: Scalar, B: Products + Conversions + Primitives, C: Communicator<B>> Line
             self.apply(backend, x, y)?;
             return backend.dot(x, y, xy);
         }
-        // Two products must not be under way at a time, since rounds are counted.
+        // Two products must not run at the same time, since rounds are counted.
         let _buffers = lock(&self.buffers);
         self.communicator.begin_exchange_of(backend, &self.plan, x, &self.asked)?;
         self.own.apply_dot(backend, x, y, xy)?;
@@ -583,14 +583,14 @@ where
     B: Products + Conversions + Primitives + PreconditionSteps,
     C: Communicator<B>,
 {
-    /// The step of the own columns, from which the scaled product with the halo is taken then.
+    /// The step of the own columns, from which the scaled product with the halo is then subtracted.
     fn chebyshev_step(&self, backend: &B, step: ChebyshevStep<'_, T, B>, z: &B::Slice<T>) -> Result<bool> {
         let Some(own) = self.own.chebyshev_product() else { return Ok(false) };
         let _buffers = lock(&self.buffers);
         self.communicator.begin_exchange_of(backend, &self.plan, z, &self.asked)?;
         let ChebyshevStep { step: length, d, last, .. } = step;
         let does = own.chebyshev_step(backend, ChebyshevStep { last: &mut *last, ..step }, z)?;
-        // What has been sent is taken in any case.
+        // The halo that was sent must be received in any case.
         let alpha = if does { -T::from_real(length) } else { T::zero() };
         let halo = HaloProduct { d, ..self.halo_product(alpha, last, None) };
         self.communicator.end_exchange_with(backend, &self.plan, halo)?;

@@ -1,4 +1,4 @@
-//! Numbers as a person would write them.
+//! Formats numbers for people.
 
 /// A time: `12.3 us`, `4.56 ms`, `1.23 s`, `2 min 3 s`.
 pub fn seconds(seconds: f64) -> String {

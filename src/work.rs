@@ -1,8 +1,8 @@
-//! Long work that can be told to stop, and that tells how far it is: orders of elimination, factorisations, setups.
+//! Long work that can be stopped, and that reports its progress: orderings, factorisations, setups.
 //!
-//! Iterations have an observer. What comes before them is done by functions deep in the library, some on many threads,
-//! some in other libraries; to hand an observer down to each would be most of their arguments. So a caller enters a
-//! [`Work`], and what is done on its thread meanwhile asks it now and then:
+//! Iterations have an observer. The work before them is done by functions deep in the library, some on many threads,
+//! some in other libraries, and passing an observer to each would be most of their arguments. So a caller enters a
+//! [`Work`], and the functions that run on its thread check it from time to time:
 //!
 //! ```text
 //! work.set_up(|| ...)            the thread remembers the work
@@ -12,9 +12,9 @@
 //! Err(Error::Stopped)            what was half made has been dropped on the way
 //! ```
 //!
-//! A solver has wishes of its own: a time limit, and a handle that cancels it. What it does inside of a work, or of none,
-//! asks for these too (`within`). Loops on all threads ask once a part, other loops by `look_at`, and steps that
-//! count what they do by a meter: a few milliseconds pass between two questions.
+//! A solver has stop requests of its own: a time limit, and a handle that cancels it. Its functions, inside of a work
+//! or not, check these too (`within`). Parallel loops check once for each part, other loops by `look_at`, and steps
+//! that count their progress by a meter: there are a few milliseconds between two checks.
 //!
 //! ```
 //! use residua::{Error, Solver, generate, work::Work};
@@ -37,14 +37,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often a thread that waits for a call of another library looks whether it is to stop.
+/// How often a thread that waits for a call of another library checks for a stop.
 const OFTEN: Duration = Duration::from_millis(20);
 
-/// What is under way.
+/// The kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// An order of elimination is sought.
+    /// A fill-reducing ordering is computed.
     Ordering,
     /// A matrix is factorised.
     Factorising,
@@ -59,21 +59,21 @@ impl fmt::Display for Stage {
     }
 }
 
-/// How far a stage is.
+/// The progress of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Standing {
-    /// What is under way.
+    /// The kind of work.
     pub stage: Stage,
-    /// The part of it that is done, from 0 to 1, where that can be told.
+    /// The fraction that is done, from 0 to 1, if it can be determined.
     pub done: Option<f64>,
-    /// For how long it has been under way.
+    /// The time since it began.
     pub elapsed: Duration,
-    /// How long all of it was expected to take, where that is known.
+    /// The expected total time, if there is a forecast.
     pub expected: Option<Duration>,
 }
 
-/// A piece of work that can be told to stop from another thread. Cheap to clone; clones are the same work.
+/// A piece of work that can be stopped from another thread. Cheap to clone; clones are the same work.
 #[derive(Clone, Default)]
 pub struct Work(Arc<State>);
 
@@ -99,12 +99,12 @@ impl fmt::Debug for Work {
     }
 }
 
-/// What else than its own flag ends a piece of work: a solver's time limit, and whoever cancels it.
+/// The other reasons to stop a piece of work: a solver's time limit, and its cancellation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StopRequest {
-    /// When the caller's time is over.
+    /// The end of the time limit.
     pub(crate) deadline: Option<Instant>,
-    /// Whether the solver was cancelled, where anybody can.
+    /// Whether the solver was cancelled; none if nothing can cancel it.
     pub(crate) cancelled: Option<Arc<AtomicBool>>,
 }
 
@@ -119,7 +119,7 @@ impl StopRequest {
     }
 }
 
-/// What may ask for an end of what is under way.
+/// Everything that may request a stop of the current work.
 #[derive(Clone)]
 pub(crate) struct Asker {
     work: Work,
@@ -127,7 +127,7 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Whether an end is asked for.
+    /// Returns whether a stop is requested.
     pub(crate) fn is_due(&self) -> bool {
         self.work.is_stopped() || self.request.is_due()
     }
@@ -138,23 +138,23 @@ impl Asker {
         }
     }
 
-    /// Runs a part of this thread's loop, or of its recursion, on any thread: loops in it look too.
+    /// Runs a part of this thread's loop, or of its recursion, on any thread; loops inside of it check for a stop too.
     pub(crate) fn lend<R>(&self, part: impl FnOnce() -> R) -> R {
         let current = Current { asker: self.clone(), loops: true };
         let _back = Back(CURRENT.replace(Some(current)));
         part()
     }
 
-    /// Unwinds the stack up to who has entered the work.
+    /// Unwinds the stack up to the function that entered the work.
     pub(crate) fn unwind(&self) {
-        // What is dropped while the stack is unwound already must not unwind it again.
+        // A destructor that runs during unwinding must not unwind again.
         if !std::thread::panicking() {
             resume_unwind(Box::new(Stopped));
         }
     }
 }
 
-/// What a thread works for, and whether its loops look too.
+/// The work of a thread, and whether its loops check for a stop.
 struct Current {
     asker: Asker,
     loops: bool,
@@ -164,7 +164,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// Puts back what a thread has worked for.
+/// Restores the earlier work of a thread.
 struct Back(Option<Current>);
 
 impl Drop for Back {
@@ -173,11 +173,11 @@ impl Drop for Back {
     }
 }
 
-/// A thread.
+/// The identity of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Home(usize);
 
-/// The thread at hand.
+/// The current thread.
 pub(crate) fn home() -> Home {
     thread_local! {
         static MARK: u8 = const { 0 };
@@ -185,8 +185,8 @@ pub(crate) fn home() -> Home {
     Home(MARK.with(|mark| std::ptr::from_ref(mark).addr()))
 }
 
-/// Runs a part of a loop of the thread `home` whose end nobody may ask for. Another thread that takes it on may be
-/// waiting in the middle of a solve of its own, whose end is not this part's.
+/// Runs a part of a loop of thread `home` that cannot be stopped. Another thread that runs it may be in the middle of
+/// its own solve, whose stop must not affect this part.
 pub(crate) fn of_thread<R>(home: Home, part: impl FnOnce() -> R) -> R {
     if home == self::home() || CURRENT.with_borrow(Option::is_none) {
         return part();
@@ -195,41 +195,41 @@ pub(crate) fn of_thread<R>(home: Home, part: impl FnOnce() -> R) -> R {
     part()
 }
 
-/// What the stack is unwound with.
+/// The payload with which the stack is unwound.
 struct Stopped;
 
 impl Work {
-    /// Asks for an end.
+    /// Requests a stop.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an end was asked for.
+    /// Returns whether a stop was requested.
     pub fn is_stopped(&self) -> bool {
         self.0.stopped.load(Ordering::Relaxed)
     }
 
-    /// How far the stage under way is; none where none is known to be.
+    /// The progress of the current stage; none if it is unknown.
     pub fn standing(&self) -> Option<Standing> {
         let Begun { stage, total, since, expected } = (*lock(&self.0.stage))?;
         let done = (total > 0).then(|| (self.0.done.load(Ordering::Relaxed) as f64 / total as f64).min(1.0));
         Some(Standing { stage, done, elapsed: since.elapsed(), expected })
     }
 
-    /// Runs a setup, which looks for the end that is asked for in each of its loops.
+    /// Runs a setup, whose loops check for the stop request.
     ///
     /// # Errors
-    /// Those of `setup`, and [`Error::Stopped`] where it was ended on the way.
+    /// Those of `setup`, and [`Error::Stopped`] if it was stopped.
     pub fn set_up<R>(&self, setup: impl FnOnce() -> Result<R>) -> Result<R> {
-        // A setup without a long loop never looks.
+        // A setup without a long loop never checks.
         if self.is_stopped() {
             return Err(Error::Stopped);
         }
         self.run_looking(true, setup)
     }
 
-    /// Runs a solve, in which factorisations and setups look for the end that is asked for; iterations have an
-    /// observer. A solver whose setup was ended on the way can be used again.
+    /// Runs a solve, in which factorisations and setups check for the stop request; iterations have an observer. A
+    /// solver whose setup was stopped can be used again.
     ///
     /// # Errors
     /// As [`Work::set_up`].
@@ -248,7 +248,7 @@ impl Work {
     }
 }
 
-/// Runs `body` with this thread at work for `current`.
+/// Runs `body` with `current` as the work of this thread.
 fn entered<R>(current: Current, body: impl FnOnce() -> R) -> std::thread::Result<R> {
     let before = CURRENT.replace(Some(current));
     let done = catch_unwind(AssertUnwindSafe(body));
@@ -256,11 +256,11 @@ fn entered<R>(current: Current, body: impl FnOnce() -> R) -> std::thread::Result
     done
 }
 
-/// What a setup comes to, in which loops look for the end that `request`, or the work around it, asks for.
+/// Runs a setup whose loops check for a stop by `request` or by the surrounding work.
 ///
 /// # Errors
-/// Those of `setup`, and [`Error::Stopped`] where it was ended on the way, or was to be: what was refused within it for
-/// that reason leaves another one.
+/// Those of `setup`, and [`Error::Stopped`] if it was stopped, or was to be: an error inside of it that a stop has
+/// caused is replaced.
 pub(crate) fn within<R>(request: &StopRequest, setup: impl FnOnce() -> Result<R>) -> Result<R> {
     let looking = || {
         let made = setup();
@@ -270,7 +270,7 @@ pub(crate) fn within<R>(request: &StopRequest, setup: impl FnOnce() -> Result<R>
     asked_by(request, true, looking)
 }
 
-/// The same of a solve, in which setups and factorisations look.
+/// [`within`] for a solve, in which setups and factorisations check.
 ///
 /// # Errors
 /// As [`within`].
@@ -285,7 +285,7 @@ fn asked_by<R>(request: &StopRequest, loops: bool, body: impl FnOnce() -> Result
     }
     let work = outer.map(|asker| asker.work).unwrap_or_default();
     let asker = Asker { work, request: request.clone() };
-    // What has no long loop never looks.
+    // Work without a long loop never checks.
     if asker.is_due() {
         return Err(Error::Stopped);
     }
@@ -297,7 +297,7 @@ fn asked_by<R>(request: &StopRequest, loops: bool, body: impl FnOnce() -> Result
     }
 }
 
-/// Whether the stack was unwound because an end was asked for.
+/// Returns whether the stack was unwound because of a stop.
 pub(crate) fn is_stop(payload: &(dyn std::any::Any + Send)) -> bool {
     payload.is::<Stopped>()
 }
@@ -306,7 +306,7 @@ fn current() -> Option<Asker> {
     CURRENT.with_borrow(|current| current.as_ref().map(|current| current.asker.clone()))
 }
 
-/// Runs a setup within a solve: its loops look, where anybody may ask for an end.
+/// Runs a setup within a solve: its loops check, if anything may request a stop.
 pub(crate) fn looking<R>(setup: impl FnOnce() -> R) -> R {
     match current() {
         Some(asker) => asker.lend(setup),
@@ -314,12 +314,12 @@ pub(crate) fn looking<R>(setup: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Whether an end is asked for: for steps that end by themselves with what they have.
+/// Returns whether a stop is requested, for steps that end by themselves with their current result.
 pub(crate) fn is_asked() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.asker.is_due()))
 }
 
-/// Unwinds the stack where an end is asked for, in a loop or not.
+/// Unwinds the stack if a stop is requested, in a loop or not.
 pub(crate) fn check() {
     CURRENT.with_borrow(|current| {
         if let Some(current) = current {
@@ -328,7 +328,7 @@ pub(crate) fn check() {
     });
 }
 
-/// Who may ask a loop of a setup for its end, where somebody may.
+/// The stop requests that loops of a setup check, if there are any.
 pub(crate) fn asker_of_loops() -> Option<Asker> {
     if std::thread::panicking() {
         return None;
@@ -336,12 +336,12 @@ pub(crate) fn asker_of_loops() -> Option<Asker> {
     CURRENT.with_borrow(|current| current.as_ref().filter(|current| current.loops).map(|c| c.asker.clone()))
 }
 
-/// Whether loops of this thread look.
+/// Returns whether loops of this thread check for a stop.
 pub(crate) fn loops_look() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.loops))
 }
 
-/// Where a loop of a setup begins, or comes to its next pass.
+/// Called where a loop of a setup begins, or begins its next pass.
 pub(crate) fn look() {
     CURRENT.with_borrow(|current| {
         if let Some(Current { asker, loops: true }) = current {
@@ -350,10 +350,10 @@ pub(crate) fn look() {
     });
 }
 
-/// Steps of a loop of a setup between two looks: of some microseconds at most each.
+/// Steps of a loop of a setup between two checks; each takes at most some microseconds.
 const STEPS: usize = 1 << 10;
 
-/// The same at each 1024th step of a loop.
+/// [`look`] at each 1024th step of a loop.
 #[inline(always)]
 pub(crate) fn look_at(step: usize) {
     if step.is_multiple_of(STEPS) {
@@ -361,13 +361,13 @@ pub(crate) fn look_at(step: usize) {
     }
 }
 
-/// Counts a stage of this thread's work; any thread may advance it. The stage ends when it is dropped.
+/// Counts the progress of a stage of this thread's work; any thread may advance it. The stage ends when it is dropped.
 pub(crate) struct Meter {
     asker: Option<Asker>,
     outer: Option<Begun>,
 }
 
-/// A stage of `total` steps begins; 0 where they cannot be counted.
+/// Begins a stage of `total` steps; 0 if they cannot be counted.
 pub(crate) fn begin(stage: Stage, total: u64, expected: Option<Duration>) -> Meter {
     let asker = current();
     let begun = Begun { stage, total, since: Instant::now(), expected };
@@ -380,7 +380,7 @@ pub(crate) fn begin(stage: Stage, total: u64, expected: Option<Duration>) -> Met
 }
 
 impl Meter {
-    /// So many steps more are done. Where an end was asked for, the stack is unwound.
+    /// Adds `steps` completed steps. If a stop was requested, the stack is unwound.
     pub(crate) fn advance(&self, steps: u64) {
         if let Some(asker) = &self.asker {
             asker.work.0.done.fetch_add(steps, Ordering::Relaxed);
@@ -397,22 +397,23 @@ impl Drop for Meter {
     }
 }
 
-/// Whether this thread works for somebody who may ask for an end.
+/// Returns whether something may request a stop of this thread's work.
 pub(crate) fn is_watched() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
 
-/// What a call comes to that cannot be interrupted. In watched work it runs in a thread of its own, which is left to
-/// itself where an end is asked for, so it owns what it needs.
+/// Runs a call that cannot be interrupted. If a stop may be requested, it runs in a separate thread, which is abandoned
+/// on a stop, so it must own its data.
 pub(crate) fn apart<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static) -> R {
     let Some(asker) = current() else { return call() };
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().name("residua-apart".into()).spawn(move || {
-        // Nobody listens any more where an end was asked for.
+        // After a stop the result is no longer received.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(call)));
     });
     if thread.is_err() {
-        // The call went with the thread that could not be made; the caller's errors have no room for that.
+        // The call was lost with the thread that could not be created, and the caller's error type has no variant for
+        // that.
         resume_unwind(Box::new("no thread for a factorisation"));
     }
     loop {
@@ -473,12 +474,12 @@ mod tests {
         ));
         let panic = catch_unwind(AssertUnwindSafe(|| work.run::<()>(|| resume_unwind(Box::new("mine")))));
         assert_eq!(*panic.unwrap_err().downcast::<&str>().unwrap(), "mine");
-        // Without a work nothing is asked.
+        // Without a work nothing is checked.
         look();
         begin(Stage::Factorising, 0, None).advance(5);
     }
 
-    /// A thread that waits in the middle of a cancelled setup takes parts of other solves on.
+    /// A thread that waits in the middle of a cancelled setup runs parts of other solves.
     #[test]
     fn the_end_of_one_solve_is_not_that_of_another_whose_part_its_thread_has_taken_on() {
         let work = Work::default();
@@ -503,7 +504,7 @@ mod tests {
             (0..100_000_usize).into_par_iter().for_each(|_| std::thread::sleep(Duration::from_micros(20)));
             Ok(())
         });
-        // Parts that were begun are ended, no others are begun.
+        // Parts that were begun are completed, no others are begun.
         assert!(matches!(ended, Err(Error::Stopped)) && start.elapsed() >= Duration::from_millis(30));
         assert!(current().is_none());
         let flag = Arc::new(AtomicBool::new(false));
@@ -524,7 +525,7 @@ mod tests {
         assert_eq!(steps.into_inner(), 5001);
         flag.store(false, Ordering::Relaxed);
         assert_eq!(within(&request, || Ok(7)).unwrap(), 7);
-        // The work around it is heard too, and stays the one that tells how far it is.
+        // A stop of the surrounding work has effect too, and the surrounding work keeps reporting the progress.
         let work = Work::default();
         let mut ended = Ok(());
         work.run(|| {

@@ -1,4 +1,4 @@
-//! Assembly on the host, and what only the host does. `tests/gpu.rs` runs the same cases on a device.
+//! Assembly on the host, and cases that only the host can run. `tests/gpu.rs` runs the common cases on a device.
 
 use num_complex::Complex;
 use proptest::prelude::*;
@@ -74,7 +74,7 @@ fn same_bits_with_one_thread_and_three() {
     assert!(one.0 == twin(&t, Symmetry::General));
 }
 
-/// The largest bucket count, many chunks, and sprs as a second opinion (sums in another order: exact values).
+/// The largest number of buckets, many chunks, and sprs as a reference (values that are exact in any order of sums).
 #[test]
 fn sprs_agrees() {
     let mut random = Random(33);
@@ -96,7 +96,7 @@ fn sprs_agrees() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any triplets, in any order: as the twin. The order changes no structure, only the bits of sums.
+    /// Any triplets, in any order, must give the twin's matrix. The order changes only the bits of sums.
     #[test]
     fn random_triplets(seed: u64, rows in 1usize..60, columns in 1usize..60, n in 0usize..3000) {
         let mut random = Random(seed);

@@ -1,4 +1,4 @@
-//! The host as a backend. The same cases run on every backend.
+//! The cases common to all backends, on the host.
 
 #[path = "common/backend.rs"]
 mod cases;

@@ -1,5 +1,5 @@
-//! The command as a user types it, on a device too where there is one. `RESIDUA_COMMAND` names the command where it
-//! lies elsewhere than where it was built (`scripts/bundle.sh`).
+//! The command as a user types it, also on a device if there is one. `RESIDUA_COMMAND` names the command if it is not
+//! where it was built (`scripts/bundle.sh`).
 
 #[path = "common/archives.rs"]
 #[allow(dead_code)]

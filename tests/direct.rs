@@ -61,7 +61,7 @@ fn solved<T: Factorable>(
     (report, residual)
 }
 
-/// Seconds and what became of one file.
+/// The time for one file, the report, and the relative residual.
 fn file<T: Factorable>(path: &std::path::Path) -> Option<(f64, DirectReport, f64)> {
     let a = read_csr::<T>(path).unwrap_or_else(|error| panic!("{error}"));
     let (a_rows, a_columns) = (a.rows(), a.columns());
@@ -72,7 +72,7 @@ fn file<T: Factorable>(path: &std::path::Path) -> Option<(f64, DirectReport, f64
     })
 }
 
-/// What a random matrix is to be.
+/// Classes of random matrices.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Class {
     Unsymmetric,
@@ -160,7 +160,7 @@ fn random_matrices_of_all_types_and_classes() {
     random_matrices::<Complex<f64>>(1e-10, &classes);
 }
 
-/// A residual along a column of size 1e-300 was taken for that of a least-squares solution.
+/// Earlier, a residual in the direction of a column of size 1e-300 was accepted as that of a least-squares solution.
 #[test]
 fn a_column_that_is_small_counts_in_the_certificate_of_a_least_squares_solution() {
     let a = Csr::from_parts(4, 4, vec![0, 1, 2, 3, 4], vec![0, 1, 2, 3], vec![1e300, 1e-300, 1.0, 1e150])
@@ -173,7 +173,8 @@ fn a_column_that_is_small_counts_in_the_certificate_of_a_least_squares_solution(
     }
 }
 
-/// Factors of single precision's matrices are doubles, so that matrices with a condition number of 1e10 are solved too.
+/// Matrices in single precision are factorised in double precision, so that matrices with a condition number of 1e10
+/// are solved too.
 #[test]
 fn systems_in_single_precision_are_factorised_in_doubles() {
     fn all<T: residua::solver::Solvable>() {
@@ -208,8 +209,8 @@ fn every_kind_that_suits_solves_alone() {
     }
 }
 
-/// A saddle point: blocks of zeros on the diagonal, whose rows make pivots with others. Rows and columns have factors
-/// over twelve decades where it is `scaled`.
+/// A saddle point: blocks of zeros on the diagonal, whose rows need pivots outside the diagonal. If `scaled`, rows and
+/// columns have factors over twelve decades.
 #[allow(clippy::needless_range_loop)] // entries are set in pairs
 fn saddle<T: Factorable>(n: usize, constraints: usize, scaled: bool, seed: u64) -> Csr<T> {
     let mut random = Random(seed);
@@ -230,7 +231,7 @@ fn saddle<T: Factorable>(n: usize, constraints: usize, scaled: bool, seed: u64) 
     if scaled {
         let factors: Vec<T> = random.vec(all, |random| T::from_f64(10_f64.powf(6.0 * random.signed())));
         for i in 0..all {
-            // One after the other in the same order for both places, so that they stay equal.
+            // Factors are applied one after another in the same order for both places, so that they stay equal.
             for j in 0..i + 1 {
                 let value = dense[i][j] * (factors[i] * factors[j]);
                 (dense[i][j], dense[j][i]) = (value, value);
@@ -249,7 +250,7 @@ fn symmetric_indefinite_systems_are_solved_in_fronts() {
                     let a = saddle::<T>(n, constraints, scaled, seed);
                     let (fronts, residual) =
                         solved(&a, DirectOptions::default().kind(Kind::FrontalLdlt), 1e-9, seed);
-                    // Random ones may be singular: then other kinds say so, too.
+                    // Random matrices may be singular; then other kinds must say so, too.
                     let (qr, _) = solved(&a, DirectOptions::default().kind(Kind::SupernodalLu), 1e-9, seed);
                     assert!(
                         !qr.solved || fronts.solved && residual <= 1.1e-9,
@@ -282,7 +283,7 @@ fn complex_symmetric_matrices_get_fronts_of_half_the_size_and_new_values_keep_th
     let mut x = vec![Complex::default(); a.columns()];
     let report = direct.solve(&b, &mut x, 1e-10).unwrap();
     assert!(report.solved && report.kind == Kind::FrontalLdlt && relative(&a, &b, &x) < 2e-10, "{report:?}");
-    // One entry that has no mirror image any more: L D L^T does not apply.
+    // One entry without a mirror image: L D L^T does not apply.
     let upper = (0..a.rows()).scan(0, |at, row| {
         let start = *at;
         *at += a.row(row).0.len();
@@ -316,7 +317,8 @@ fn what_cannot_be_solved_has_a_reason() {
         let report = Direct::new(a, options).unwrap().solve(b, &mut x, 1e-8).unwrap();
         (report, x)
     };
-    // Two equal rows, and a right-hand side that tells them apart: the nearest x is given, and not called solved.
+    // Two equal rows, and a right-hand side with which they contradict each other: the nearest x is given, and not
+    // called solved.
     let a = Csr::from_parts(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
     let (report, _) = solve(&a, &[1.0, 0.0], DirectOptions::default());
     assert!(!report.solved && report.reasons.iter().any(|(_, r)| *r == Reason::Inconsistent), "{report:?}");
@@ -332,9 +334,9 @@ fn what_cannot_be_solved_has_a_reason() {
     assert!(matches!(report.reasons[0].1, Reason::TooLarge { bytes: 101.., limit: 100 }), "{report:?}");
 }
 
-/// A grid of points with three unknowns each, all entries 1, as the pattern files of the Harwell-Boeing collection have
-/// them: two thirds of the rows are copies of others, and L D L^H with small pivots replaced comes to nothing (bcsstk33
-/// took 27 000 iterations of MINRES). `skewed` gives rows and columns factors of their own.
+/// A grid of points with three unknowns each, all entries 1, as in the pattern files of the Harwell-Boeing collection:
+/// two thirds of the rows are copies of others, and L D L^H with small pivots replaced is useless (bcsstk33 took 27 000
+/// iterations of MINRES). If `skewed`, rows and columns have different factors.
 fn of_ones<T: Scalar>(side: usize, skewed: bool) -> Csr<T> {
     let (points, mut starts, mut indices) = (side * side, vec![0], Vec::new());
     for row in 0..3 * points {
@@ -379,7 +381,7 @@ fn systems_without_a_solution_end_as_least_squares_ones_with_a_certificate() {
             !report.solved && report.reasons.iter().any(|(_, r)| *r == Reason::Inconsistent),
             "{report:?}"
         );
-        // The certificate anew: A^T (b - A x).
+        // The certificate, computed anew: A^T (b - A x).
         let r: Vec<f64> = b.iter().zip(product(&a, &x)).map(|(b, y)| b - y).collect();
         let mut normal = vec![0.0; a.columns()];
         for (row, r) in r.iter().enumerate() {
@@ -389,13 +391,13 @@ fn systems_without_a_solution_end_as_least_squares_ones_with_a_certificate() {
         let size = norm(a.parts().values) * norm(&r);
         assert!(norm(&normal) <= 1e-9 * size, "{:e} {report:?}", norm(&normal) / size);
         assert!(report.normal_residual.is_some_and(|normal| normal <= 1e-10), "{report:?}");
-        // Not one of those that are a million times as long.
+        // Not one of the solutions that are a million times as long.
         assert!(norm(&x) < 1e4 * norm(&b), "{:e}", norm(&x));
     }
 }
 
-/// Convection and diffusion with no flow through any wall: rows add up to zero and differ in size. With rows scaled the
-/// least-squares solution would be another one, so this went to a dense QR (seconds at 2500 unknowns).
+/// Convection and diffusion with no flow through any wall: rows add up to zero and differ in size. With scaled rows the
+/// least-squares solution would be another one, so an earlier version used a dense QR (seconds for 2500 unknowns).
 #[test]
 fn unsymmetric_systems_without_a_solution_need_no_dense_factorisation() {
     let side = 28_usize;
@@ -443,7 +445,7 @@ fn least_squares_of_a_tall_matrix() {
     assert!((x[0] - 3.0_f64).abs() < 1e-14 && !report.unwrap().solved);
 }
 
-/// Every square file of the collection up to a size, or those whose name starts with `RESIDUA_ONLY`, of any size.
+/// Every square file of the collection up to a given size, or those whose names start with `RESIDUA_ONLY`, of any size.
 #[test]
 fn collection() {
     let Some(folder) = collection::folder() else { return };
@@ -462,7 +464,7 @@ fn collection() {
         all += 1;
         total += seconds;
         good += usize::from(residual <= 1e-8);
-        // Sums in another order and in working precision may tell a little more.
+        // Sums in another order and in working precision may be slightly larger.
         false_success += usize::from(report.solved && residual > 1.1e-8);
         let mark = if report.solved { "" } else { "FAILED" };
         println!(
@@ -478,8 +480,8 @@ fn collection() {
     assert!(only.is_some() || 20 * good >= 19 * all, "{good} of {all}");
 }
 
-/// Pivots of a tenth of the largest candidate left the diagonal of this kind of matrix, and a circuit of 10^5 nodes
-/// took minutes for one second.
+/// Pivots of a tenth of the largest candidate left the diagonal for matrices of this kind, and a circuit with 10^5
+/// nodes took minutes instead of one second.
 #[test]
 fn circuits_keep_to_the_fill_that_was_forecast() {
     let a = residua::generate::circuit(8000, 1e3, 2).unwrap();
@@ -496,7 +498,7 @@ fn circuits_keep_to_the_fill_that_was_forecast() {
     );
     let report = direct.solve(&b, &mut found, 1e-10).unwrap();
     assert!(report.solved, "{report}");
-    // An entry of the factor has its row beside it, and buffers grow by halves.
+    // An entry of the factor is stored with its row, and buffers grow by half their size.
     let most = 2.0 * 1.5 * forecast.bytes + 1e5;
     assert!(
         (report.factor_bytes as f64) < most,

@@ -1,5 +1,6 @@
-//! The documents say what is so: links lead to files and headings that exist, commands print what is shown, every field
-//! of a JSON report and every environment variable has its row in a table, programs are the ones that other tests run.
+//! Checks that the documents are true: links lead to files and headings that exist, commands print the output that is
+//! shown, every field of a JSON report and every environment variable is in a table, programs are the ones that other
+//! tests run.
 
 #[cfg(feature = "cli")]
 #[path = "documents/commands.rs"]
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The project's documents, those in folders of `docs` too.
+/// The project's documents, including those in folders of `docs`.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
@@ -36,7 +37,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// What a link to each heading ends in: lower case, without punctuation, spaces as hyphens.
+/// The anchors of all headings: lower case, without punctuation, spaces as hyphens.
 fn headings(text: &str) -> BTreeSet<String> {
     let name = |line: &str| {
         let kept = line.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
@@ -45,7 +46,7 @@ fn headings(text: &str) -> BTreeSet<String> {
     text.lines().filter(|line| line.starts_with('#')).map(name).collect()
 }
 
-/// The targets of `[words](target)`, but for those on other machines.
+/// The targets of `[words](target)`, except those on other machines.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     targets.filter(|target| !target.contains("://") && !target.contains(' '))

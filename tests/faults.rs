@@ -1,5 +1,5 @@
-//! Ways in which CUDA can be broken, each provoked: a library with the driver's name that a C compiler makes here, and
-//! the command beside it. Skips loudly where there is no C compiler.
+//! Provokes the ways in which CUDA can be broken: a library with the driver's name that a C compiler makes here, and
+//! the command that loads it. Skips with a message if there is no C compiler.
 
 #![cfg(all(feature = "cuda", feature = "cli", target_os = "linux"))]
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A driver that starts, unless STUB says which call fails and with which code: `cuInit=999`. STUB_VERSION is the
-/// release that it serves.
+/// release that it reports.
 const STUB: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ fn stub(test: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// `residua WORDS` in the folder, with the stub for a driver and `input` on standard input.
+/// Runs `residua WORDS` in the folder, with the stub as driver and `input` on standard input.
 fn run(folder: &Path, words: &[&str], input: &str, variables: &[(&str, &str)]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_residua"))
         .args(words)
@@ -80,13 +80,13 @@ fn run(folder: &Path, words: &[&str], input: &str, variables: &[(&str, &str)]) -
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Refused before it reads, a command closes its input.
+    // If it stops before reading, a command closes its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
 
-/// On the device asked for: exit status 3, and words in one line that says what is wrong and what to do. With `auto`,
-/// the CPU takes the work, and the report says why in the first of the words.
+/// If the device was requested: exit status 3, and a line that says what is wrong and what to do. With `auto` the CPU
+/// is used, and the report gives the reason in the first of the words.
 fn refused(test: &str, variables: &[(&str, &str)], words: &[&str]) {
     let Some(folder) = stub(test) else { return };
     let output = run(&folder, &["solve", "a.mtx", "--device", "cuda"], "", variables);
@@ -95,7 +95,7 @@ fn refused(test: &str, variables: &[(&str, &str)], words: &[&str]) {
     for word in words {
         assert!(text.contains(word), "{word:?} is missing: {text}");
     }
-    // What comes through a pipe has no size, so a GPU is looked for, however small the system is.
+    // Input through a pipe has no known size, so a GPU is looked for, however small the system is.
     for command in ["solve", "reorder"] {
         let output = run(&folder, &[command, "-", "--device", "auto", "-o", "x.mtx"], MATRIX, variables);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -138,7 +138,7 @@ fn a_lost_device_is_named() {
 
 #[test]
 fn a_machine_without_the_run_time_compiler_is_told_what_to_install() {
-    // A file that is no library, where the compiler is said to be: nothing else is searched then.
+    // A file that is no library, named as the compiler: then no other is searched.
     refused(
         "compiler",
         &[("RESIDUA_NVRTC", "a.mtx")],

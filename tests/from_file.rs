@@ -23,7 +23,7 @@ use scratch::{Folder, gzip};
 use std::path::Path;
 use systems::*;
 
-/// What a reading comes to, and what the plain reader says of the same file.
+/// Compares a file read for the backend with the plain reader's result.
 fn both<T: Scalar, B: Device + Assemble>(backend: &B, path: &Path) -> Result<()> {
     let plain = market::read_triplets::<T>(path, &ReadOptions::default());
     let parts = Reading::<T>::start(path, ReadOptions::default()).into_resident(backend);
@@ -39,7 +39,7 @@ fn both<T: Scalar, B: Device + Assemble>(backend: &B, path: &Path) -> Result<()>
     assert_eq!(header, plain_header);
     let found = ResidentTriplets::to_host(&triplets, backend)?;
     assert!(found.parts() == expected.parts(), "{}", path.display());
-    // The same bits of CSR as when the host assembles what the host has read.
+    // The same bits of CSR as if the host assembles the triplets that the host has read.
     let assembler = Assembler::default().symmetry(header.symmetry());
     let here = assembler.to_csr(&Host, expected)?;
     let there = assembler.resident_to_csr(backend, triplets)?.to_host(backend)?;
@@ -78,7 +78,7 @@ fn parts_of_a_file_come_to_the_whole<B: Device + Assemble>(backend: &B) -> Resul
     both::<f64, B>(backend, &folder.path("not there"))
 }
 
-/// Several blocks of text, and comments in the midst of them; a fault in the last of them has its line.
+/// Several blocks of text, with comments between entries; a fault in the last block is reported with its line.
 fn large_files_come_in_parts<B: Device + Assemble>(backend: &B) -> Result<()> {
     let folder = Folder::new();
     let path = folder.path("a.mtx");
@@ -97,8 +97,8 @@ fn large_files_come_in_parts<B: Device + Assemble>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Whatever the format, a matrix comes to a backend with the bits that it has on the host: compressed rows and columns
-/// that ascend as they are, all else as triplets.
+/// Whatever the format, a matrix on a backend has the bits that it has on the host: from compressed rows and columns if
+/// they ascend, otherwise from triplets.
 fn every_format_comes_to_a_backend<B: Device + Assemble>(backend: &B) -> Result<()> {
     fn bytes<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> (Vec<u8>, String) {
         let all: Vec<[u8; N]> = numbers.collect();
@@ -165,7 +165,7 @@ fn every_format_comes_to_a_backend<B: Device + Assemble>(backend: &B) -> Result<
     Ok(())
 }
 
-/// A device that cannot be had: the reading is given up, and nothing hangs.
+/// If the device is not available, reading stops without hanging.
 #[test]
 fn a_reading_may_be_dropped() {
     let folder = Folder::new();
@@ -191,7 +191,7 @@ fn distance_from_the_transpose<B: Device>(backend: &B) -> Result<()> {
     check(backend, generate::elasticity3d(5, 5, 5, 0.3)?)?;
     check(backend, generate::random(3000, 3000, RowLengths::Constant(5), 1)?)?;
     check(backend, csr::<f64>(3, |_| vec![]))?;
-    // Alone above the diagonal, alone below it, and as many on either side.
+    // Only above the diagonal, only below it, and on both sides.
     for (upper, lower) in [(Some(7.0), None), (None, Some(7.0)), (Some(7.0), Some(9.0))] {
         let of = |i: usize| match i {
             0 => [Some((0, 1.0)), upper.map(|value| (2, value))],

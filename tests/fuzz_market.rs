@@ -1,6 +1,6 @@
 //! Mutations of a small corpus, for a bounded time (`RESIDUA_FUZZ_SECONDS`, 4 unless set): the reader neither panics
-//! nor disagrees with a reader that goes line by line. The seed is fixed (`RESIDUA_FUZZ_SEED`), so a failure comes
-//! back; the failing file is left behind and named.
+//! nor disagrees with a reader that goes line by line. The seed is fixed (`RESIDUA_FUZZ_SEED`), so a failure is
+//! reproducible; the failing file is kept and named.
 
 use num_complex::Complex;
 use residua::market::{self, Field, Format, Header, ReadOptions, Symmetry};
@@ -122,7 +122,7 @@ fn listed<T: Scalar>(file: &market::MatrixFile<T>) -> Vec<(u32, u32, T)> {
     (0..values.len()).map(|k| (rows[k], columns[k], values[k])).collect()
 }
 
-/// Reads `path`, which holds `text`, in every way.
+/// Reads `path`, which contains `text`, in every way.
 fn check(path: &Path, text: &[u8]) {
     let options = ReadOptions::default();
     let read = market::read_triplets::<Complex<f64>>(path, &options);
@@ -159,7 +159,7 @@ fn check(path: &Path, text: &[u8]) {
     }
 }
 
-/// Pieces of text that mean something.
+/// Pieces of text with a meaning.
 const WORDS: &[&str] = &[
     "%%MatrixMarket matrix coordinate real general\n",
     "symmetric",
@@ -260,7 +260,7 @@ fn mutations_of_the_corpus() {
         corpus.push(std::fs::read(name).unwrap());
     }
     assert!(corpus.len() > 10);
-    // Memory, where the system offers it as a folder: a disk would be most of the time.
+    // A folder in memory if the system has one: a disk would take most of the time.
     let folder =
         Some(Path::new("/dev/shm")).filter(|p| p.is_dir()).map_or_else(std::env::temp_dir, Path::to_owned);
     let path = folder.join(format!("residua-fuzz-{}.mtx", std::process::id()));

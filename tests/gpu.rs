@@ -1,5 +1,5 @@
-//! The cases of every backend, on a CUDA device, and what only a device can do. Skips loudly where there is none.
-//! The solvers' cases are in `krylov.rs`.
+//! The common cases of all backends, on a CUDA device, and cases that only a device can run. Skips with a message if
+//! there is none. The solvers' cases are in `krylov.rs`.
 
 #![cfg(feature = "cuda")]
 
@@ -99,7 +99,7 @@ fn a_device_that_is_not_there_is_an_error_that_says_what_to_do() {
     }
 }
 
-/// Who asks for kernels that others are just loading gets the same ones, and an ordering is cheaper from then on.
+/// A thread that needs kernels that others are loading gets the same ones, and an ordering is cheaper afterwards.
 #[test]
 fn kernels_serve_while_they_are_loaded_ahead() {
     let Some(b) = device() else { return };
@@ -132,7 +132,7 @@ fn running_out_of_memory_is_an_error_with_sizes_and_the_device_goes_on() {
     let mut out = b.zeros(1).unwrap();
     b.dot(&x, &x, &mut out).unwrap();
     assert_eq!(b.download(&out).unwrap(), [4000.0]);
-    // What was freed can be had again at once.
+    // Freed memory can be allocated again at once.
     assert!(b.zeros::<u64>(total / 8 / 5).is_ok());
 }
 
@@ -176,7 +176,7 @@ fn a_recording_keeps_what_its_body_owns_or_drops() {
                 Ok(())
             })
             .unwrap();
-        // Were the buffer freed, these would take its place and spoil it.
+        // If the buffer were freed, these would take its place and overwrite it.
         let others: Vec<_> = (0..8).map(|_| b.upload(vec![f64::NAN; 1 << 16]).unwrap()).collect();
         for _ in 0..5 {
             step.replay().unwrap();
@@ -186,7 +186,7 @@ fn a_recording_keeps_what_its_body_owns_or_drops() {
     assert!(b.download(&x).unwrap().iter().all(|&v| v == 5.0));
 }
 
-/// Another library's buffers, here the backend's own by their addresses.
+/// Buffers of another library; here they are the backend's own, given by address.
 #[test]
 fn foreign_memory_is_computed_with_in_place() {
     let Some(b) = device() else { return };
@@ -260,8 +260,8 @@ fn host_and_device_agree_on_integers_as_doubles() {
     assert_eq!(b.download(&there).unwrap(), here);
 }
 
-/// 2.4 billion nonzeros, and 4.35 billion, for which offsets have 64 bits: products beside the stencil computed point
-/// by point, also after a way to SELL and back.
+/// 2.4 and 4.35 billion nonzeros, for which offsets have 64 bits: products are compared with the stencil computed point
+/// by point, also after conversion to SELL and back.
 #[test]
 fn matrices_with_more_nonzeros_than_32_bits_count() {
     let Some(b) = device() else { return };
@@ -310,7 +310,7 @@ fn large_matrices_transpose_as_on_the_host() {
     conversions::large_transposes(&b);
 }
 
-/// Stencils made on the device are those of the host.
+/// Stencils generated on the device equal those of the host.
 #[test]
 fn stencils_made_on_the_device_are_the_hosts() {
     let Some(b) = device() else { return };
@@ -329,7 +329,7 @@ fn stencils_made_on_the_device_are_the_hosts() {
     }
 }
 
-/// What the shared buffers of a device hold from one operation must not show in the next.
+/// The contents of a device's shared buffers after one operation must not affect the next.
 #[test]
 fn everything_twice_on_one_device_from_two_threads() {
     let Some(b) = device() else { return };
@@ -343,8 +343,8 @@ fn everything_twice_on_one_device_from_two_threads() {
     });
 }
 
-/// Triplets of which three make up a nonzero: so many and so far from each other that their values are brought near
-/// their nonzeros first, and such in whose map sources are codes. Both sum them in order of appearance.
+/// Triplets of which three make one nonzero: many that are far from each other, so that their values are first moved
+/// close to their nonzeros, and some whose map stores sources as codes. Both must be summed in order of appearance.
 #[test]
 fn kept_maps_sum_in_order_of_appearance() {
     const MANY: usize = 24 * 350_003;
@@ -384,7 +384,7 @@ fn kept_maps_sum_in_order_of_appearance() {
         let far = |t: usize| t * 1_000_003 % MANY / 3;
         check(&b, MANY, far, double);
         check(&b, MANY, far, |t| (t % 1013) as f32 / 3.0 + 1e4 * (t % 7) as f32);
-        // Stretches of three triplets, across windows of 5000 nonzeros.
+        // Groups of three triplets, across windows of 5000 nonzeros.
         let across = |t: usize| match t / 3 {
             k if k / 5000 == MANY / 3 / 5000 => k,
             k => k / 5000 * 5000 + k % 25 * 200 + k % 5000 / 25,

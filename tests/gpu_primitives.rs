@@ -1,5 +1,5 @@
-//! The primitives' cases on a CUDA device, sizes that only a device takes, and what happens when a kernel fails. Skips
-//! loudly where there is no device.
+//! The primitives' cases on a CUDA device, sizes that only a device can hold, and the failure of a kernel. Skips with a
+//! message if there is no device.
 
 #![cfg(feature = "cuda")]
 
@@ -66,7 +66,7 @@ fn a_merge_sort_takes_any_order_as_source() {
     assert!(error.to_string().contains("error"), "{error}");
 }
 
-/// A kernel that writes where it must not, in a process of its own: the error names it, says what to do, and the
+/// A kernel that writes to an invalid address, in a process of its own: the error names it and says what to do, and the
 /// process can still print.
 #[test]
 fn a_kernel_fault_is_named_and_the_process_goes_on() {
@@ -100,7 +100,7 @@ fn a_kernel_fault_is_named_and_the_process_goes_on() {
     }
 }
 
-/// What one operation leaves in the shared buffers must not show in the next.
+/// The contents of the shared buffers after one operation must not affect the next.
 #[test]
 fn all_in_turn_twice() {
     let Some(b) = device() else { return };

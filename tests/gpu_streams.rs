@@ -1,6 +1,6 @@
-//! Operations at once on several streams of a device: primitives, whose scans wait for what other blocks of their
-//! launch publish, and kernels whose blocks all meet, which a second such launch must not keep from starting. The
-//! solvers' streams are in `krylov_streams.rs`.
+//! Operations that run at once on several streams of a device: primitives, whose scans wait for what other blocks of
+//! their launch publish, and kernels whose blocks all synchronise, which a second such launch must not keep from
+//! starting. The solvers' streams are in `krylov_streams.rs`.
 
 #![cfg(feature = "cuda")]
 
@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 
 const STREAMS: usize = 3;
 
-/// What the shared buffers of one stream hold must not show on another: different cases at a time, each in its turn.
+/// The contents of one stream's shared buffers must not affect another: different cases run at the same time.
 #[test]
 fn primitives_at_once_on_streams_of_their_own() {
     let Some(b) = device() else { return };
@@ -42,7 +42,7 @@ fn primitives_at_once_on_streams_of_their_own() {
     }
 }
 
-/// A search, an order and a solver that each take the whole chip, and scans beside them, again and again.
+/// A search, an ordering and a solver that each take the whole chip, and scans at the same time, again and again.
 #[test]
 fn launches_whose_blocks_meet_do_not_keep_each_other_from_ending() {
     let Some(b) = device() else { return };

@@ -1,5 +1,5 @@
-//! The archive of compiled kernels that packages carry: what is packed is found, for the chip that it is for, and a
-//! file that is damaged is told and not used. Needs neither a device nor a compiler.
+//! The archive of compiled kernels in packages: kernels that were packed are found for their chip, and a damaged file
+//! is reported and not used. Needs neither a device nor a compiler.
 
 #![cfg(feature = "cuda")]
 
@@ -10,12 +10,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Stands for the code of a unit.
+/// A substitute for the code of a unit.
 fn code(unit: &Unit, target: &str) -> Vec<u8> {
     format!("code of {} for {target}", unit.describe()).into_bytes()
 }
 
-/// A frame of zstd with one block, stored as it is (its length has 21 bits).
+/// A frame of zstd with one block that is not compressed (its length has 21 bits).
 fn stored(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let length = u32::try_from(bytes.len()).unwrap();
     assert!(length < 1 << 17);
@@ -31,14 +31,14 @@ fn packed(targets: &[&str]) -> Vec<u8> {
     pack("12.9", targets, &units(), |unit, target| Ok(code(unit, target)), stored).unwrap()
 }
 
-/// A file of this test's own.
+/// A file of its own for this test.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = std::env::temp_dir().join(format!("residua-archive-{}-{name}", std::process::id()));
     std::fs::write(&path, bytes).unwrap();
     path
 }
 
-/// The code of each unit that the archive has for a chip, and the target that it is for.
+/// The code of each unit that the archive has for a chip, and the target that it was compiled for.
 fn found(path: &Path, chip: (u32, u32)) -> Option<(String, Vec<Option<Vec<u8>>>)> {
     let kernels = Archive::open(path).unwrap().kernels(chip).unwrap()?;
     let codes = units().iter().map(|unit| kernels.code(unit).map(<[u8]>::to_vec)).collect();
@@ -75,7 +75,7 @@ fn what_is_packed_for_two_chips_is_found_for_each_and_for_its_family() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// Wherever a byte is wrong or the file ends early, some words tell, and no code comes out.
+/// Whichever byte is wrong, or wherever the file ends, there is an error message and no code.
 #[test]
 fn a_damaged_archive_is_told_in_words() {
     let whole = packed(&["sm_80", "sm_90"]);
@@ -104,7 +104,7 @@ fn a_damaged_archive_is_told_in_words() {
     assert!(missing.contains("/no/such/file"), "{missing}");
 }
 
-/// How a test asks its child what it finds: the place of the archive is read from the environment.
+/// The variable that makes this program a child of a test, since the place of the archive is read from the environment.
 const CHILD: &str = "RESIDUA_TEST_COMPILES";
 
 #[test]
@@ -117,7 +117,7 @@ fn child() {
         Ok(None) => println!("says none end"),
         Err(error) => println!("says {error} end"),
     }
-    // What cannot be had from the archive is compiled all the same.
+    // A unit that is not available from the archive is compiled.
     if let Ok(compiler) = Compiler::get() {
         assert!(!compiler.image(&units()[0], (9, 0)).unwrap().code.is_empty());
     }
@@ -141,7 +141,7 @@ fn the_environment_names_the_archive_or_turns_it_off() {
     let (good, bad) = (file("good", &whole), file("bad", &whole[..whole.len() - 1]));
     assert_eq!(says(good.to_str().unwrap()), "2 units");
     assert_eq!(says("off"), "none");
-    // Beside the test there is none.
+    // There is no archive next to the test.
     assert_eq!(says(""), "none");
     let error = says(bad.to_str().unwrap());
     assert!(error.contains("sm_90 is damaged"), "{error}");
@@ -150,7 +150,7 @@ fn the_environment_names_the_archive_or_turns_it_off() {
     }
 }
 
-/// What the compiler makes of a unit is what is found again, by `zstd` and all.
+/// The compiler's code for a unit is read back, including the compression by `zstd`.
 #[test]
 fn what_is_compiled_comes_back() {
     let Ok(compiler) = Compiler::get() else {

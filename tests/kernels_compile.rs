@@ -1,10 +1,10 @@
-//! Every kernel compiles for every chip that we support, on a machine that needs no device: NVRTC suffices.
+//! Compiles every kernel for every chip that is supported; it needs NVRTC but no device.
 //!
-//! One choice of types a kernel file for every chip, as it will run for one of them and optimised little for the
-//! others: a file has a chip's instructions between `#if`s, or as text, and what the compiler refuses of these does not
-//! depend on how much it optimises. That takes half of the time. With `RESIDUA_ALL_KERNELS=1` all choices for sm_90
-//! too, which takes minutes (images that are in the cache are taken from there: `RESIDUA_CACHE=off` compiles all).
-//! `RESIDUA_REQUIRE_NVRTC=1` makes a missing compiler a failure.
+//! Each kernel file is compiled with one choice of types for every chip, with full optimisation for one chip and with
+//! little for the others, which takes half the time: a file has a chip's instructions between `#if`s, or as text, and
+//! whether the compiler accepts them does not depend on optimisation. With `RESIDUA_ALL_KERNELS=1` all choices are
+//! compiled for sm_90 too, which takes minutes (images in the cache are not compiled again: `RESIDUA_CACHE=off`
+//! compiles all). `RESIDUA_REQUIRE_NVRTC=1` makes a missing compiler a failure.
 
 #![cfg(feature = "cuda")]
 
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 const CHIPS: [(u32, u32); 4] = [(7, 5), (8, 0), OPTIMISED, (10, 0)];
-/// The chip for which all is compiled as it will run.
+/// The chip for which kernels are compiled with full optimisation.
 const OPTIMISED: (u32, u32) = (9, 0);
 
 #[test]
@@ -24,7 +24,7 @@ fn every_file_is_in_the_catalogue() {
     assert_eq!(listed, files);
 }
 
-/// A header that is missing in the list would be missed by the first who launches a kernel.
+/// A header that is not in the list would be missing when a kernel is compiled at run time.
 #[test]
 fn every_header_that_is_included_is_listed() {
     let listed: BTreeSet<&str> = HEADERS.iter().map(|(name, _)| *name).collect();
@@ -76,7 +76,7 @@ fn every_kernel_compiles_for_every_chip() {
     println!("{} images by {compiler:?}", work.len());
 }
 
-/// How a test asks its child to compile: the cache's folder is read from the environment.
+/// The variable that makes this program a child that compiles, since the cache's folder is read from the environment.
 const CHILD: &str = "RESIDUA_TEST_COMPILES";
 
 #[test]
@@ -88,7 +88,7 @@ fn child() {
     }
 }
 
-/// What a process of its own gets with its cache in `folder`: whether it was cached, and how long the code is.
+/// The result of a process with its cache in `folder`: whether the code was cached, and its length.
 fn compiled_in(folder: &Path) -> (bool, usize) {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
@@ -103,7 +103,7 @@ fn compiled_in(folder: &Path) -> (bool, usize) {
     (words[at + 1] == "true", words[at + 3].parse().unwrap())
 }
 
-/// A cache that is cold, warm, damaged, or no folder at all: the same code each time.
+/// A cache that is cold, warm, damaged, or no folder at all gives the same code each time.
 #[test]
 fn a_damaged_or_unwritable_cache_costs_a_compilation_and_nothing_else() {
     if compiler().is_none() {
@@ -124,7 +124,7 @@ fn a_damaged_or_unwritable_cache_costs_a_compilation_and_nothing_else() {
         assert_eq!(compiled_in(&folder), (true, bytes), "and mended");
     }
     std::fs::remove_dir_all(&folder).unwrap();
-    // Where a file is in the way, no folder can be made.
+    // With a file of that name, the folder cannot be made.
     std::fs::write(&folder, "in the way").unwrap();
     for _ in 0..2 {
         assert_eq!(compiled_in(&folder), (false, bytes));

@@ -1,5 +1,5 @@
-//! Conjugate gradients: known iteration counts, every outcome (`common/outcomes.rs`), and the same bits whichever way
-//! they are run. The bodies are generic over the backend.
+//! Conjugate gradients: known iteration counts, every outcome (`common/outcomes.rs`), and the same bits in whichever
+//! way they run. The bodies are generic over the backend.
 
 #[macro_use]
 #[path = "common/systems.rs"]
@@ -28,7 +28,7 @@ fn converges_in_known_iterations<B: Device>(backend: &B) -> Result<()> {
     let a = diagonal(&[1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 1.0]);
     let b = [1.0; 7];
     assert_eq!(run(backend, &a, false, &b, vec![0.0; 7], defaults())?.report.iterations, 3);
-    // Thirds, which single precision rounds, take a second step.
+    // Thirds are rounded in single precision, so it takes a second iteration.
     assert_eq!(run(backend, &a, true, &b, vec![0.0; 7], defaults())?.report.iterations, 2);
     let halves = diagonal(&[1.0, 2.0, 4.0, 1.0, 2.0, 4.0, 1.0]);
     assert_eq!(run(backend, &halves, true, &b, vec![0.0; 7], defaults())?.report.iterations, 1);
@@ -44,15 +44,15 @@ fn jacobi_equals_identity_on_a_constant_diagonal<B: Device>(backend: &B) -> Resu
     let plain = run(backend, &a, false, &b, vec![0.0; 1600], defaults())?;
     let jacobi = run(backend, &a, true, &b, vec![0.0; 1600], defaults())?;
     assert_eq!(plain.report.iterations, jacobi.report.iterations);
-    // The diagonal is not read: not one bit differs, whatever is on it.
+    // The diagonal is not read: no bit differs, whatever its values are.
     assert_eq!(plain.report.bytes_per_iteration, jacobi.report.bytes_per_iteration);
     assert_eq!(plain.x, jacobi.x);
-    // Another number in one row, the last, and it is.
+    // With another number in one row, the last, it is read.
     let mut uneven = poisson2d(40);
     *uneven.values_mut().last_mut().unwrap() = 5.0;
     let jacobi = run(backend, &uneven, true, &b, vec![0.0; 1600], defaults())?;
     assert_eq!(plain.report.bytes_per_iteration + 2 * 4 * 1600, jacobi.report.bytes_per_iteration);
-    // New values are looked at anew.
+    // After an update the diagonal is examined again.
     let mut a = backend.place(uneven);
     let mut m = Jacobi::new(backend, &a)?;
     assert!(matches!(Preconditioner::<f64, B>::fused(&m), Some(Inverse::Rounded(_))));
@@ -62,7 +62,7 @@ fn jacobi_equals_identity_on_a_constant_diagonal<B: Device>(backend: &B) -> Resu
     Ok(())
 }
 
-/// Reciprocals that are no normal numbers of single precision are read as they are.
+/// Reciprocals outside the normal range of single precision are read in double precision.
 fn a_diagonal_beyond_single_precision<B: Device>(backend: &B) -> Result<()> {
     let b: Vec<f64> = (0..1600).map(|i| ((i * 7919) % 1000) as f64 / 1000.0).collect();
     let mut iterations = Vec::new();
@@ -83,7 +83,7 @@ fn a_diagonal_beyond_single_precision<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Jacobi hidden behind `apply` alone, and the bytes that it says to move beyond its own.
+/// Jacobi with only the method `apply`, and a number of bytes that it claims to move in addition to its own.
 struct Stored<T: Scalar, B: KrylovSteps + RowFacts>(Jacobi<T, B>, usize);
 
 impl<T: Scalar, B: KrylovSteps + RowFacts> Preconditioner<T, B> for Stored<T, B> {
@@ -124,7 +124,7 @@ fn fused_and_stored_preconditioner_agree<B: Device>(backend: &B) -> Result<()> {
     let mut cg = Cg::new(backend, n, defaults())?;
     let b = backend.upload(b)?;
     let mut histories = Vec::new();
-    // After iterations that take long fewer are queued ahead, which changes nothing.
+    // If iterations take long, fewer are queued ahead, which changes nothing.
     for bytes in [0, 1 << 40] {
         let mut x = backend.zeros(n)?;
         let m = Stored(Jacobi::new(backend, &device)?, bytes);
@@ -138,7 +138,7 @@ fn fused_and_stored_preconditioner_agree<B: Device>(backend: &B) -> Result<()> {
 }
 
 fn observer_sees_the_history_and_can_stop<B: Device>(backend: &B) -> Result<()> {
-    // Large enough that the end is far off, also for a backend that is many iterations ahead.
+    // Large enough that the end is far off, even for a backend that is many iterations ahead.
     let n = 260 * 260;
     let host = poisson2d(260);
     let rhs: Vec<f64> = (0..n as u32).map(|i| f64::from(i % 7)).collect();
@@ -248,14 +248,14 @@ fn complex_hermitian<B: Device>(backend: &B) -> Result<()> {
 }
 
 fn matrix_free<B: Device>(backend: &B) -> Result<()> {
-    // Any closure over the backend's own operations: here A = 3 I.
+    // Any closure with the backend's own operations: here A = 3 I.
     let a = FunctionOperator::<f64, B, _>::new(20, 20, |backend, x, y| backend.axpby(3.0, x, 0.0, y));
     let (b, mut x) = (backend.upload(vec![1.5; 20])?, backend.zeros(20)?);
     let mut cg = Cg::new(backend, 20, defaults())?;
     let report = cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
     assert_eq!((report.outcome, report.iterations), (Outcome::Converged, 1));
     assert_eq!(backend.download(&x)?, [0.5; 20]);
-    // Shapes that do not fit are refused.
+    // Shapes that do not match are errors.
     let wide = FunctionOperator::<f64, B, _>::new(20, 21, |_, _, _| Ok(()));
     let refused = cg.solve(&wide, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()));
     assert!(matches!(refused, Err(Error::Dimension { expected: 20, got: 21, .. })));
@@ -264,7 +264,7 @@ fn matrix_free<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// The textbook, one line at a time, on plain vectors.
+/// The textbook's algorithm, one line at a time, on plain vectors.
 fn textbook(a: &Csr<f64>, b: &[f64], iterations: usize) -> Vec<f64> {
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     let mut x = vec![0.0; b.len()];
@@ -369,6 +369,6 @@ fn the_short_way() {
     assert!(solution.report.outcome.is_converged());
     assert_eq!(solution.history.len(), solution.report.iterations + 1);
     let solution = residua::solve(&diagonal(&[1.0, -2.0]), &[3.0, 4.0]).unwrap();
-    // Conjugate gradients are not for it, and what comes behind them is.
+    // Conjugate gradients cannot solve it, but the next method can.
     assert_eq!((solution.report.outcome, solution.x), (Outcome::Converged, vec![3.0, -2.0]));
 }

@@ -1,4 +1,4 @@
-//! A warm solve allocates nothing that grows: counted by the allocator of this test program.
+//! A warm solve makes no allocation that grows with the system: counted by the allocator of this test program.
 
 use residua::generate::poisson2d;
 use residua::krylov::{Cg, MultiCg, SolveOptions};
@@ -14,8 +14,7 @@ use std::ops::ControlFlow;
 struct Counting;
 
 thread_local! {
-    /// Allocations of this thread and their bytes: the test harness has threads of its own, which allocate when they
-    /// like.
+    /// Allocations and bytes of this thread only: the test harness has threads of its own, which allocate at any time.
     static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
@@ -46,7 +45,7 @@ fn counted(work: impl FnOnce()) -> (usize, usize) {
     (allocations_behind - allocations, bytes_behind - bytes)
 }
 
-/// On a thread of a pool: the queue by which others hand work to it allocates now and then.
+/// Runs on a thread of a pool, because the queue by which other threads pass work to it allocates now and then.
 #[test]
 fn a_warm_solve_allocates_nothing_that_grows() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(warm_solve);
@@ -54,7 +53,7 @@ fn a_warm_solve_allocates_nothing_that_grows() {
 
 fn warm_solve() {
     // Below the size from which work is shared among threads, all counts are exact. The operator stores nothing, so
-    // that what is counted is the solver's own.
+    // only the solver's own allocations are counted.
     let a = poisson2d(60, 60).unwrap();
     let n = a.rows();
     let chain = FunctionOperator::<f64, Host, _>::new(n, n, |_, x: &[f64], y: &mut [f64]| {
@@ -79,10 +78,11 @@ fn warm_solve() {
         jacobi.update(&Host, &a).unwrap();
         solve(&mut cg, &jacobi);
     });
-    // The recording: one small closure. Nothing an iteration, nothing of the size of a vector.
+    // The recording is one small closure. Nothing is allocated per iteration, and nothing of the size of a vector.
     assert!(allocations <= 1 && bytes <= 256, "{allocations} allocations, {bytes} bytes");
 
-    // Several right-hand sides: lists of a few words a system, nothing an iteration, nothing of the size of a vector.
+    // Several right-hand sides: lists of a few words per system, nothing per iteration, nothing of the size of a
+    // vector.
     let several: Vec<f64> = (0..4 * n).map(|i| (i % 11) as f64).collect();
     let mut x = vec![0.0; 4 * n];
     let mut multi = MultiCg::new(&Host, n, 4, SolveOptions::default()).unwrap();
@@ -101,7 +101,7 @@ fn warm_solve() {
     assert!(long.0 <= 20 && long.1 <= 8192, "{long:?}");
     assert_eq!(long.0, short.0, "{long:?} {short:?}");
 
-    // A solver: from the second update on, nothing grows. Of its own accord it would factorise this matrix.
+    // A solver: from the second update on, nothing grows. By default it would factorise this matrix.
     let builder = Solver::builder().method(Method::Cg).updates(true).symmetry(Symmetry::Symmetric);
     let mut solver = builder.build(&a).unwrap();
     let (values, mut x) = (a.parts().values.to_vec(), vec![0.0; n]);

@@ -1,4 +1,4 @@
-//! Faults of a device under a solver. Each ends in its named error, and the process can solve the next system.
+//! Faults of a device during a solve. Each is reported as its named error, and the process can solve the next system.
 
 #![cfg(feature = "cuda")]
 
@@ -22,8 +22,8 @@ fn solve<B: Backend + KrylovSteps>(backend: &B, a: &dyn LinearOperator<f64, B>) 
     Ok(cg.solve(a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?.outcome.is_converged())
 }
 
-/// How a test asks its child for a fault. Faults happen in processes of their own: after some a device is of no use to
-/// its process, and memory that was taken is kept for later.
+/// The variable that asks a child for a fault. Faults are provoked in processes of their own: after some of them the
+/// device cannot be used by the process any more, and allocated memory is kept.
 const FAULT: &str = "RESIDUA_TEST_FAULT";
 
 #[test]
@@ -67,7 +67,7 @@ fn loses_its_device(cuda: &Cuda, persistent: bool) {
         ControlFlow::Continue(())
     });
     assert!(matches!(ended, Err(Error::Cuda(CudaError::KernelFault { .. }))), "{ended:?}");
-    // The device stays lost, and says so; the host solves the next system.
+    // The device remains lost, and says so; the host solves the next system.
     assert!(matches!(cuda.synchronize(), Err(Error::Cuda(_))));
     assert!(residua::solve(&host, &vec![1.0; 40_000]).unwrap().report.outcome.is_converged());
 }

@@ -1,5 +1,5 @@
-//! Conjugate gradients on the matrices of the test collection, against the iteration counts that its index gives.
-//! Skipped, and said so, where the collection is not there (`RESIDUA_MATRICES` names its folder).
+//! Conjugate gradients on the matrices of the test collection, compared with the iteration counts in its index.
+//! Skipped, with a message, if the collection does not exist (`RESIDUA_MATRICES` names its folder).
 
 #[path = "common/collection.rs"]
 mod collection;
@@ -46,8 +46,8 @@ fn solve<M: Preconditioner<f64, Host>>(a: &Csr<f64>, m: &M, b: &[f64]) -> (Repor
     (report, x)
 }
 
-/// As [`solve`]; and the iteration after which the recurrence first took itself to be done. The index counts to there,
-/// whatever b - A x is by then.
+/// Like [`solve`], with the iteration after which the recurrence first claimed convergence. The index counts up to
+/// there, whatever b - A x is then.
 fn solve_and_watch<M: Preconditioner<f64, Host>>(
     a: &Csr<f64>,
     m: &M,
@@ -91,12 +91,12 @@ fn every_positive_definite_matrix_is_solved_with_defaults() {
             entry.file,
             entry.jacobi
         );
-        // nos7 alone: after the index's 99 iterations the residual of the textbook's recurrence is 9.3e-9 and that of
-        // its x 3.7e-8. Only the latter counts here, so the solver goes on.
+        // Only nos7: after the index's 99 iterations the residual of the textbook's recurrence is 9.3e-9, and that of
+        // its x 3.7e-8. Only the latter counts here, so the solver continues.
         let drifts = entry.file == "nos7.mtx";
         assert!(report.iterations == met || drifts, "{}: {met}, {report:?}", entry.file);
         check(&entry.file, &a, &ones, &(report, x));
-        // With x = 1 some are too easy.
+        // With x = 1 some systems are too easy.
         let mut random = Random::new(7);
         let x: Vec<f64> = (0..entry.unknowns).map(|_| random.between(-1.0, 1.0)).collect();
         let b = product(&a, &x);
@@ -111,7 +111,7 @@ fn plain_iterations_are_those_of_the_index() {
         let a = read(&entry.file);
         let b = product(&a, &vec![1.0; entry.unknowns]);
         let (report, x, met) = solve_and_watch(&a, &Identity, &b);
-        // Thousands of iterations on a few hundred unknowns: rounding errors decide on the last percents.
+        // Thousands of iterations for a few hundred unknowns: rounding errors determine the last few percent.
         let slack = 2 + expected / if expected > 2 * entry.unknowns { 10 } else { 16 };
         assert!(met.abs_diff(expected) <= slack, "{}: {expected}, {met}, {report:?}", entry.file);
         check(&entry.file, &a, &b, &(report, x));
@@ -123,7 +123,7 @@ fn hard_cases_end_honestly() {
     if folder().is_none() {
         return;
     }
-    // Positive semidefinite: solved where b is in the range; an empty row is named where its diagonal is needed.
+    // Positive semidefinite: solved if b is in the range; an empty row is named if its diagonal entry is needed.
     let a = read("bcsstm01.mtx");
     assert!(matches!(Jacobi::<f64, Host>::new(&Host, &a), Err(Error::Diagonal { row: 3, value: 0.0 })));
     let b = product(&a, &[1.0; 48]);

@@ -1,4 +1,4 @@
-//! Several right-hand sides at once: each comes to what it comes to alone, whatever the others do. The bodies are
+//! Several right-hand sides at once: each gives the same result as alone, whatever the others do. The bodies are
 //! generic over the backend.
 
 #[macro_use]
@@ -28,7 +28,7 @@ fn noise(n: usize, seed: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919 + seed * 104_729) % 1009) as f64 / 500.0 - 1.0).collect()
 }
 
-/// Right-hand sides and starting vectors, one behind the other.
+/// Right-hand sides and starting vectors, one after another.
 #[derive(Clone, Default)]
 struct Columns<T> {
     b: Vec<T>,
@@ -74,7 +74,7 @@ fn together<T: Scalar, B: Device>(
     Ok(Together { x: backend.download(&x)?, reports, histories })
 }
 
-/// Solves together, and each alone, and compares.
+/// Solves all together, and each alone, and compares.
 fn compare<T: Scalar, B: Device>(
     backend: &B,
     what: &str,
@@ -131,7 +131,7 @@ fn compare<T: Scalar, B: Device>(
     Ok(all)
 }
 
-/// Systems that end at different times, and some that have nothing to do: by their numbers.
+/// Systems that end at different times, and some that are solved at the start, by their numbers.
 fn mixed(a: &Csr<f64>, count: usize) -> Columns<f64> {
     let n = a.rows();
     let mut columns = Columns::default();
@@ -145,7 +145,7 @@ fn mixed(a: &Csr<f64>, count: usize) -> Columns<f64> {
                 columns.add(b, vec![0.0; n]);
             }
             4 => {
-                // Almost there.
+                // Almost solved.
                 columns
                     .add(times_ones(a), (0..n).map(|i| 1.0 + if i == n / 3 { 1e-6 } else { 0.0 }).collect());
             }
@@ -202,7 +202,7 @@ fn large_and_ragged<B: Device>(backend: &B) -> Result<()> {
         let again = together(backend, &a, true, &columns, room, defaults())?;
         assert!(all.x == again.x && all.histories == again.histories, "{what}");
     }
-    // A row that is longer than the others by far: they are cut.
+    // A row that is much longer than the others, so that rows are divided.
     let arrow = csr(3000, |i| match i {
         0 => (0..3000).map(|j| (j, if j == 0 { 4000.0 } else { -1.0 })).collect(),
         i => vec![(0, -1.0), (i, 2.0 + (i % 3) as f64)],
@@ -269,7 +269,7 @@ fn limits_and_unattainable_tolerances<B: Device>(backend: &B) -> Result<()> {
 }
 
 fn an_observer_stops_all<B: Device>(backend: &B) -> Result<()> {
-    // Hundreds of iterations: more than a backend runs ahead.
+    // Hundreds of iterations: more than a backend queues ahead.
     let host = tridiagonal::<f64>(961, 2.0);
     let a = backend.place(csr_copy(&host));
     let m = Jacobi::new(backend, &a)?;
@@ -288,13 +288,13 @@ fn an_observer_stops_all<B: Device>(backend: &B) -> Result<()> {
             assert_eq!(report.outcome, Outcome::Interrupted, "{at} {by}");
             let late = report.iterations.checked_sub(at);
             assert!(late.is_some_and(|late| late <= B::QUEUE_DEPTH * B::RECORDED) || at == 0, "{report:?}");
-            // x is what the last norm was told of.
+            // The last norm in the history is that of x.
             let Some(told) = cg.history(system).last() else { continue };
             assert!((told - report.residual_norm).abs() <= 1e-6 * told, "{report:?} but {told:e}");
             assert_eq!(cg.history(system).len(), report.iterations + 1);
         }
         assert!(seen.contains(&(by, at)));
-        // And the next solve is whole.
+        // And the next solve is complete.
         let reports = cg.solve(&a, &m, &b, &mut x, |_, _, _| ControlFlow::Continue(()))?;
         assert!(reports.iter().all(|report| report.outcome.is_converged()));
     }
@@ -347,7 +347,7 @@ fn complex_and_single<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// An operator that knows one vector at a time, and a preconditioner that can't be fused.
+/// An operator that takes one vector at a time, and a preconditioner that can't be fused.
 fn what_goes_one_by_one<B: Device>(backend: &B) -> Result<()> {
     struct Unfused<T: Scalar, B: residua::backend::KrylovSteps>(Jacobi<T, B>);
     impl<T: Scalar, B: residua::backend::KrylovSteps + residua::backend::RowFacts> Preconditioner<T, B>
@@ -432,7 +432,7 @@ fn warm<B: Device + Products>(backend: &B) -> Result<()> {
     for (b, x) in b.chunks(n).zip(x.chunks(n)) {
         assert!(norm(&true_residual(&host, b, x)) <= 1.01e-8 * norm(b));
     }
-    // One alone, and a listener that has heard enough.
+    // One right-hand side alone, and a callback that ends the solve.
     let mut x = backend.zeros(n)?;
     assert!(several.solve(B::part(&device_b, 0..n), &mut x)?.outcome.is_converged());
     let mut heard = 0;
@@ -445,7 +445,7 @@ fn warm<B: Device + Products>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Together, an iteration moves the matrix once.
+/// Together, an iteration reads the matrix once.
 fn bytes<B: Device>(backend: &B) -> Result<()> {
     let a = grid(20);
     let mut columns = Columns::default();

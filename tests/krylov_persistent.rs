@@ -1,5 +1,5 @@
-//! Persistent iterations against the same iterations step by step, on awkward patterns. A backend without persistent
-//! iterations goes the same way twice.
+//! Persistent iterations compared with the same iterations step by step, on unusual patterns. A backend without
+//! persistent iterations runs the same way twice.
 
 #[macro_use]
 #[path = "common/systems.rs"]
@@ -16,8 +16,8 @@ use residua::{Csr, Error, Host, LinearOperator, Real, Result, Scalar, Triplets};
 use std::ops::ControlFlow;
 use systems::*;
 
-/// A Hermitian, diagonally dominant matrix with about `nonzeros` pairs at random places, some rows empty but for the
-/// diagonal, and row `giant` full where there is one.
+/// A Hermitian, diagonally dominant matrix with about `nonzeros` pairs at random places, some rows empty except for the
+/// diagonal, and row `giant` full if it is given.
 fn random_system<T: Scalar>(n: usize, nonzeros: usize, giant: Option<usize>, seed: u64) -> Csr<T> {
     let mut random = Random::new(seed);
     let mut rows = vec![std::collections::BTreeMap::new(); n];
@@ -51,7 +51,7 @@ fn random_system<T: Scalar>(n: usize, nonzeros: usize, giant: Option<usize>, see
     Csr::from_triplets(triplets).unwrap()
 }
 
-/// Solves both ways, with stored values of type `V`, and compares.
+/// Solves in both ways, with stored values of type `V`, and compares.
 fn both_ways<V: Scalar + Widen<T>, T: Scalar, B: Device>(
     backend: &B,
     host: &Csr<V>,
@@ -95,7 +95,7 @@ fn both_ways<V: Scalar + Widen<T>, T: Scalar, B: Device>(
     let persistent = one(backend, &a, m, options)?;
     let again = one(backend, &a, m, options)?;
     compare(&steps, &persistent, &again, what);
-    // The same, with a matrix that streams, where padding leaves it a format for this one.
+    // The same with a streamed matrix, if SELL can store this one in spite of padding.
     match Sell::with_chunks(backend, &a, 32, 1) {
         Ok(sell) => {
             let persistent = one(backend, &sell, m, options)?;
@@ -164,7 +164,7 @@ fn every_type<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// A limit is met to the iteration, wherever persistent iterations end.
+/// An iteration limit is exact, wherever a launch of persistent iterations ends.
 fn limits_are_exact<B: Device>(backend: &B) -> Result<()> {
     let a = poisson2d(130);
     let b = times_ones(&a);
@@ -177,13 +177,13 @@ fn limits_are_exact<B: Device>(backend: &B) -> Result<()> {
         if longest.is_empty() {
             longest.clone_from(&solved.history);
         }
-        // The way is the same, however far.
+        // The iterations are the same, whatever the limit.
         assert_eq!(solved.history[..], longest[..=limit]);
     }
     Ok(())
 }
 
-/// New values in the same matrix are seen at once: nothing of the old ones is kept.
+/// New values in the same matrix are used at once: nothing of the old ones is kept.
 fn new_values_on_the_same_pattern<B: Device>(backend: &B) -> Result<()> {
     let mut a = backend.place(poisson2d(40));
     let b = backend.upload(vec![1.0; 1600])?;
@@ -201,7 +201,7 @@ fn new_values_on_the_same_pattern<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// The warm solver: new values, several right-hand sides, what does not fit.
+/// The warm solver: new values, several right-hand sides, arguments that do not match.
 fn fixed_pattern<B: Device>(backend: &B) -> Result<()> {
     let host = poisson2d(20);
     let (n, values) = (host.rows(), host.parts().values.to_vec());
@@ -227,7 +227,7 @@ fn fixed_pattern<B: Device>(backend: &B) -> Result<()> {
         solver.solve_each(&b, &mut x, |_, _| ControlFlow::Break(()))?;
         assert!(backend.download(&x)?[n..].iter().all(|&x| x == 0.0));
     }
-    // A matrix that is not positive definite is refused by name, and the next values are solved.
+    // A matrix that is not positive definite is an error that names the entry, and the next values are solved.
     let bad = backend.upload(values.iter().map(|v| -v).collect())?;
     assert!(matches!(solver.update(&bad), Err(Error::Diagonal { row: 0, value: -4.0 })));
     solver.update(&*backend.upload(values.clone())?)?;

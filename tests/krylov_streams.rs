@@ -1,4 +1,4 @@
-//! Several solvers at once on a device, each on a stream of its own: the same bits as one after the other.
+//! Several solvers at once on a device, each on a stream of its own, give the same bits as one after another.
 
 #![cfg(feature = "cuda")]
 
@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use systems::device::device;
 use systems::*;
 
-/// A system by its number: one block, a cluster, the whole chip, launches of their own.
+/// A system by its number: for one block, a cluster, the whole chip, and separate launches.
 fn system(number: usize) -> Csr<f64> {
     poisson2d([20, 70, 150, 300, 700][number % 5])
 }
@@ -53,7 +53,7 @@ fn solvers_side_by_side_give_the_bits_of_one_after_the_other() {
             let m = thread.is_multiple_of(2).then_some(&jacobi[number]);
             all.push(solve(cuda, a, m, &b)?);
             if number == 3 {
-                // On the whole chip too, the matrix streaming: blocks of two such launches must never wait for each
+                // Also on the whole chip with a streamed matrix: blocks of two such launches must never wait for each
                 // other.
                 let sell = Sell::with_chunks(cuda, a, 32, 1)?;
                 all.push(solve(cuda, &sell, m, &b)?);
@@ -83,7 +83,7 @@ fn buffers_go_in_and_out_and_handles_may_alternate() {
     let n = host.rows();
     let b = cuda.upload(right_hand_side(n, 0)).unwrap();
     let alone = solve(&cuda, &cuda.place(csr_copy(&host)), None, &right_hand_side(n, 0)).unwrap().0;
-    // Solvers and solutions leave their threads; a buffer of another handle is written in the midst.
+    // Solvers and solutions are moved out of their threads; a buffer of another handle is written meanwhile.
     let mut out = cuda
         .side_by_side(3, |_, own| {
             let mut solver = FixedPatternCg::setup(own, own.place(csr_copy(&host)), SolveOptions::default())?;
@@ -96,7 +96,7 @@ fn buffers_go_in_and_out_and_handles_may_alternate() {
         .unwrap();
     for (solver, x) in &mut out {
         assert!(cuda.download(x).unwrap() == alone);
-        // On this thread, what one handle enqueues follows what another did.
+        // On this thread, work that one handle enqueues follows the work of another.
         let passing = cuda.zeros::<f64>(n).unwrap();
         cuda.fill(0.0, x).unwrap();
         assert!(solver.solve(&b, x).unwrap().outcome.is_converged());

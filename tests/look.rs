@@ -1,4 +1,4 @@
-//! What is told of the collection's matrices, against its tables.
+//! The analysis of the collection's matrices, compared with its tables.
 
 #[path = "common/collection.rs"]
 mod collection;
@@ -39,7 +39,7 @@ fn the_index_says_the_same() {
         assert_eq!(Some(look.rows), number("rows"), "{name}");
         let square = look.is_square();
         if let Some(components) = number("components").filter(|_| square) {
-            // Files that store zeros have them as edges in the index.
+            // The index counts stored zeros as edges.
             let zeros = look.facts.explicit_zeros > 0;
             assert!(look.structure.components == components || zeros, "{name}: {components}");
         }
@@ -87,7 +87,7 @@ fn structural_ranks_are_as_others_found_them() {
             assert_eq!(look.structure.rank, rank, "{name}");
             assert_eq!(look.is_structurally_singular(), class == "sing-struct", "{name}: {class}");
         } else {
-            // Zeros that are stored count as entries in that table.
+            // That table counts stored zeros as entries.
             assert!(look.structure.rank <= rank, "{name}");
         }
         if look.has_constant_null_vector() {

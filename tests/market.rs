@@ -1,4 +1,4 @@
-//! Matrix Market files, as a user meets them: good ones, odd ones and broken ones.
+//! Matrix Market files that users may have: valid, unusual and broken ones.
 
 #[path = "market/collection.rs"]
 mod collection;

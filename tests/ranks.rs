@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts this program as so many ranks.
+/// Starts this program as `count` ranks.
 fn ranks(count: usize, work: &str) -> residua::Result<Vec<u8>> {
     let own = std::env::current_exe().unwrap();
     let command = |_| {
@@ -38,7 +38,7 @@ fn rank(group: &Group, work: &str) -> residua::Result<()> {
     match work {
         "messages" => {
             messages(group)?;
-            // In the order of ranks: other orders round otherwise.
+            // Sums are in the order of ranks: other orders round differently.
             let terms = [1e16_f64, 1.0, -1e16, 1.0];
             for _ in 0..1000 {
                 let mut sums = [terms[rank % 4], 1.0];
@@ -67,7 +67,7 @@ fn levels(group: &Group) -> residua::Result<()> {
     let found = SpreadGraph::new(Space::spread(Host, group.clone()), &a, own.clone())?.bfs(&[7])?;
     assert_eq!(found.levels, expected.as_slice()[own.clone()]);
     assert_eq!((found.count, found.reached), (expected.count(), expected.reached()));
-    // And the order of the whole, from its rows alone.
+    // Computes the order of the whole graph from this rank's rows alone.
     let row = |row: usize| if own.contains(&row) { a.row(row) } else { (&[][..], &[][..]) };
     let mut offsets = vec![0];
     (0..a.rows()).for_each(|k| offsets.push(offsets[k] + row(k).0.len()));
@@ -111,7 +111,7 @@ fn rows(group: &Group) -> residua::Result<()> {
             assert!(wrong < 1e-9, "{wrong:e}");
         }
     }
-    // Rows that are no square matrix are an error on all ranks.
+    // If rows do not form a square matrix, all ranks return an error.
     let own = Csr::from_parts(1, 7, vec![0, 1], vec![0], vec![1.0]);
     let error = Solver::<f64>::builder().build_rows(group, own).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("A has 7 columns"), "{error}");
@@ -139,7 +139,7 @@ fn ranks_send_each_other_messages_and_add_in_their_order() {
     }
 }
 
-/// The error of ranks that end within seconds.
+/// The error message of ranks, which must end within seconds.
 fn ends(count: usize, work: &str) -> String {
     let start = Instant::now();
     let error = ranks(count, work).unwrap_err().to_string();
@@ -186,7 +186,7 @@ fn apart(x: &[f64], y: &[f64]) -> f64 {
 #[test]
 fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() {
     let matrix = "poisson2d-64x64.mtx";
-    // b has no symmetry that the blocks of some ranks could lose.
+    // b has no symmetry that the blocks of some ranks could destroy.
     for (method, preconditioner) in [
         ("cg", "jacobi"),
         ("cg", "none"),
@@ -216,11 +216,12 @@ fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() 
             assert_eq!(report["status"], "converged", "{all:?}");
             assert!(apart(&x, &one) < 1e-10, "{all:?}: {:e}", apart(&x, &one));
             let iterations = report["iterations"].as_i64().unwrap();
-            // BiCGSTAB and the restarts of GMRES make more of rounding than the others, and blocks of four begin anew
-            // at each rank's first row.
+            // BiCGSTAB and the restarts of GMRES are more sensitive to rounding, and blocks of four start anew at each
+            // rank's first row.
             let loose = matches!(method, "gmres" | "bicgstab") || preconditioner == "block-jacobi:4";
             let slack = if loose { 8 + alone / 4 } else { 3 };
-            // One process keeps a constant stencil as boxes; ranks interpolate between points, and need fewer.
+            // One process uses boxes for a constant stencil; ranks interpolate between points, and need fewer
+            // iterations.
             let fewest = if preconditioner == "amg" { alone / 2 } else { alone - slack };
             assert!((fewest..=alone + slack).contains(&iterations), "{all:?}: {iterations}, alone {alone}");
             assert_eq!(report["ranks"].as_array().unwrap().len().to_string(), ranks);
@@ -231,7 +232,7 @@ fn every_method_gives_the_answer_of_one_process_and_the_same_bits_in_each_run() 
     assert!((0..5).all(|_| solve(matrix, &["--ranks", "3"]).0 == first), "other bits");
 }
 
-/// A file in some order, of which each rank reads a part.
+/// A file of which each rank reads a part.
 fn file(name: &str, text: &str) -> String {
     let path = std::env::temp_dir().join(format!("residua-ranks-{}-{name}", std::process::id()));
     std::fs::write(&path, text).unwrap();
@@ -247,7 +248,7 @@ fn each_rank_reads_its_own_rows() {
         if i > 0 {
             lines.push(format!("{} {} -1.25", i + 1, i));
             lines.push(format!("{} {} -0.5", i, i + 1));
-            // Twice, which adds up, from different parts of the file.
+            // A duplicate, which is added up, from different parts of the file.
             lines.push(format!("{} {} -0.25", i, i + 1));
         }
     }
@@ -274,12 +275,12 @@ fn each_rank_reads_its_own_rows() {
     }
     let output = residua(&["solve", &general, "--method", "cg", "--ranks", "2", "--device", "cpu"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("not symmetric"));
-    // What is wrong with a file is told as by one process, with its line.
+    // A fault in a file is reported as by one process, with its line.
     let wrong = file("wrong.mtx", &text("%%MatrixMarket matrix coordinate real general", "x"));
     let output = residua(&["solve", &wrong, "--ranks", "3", "--device", "cpu"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains(&format!("wrong.mtx:{}: ", lines.len() + 3)), "{told}");
-    // Of a stored triangle nothing may come twice, nor lie on the other side.
+    // In a stored triangle no entry may occur twice, nor be on the other side.
     let half = file(
         "half.mtx",
         "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 2\n2 2 2\n3 3 2\n2 1 1\n",
@@ -290,8 +291,8 @@ fn each_rank_reads_its_own_rows() {
     }
 }
 
-/// Files in the orders in which they come: each rank assembles its rows from what was parsed, without sorting where the
-/// file needs none.
+/// Files with entries in different orders: each rank assembles its rows from the entries it parsed, without sorting if
+/// the file is sorted.
 #[test]
 fn the_order_of_a_file_makes_no_difference_to_ranks() {
     let n = 80_i32;
@@ -321,7 +322,7 @@ fn the_order_of_a_file_makes_no_difference_to_ranks() {
         ("lower", "symmetric", &by_columns(&half)),
         ("mixed", "symmetric", &mixed),
     ] {
-        // Remarks may stand anywhere.
+        // Comments may be anywhere.
         let body: Vec<String> = lines.iter().map(|(i, j, v)| format!("{i} {j} {v}")).collect();
         let (first, second) = body.split_at(body.len() / 3);
         let text = format!(
@@ -357,7 +358,7 @@ fn what_ranks_cannot_do_is_refused_in_one_line() {
     let matrix = "poisson2d-64x64.mtx";
     let mixed = told(&["solve", matrix, "--ranks", "2", "--precision", "mixed"], 3);
     assert!(mixed.starts_with("residua: rank ") && mixed.contains("is not built for several ranks"));
-    // One rank makes a factorisation, and the others have its report.
+    // One rank makes a factorisation, and the others get its report.
     let direct = residua(&["solve", matrix, "--ranks", "2", "--method", "direct"]);
     let words = String::from_utf8(direct.stdout).unwrap();
     assert!(direct.status.success() && words.contains("converged in 1 iteration"), "{words}");

@@ -1,10 +1,10 @@
-//! The order of rooms: each folder of `src` names those that stand before it in the list below, and no other.
+//! The order of the folders of `src` ("rooms"): each uses only folders that come before it in the list below.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Every room, those first that name no other.
+/// All rooms, beginning with those that use no other.
 const ROOMS: &[&str] = &[
     "error",
     "lock",
@@ -40,20 +40,20 @@ const ROOMS: &[&str] = &[
     "cli",
 ];
 
-/// Rooms that name a later one, and why.
+/// Rooms that use a later one, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    // The factorisations of faer are there for the four types that a matrix holds, which is how `Scalar` closes its
-    // list of types.
+    // faer's factorisations support the four types that a matrix may have, and `Scalar` is closed by that list of
+    // types.
     ("scalar", "direct"),
 ];
 
-/// The text of a file without comments, and without the tests that stand at its end.
+/// The text of a file without comments, and without the tests at its end.
 fn code(text: &str) -> String {
     let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or("");
     text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
 }
 
-/// The room of a name that stands in the root of the crate too.
+/// The room of a name that is also in the root of the crate.
 fn home(name: &str) -> &str {
     match name {
         "Backend" | "Host" | "Cuda" => "backend",

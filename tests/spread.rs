@@ -1,5 +1,5 @@
-//! Every method on a matrix whose rows are spread over 1, 2, 3 and 7 parts, each on a thread of its own: the same
-//! answer as on one, and the same bits on every part and in every run.
+//! Every method on a matrix whose rows are distributed over 1, 2, 3 and 7 ranks, each on a thread of its own: the same
+//! answer as on one, and the same bits on every rank and in every run.
 
 use num_complex::Complex;
 use residua::backend::{Communicator, ExchangePlan, Parts, Space};
@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 const N: usize = 90;
 
-/// A second difference in one dimension that wraps around, with `left` and `right` beside the diagonal.
+/// A periodic second difference in one dimension, with `left` and `right` next to the diagonal.
 fn ring(left: f64, right: f64) -> Csr<f64> {
     let mut triplets = Triplets::new(N, N).unwrap();
     for i in 0..N {
@@ -36,7 +36,7 @@ fn random(seed: u64) -> Vec<f64> {
     (0..N).map(|_| random.unit() - 0.5).collect()
 }
 
-/// x and the reports of all parts.
+/// x and the reports of all ranks.
 fn solve<M: Method<f64, Host, Parts>>(
     a: &Csr<f64>,
     b: &[f64],
@@ -55,7 +55,7 @@ fn solve<M: Method<f64, Host, Parts>>(
                     let spread = Spread::new(&Host, part.clone(), a, &rows)?;
                     let space = Space::spread(Host, part);
                     let mut solver = Krylov::with_method(space, method(own.len())?, SolveOptions::default())?;
-                    // The diagonal of a part's rows: those of the matrix whose other entries are left out.
+                    // The diagonal of a rank's rows, as of the matrix without its other entries.
                     let diagonal =
                         own.clone().map(|i| a.row(i).1[a.row(i).0.binary_search(&(i as u32)).unwrap()]);
                     let n = own.len();
@@ -120,7 +120,7 @@ fn minres() {
 
 #[test]
 fn gmres() {
-    // Every part starts again after as many iterations.
+    // Every rank restarts after the same number of iterations.
     same_on_all_parts("gmres", &ring(-0.4, -1.1), |n| FlexibleMinimalResidual::new(&Host, n, 10));
 }
 
@@ -134,7 +134,7 @@ fn lsmr() {
     same_on_all_parts("lsmr", &ring(-0.4, -1.1), |n| LeastSquaresResidual::new(&Host, n, n));
 }
 
-/// A part whose diagonal entries are all equal took M = I there, and made sums of its own while the others scaled.
+/// Earlier, a rank whose diagonal entries are all equal used M = I, and computed other sums than the ranks that scaled.
 #[test]
 fn a_diagonal_that_is_even_on_one_part_alone() {
     let mut triplets = Triplets::new(N, N).unwrap();
@@ -171,7 +171,7 @@ fn a_diagonal_that_is_even_on_one_part_alone() {
     assert!(x.zip(&solution).all(|(x, y)| (x - y).abs() < 1e-6));
 }
 
-/// Parts that are said to meet slowly.
+/// Ranks that report slow communication.
 #[derive(Debug, Clone)]
 struct Slow(Parts);
 
@@ -253,10 +253,10 @@ fn a_small_system_is_left_to_one_part_where_meetings_are_slow() {
     }
 }
 
-/// Outcome, iterations, and how many parts took part.
+/// Outcome, iterations, and the number of ranks that took part.
 type Told = (Outcome, usize, String);
 
-/// Nobody waits for a part that has gone.
+/// No rank waits for one that has ended.
 #[test]
 fn a_part_that_ends_early_ends_the_others() {
     let mut parts = Parts::new(2);
@@ -266,7 +266,7 @@ fn a_part_that_ends_early_ends_the_others() {
     assert!(error.to_string().contains("part 1 of 2 has ended"), "{error}");
 }
 
-/// The solve of a system on so many parts.
+/// Solves a system on `parts` ranks.
 fn on_parts(a: &Csr<f64>, b: &[f64], parts: usize, wishes: &solver::Builder) -> (Vec<f64>, SolveReport) {
     let solved: Vec<(Vec<u32>, Vec<f64>, SolveReport)> = std::thread::scope(|scope| {
         let threads: Vec<_> = Parts::new(parts)
@@ -309,7 +309,7 @@ fn negative_definite() {
     }
 }
 
-/// What is told of the preconditioner on four parts.
+/// The description of the preconditioner on four ranks.
 fn multigrid_takes_the_iterations_of_one_part(
     name: &str,
     a: &Csr<f64>,
@@ -329,7 +329,8 @@ fn multigrid_takes_the_iterations_of_one_part(
         assert!(told.contains("of all parts together"), "{name}, {parts} parts: {told}");
         println!("{name} {how}, {parts} parts: {iterations} iterations, {one} alone; {told}");
         if parts == 1 {
-            // Boxes of points, which parts have on grids, take more than the interpolation of a solver that is alone.
+            // Boxes of points, which ranks use on grids, take more iterations than the interpolation of a single
+            // solver.
             assert!(iterations <= 2 * one, "{name}, one part: {iterations} iterations, {one} alone; {told}");
             one = one.max(iterations);
         }
@@ -361,7 +362,8 @@ fn multigrid_of_grids() {
     }
 }
 
-/// A cycle of several parts for planes of this matrix' grid beside that of one part; how far apart they are.
+/// The distance between the result of a cycle on several ranks, with this matrix' grid divided by planes, and that on
+/// one rank.
 fn cycles_apart<T: Scalar>(a: &Csr<T>, plane: usize, bounds: &[usize]) -> f64 {
     let options = MultigridOptions::default().narrow(false);
     let mut random = Random::new(11);
@@ -398,10 +400,10 @@ fn cycles_apart<T: Scalar>(a: &Csr<T>, plane: usize, bounds: &[usize]) -> f64 {
     norm(&apart) / norm(&one)
 }
 
-/// Points between those of the next level, whose weights and couplings cross the borders of parts.
+/// Points between those of the next level, whose weights and couplings cross the boundaries of ranks.
 #[test]
 fn a_cycle_of_several_parts_is_that_of_one() {
-    // Rows that are not alike, or a CPU takes boxes.
+    // Rows must differ, or a CPU uses boxes.
     let varied = |mut a: Csr<f64>| {
         let mut random = Random::new(5);
         let d: Vec<f64> = (0..a.rows()).map(|_| 0.9 + 0.2 * random.unit()).collect();
@@ -428,7 +430,7 @@ fn a_cycle_of_several_parts_is_that_of_one() {
         let apart = cycles_apart(a, plane, &bounds);
         assert!(apart < 1e-12, "{name}: {apart:e}");
     }
-    // The same with what couples to the right multiplied by i and what couples to the left by -i.
+    // The same with couplings to the right multiplied by i and couplings to the left by -i.
     let turned = |a: &Csr<f64>| {
         let (mut columns, mut values) = (Vec::new(), Vec::new());
         let mut offsets = vec![0];
@@ -448,7 +450,7 @@ fn a_cycle_of_several_parts_is_that_of_one() {
     };
     let apart = cycles_apart(&turned(&jumps), 240, &[0, 32, 64, 99]);
     assert!(apart < 1e-12, "complex: {apart:e}");
-    // Parts that do not begin with a plane of the next level have boxes, which lie within them.
+    // Ranks that do not begin with a plane of the next level use boxes, which are within a rank.
     assert!(cycles_apart(&seven, 240, &[0, 15, 48]) > 1e-3);
 }
 
@@ -468,7 +470,7 @@ fn multigrid_of_aggregates() {
 
 #[test]
 fn multigrid_behind_conjugate_gradients_that_do_not_come_far() {
-    // Four decades of coefficients between blocks in no order: many iterations, and no grid that can be seen.
+    // Coefficients over four decades between blocks in random order: many iterations, and no recognisable grid.
     let a = generate::jumping([24, 24, 24], 1e4, 3, 5).unwrap();
     let mut random = Random::new(11);
     let mut order: Vec<usize> = (0..a.rows()).collect();
@@ -489,7 +491,8 @@ fn multigrid_behind_conjugate_gradients_that_do_not_come_far() {
     assert!((101..150).contains(&report.iterations), "{report:?}");
 }
 
-/// A large stencil is not multiplied in CSR, with the same bits in each run, and close to those of CSR.
+/// Products with a large stencil use another format than CSR, with the same bits in each run, and close to those of
+/// CSR.
 #[test]
 fn the_format_that_the_model_takes_gives_the_same_bits_in_each_run() {
     let a = generate::poisson2d(220, 200).unwrap();

@@ -11,7 +11,7 @@ mod random;
 
 cases::each_vector_case!(on_host);
 
-/// Sums do not depend on the number of threads: all cases hold with one.
+/// Sums do not depend on the number of threads, so all cases pass with one.
 #[test]
 fn one_thread_does_it_too() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

@@ -1,10 +1,11 @@
-//! Every candidate of the choice on a collection of systems: what the choice could have had, beside what it took.
+//! Every candidate of the choice on a collection of systems: what the best choice would have been, compared with the
+//! actual choice.
 //!
-//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` prints a line for each candidate of each
-//! system whose name has one of the words: what the choice knew, what the candidate took, and the residual norms of its
-//! iterations (a few of them). A candidate is ended at five times the seconds of the best so far.
-//! With `--widths` it prints the mean width of each graph's levels, and solves nothing.
-//! `benches/choice/*.csv` are such lines; `cargo test choice` replays the choice on them.
+//! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` prints a line for each candidate
+//! of each system whose name contains one of the words: what the choice knew, the cost of the candidate, and the residual
+//! norms of some of its iterations. A candidate is stopped at five times the seconds of the best so far. With `--widths`
+//! it prints the mean width of the levels of each graph, and solves nothing. `benches/choice/*.csv` contain lines of the
+//! former kind; `cargo test choice` replays the choice on them.
 
 mod systems;
 
@@ -20,17 +21,17 @@ use systems::{Made, System, all, is_fitted_on, right_hand_side};
 const HEAD: &str = "system;half;rows;nonzeros;width;hermitian;complex;device;limit;multigrid;made;polynomial;\
                     analysis;multiplications;bytes;forecast;candidate;outcome;total;setup;solve;iterations;each;bytes_each;history";
 
-/// Seconds that a solve may take at most, on a CPU and on a GPU, and how many times those of the best so far.
+/// Maximum seconds of a solve, on a CPU and on a GPU, and as a multiple of the best so far.
 const MOST: [f64; 2] = [20.0, 8.0];
 const TIMES: f64 = 5.0;
 
-/// Candidates are run twice if they take less, and always on a GPU, whose kernels the first run compiles.
+/// Candidates that take less are run twice, and always on a GPU, because the first run compiles kernels.
 const SHORT: f64 = 0.2;
 
-/// Multiplications beyond which an order of elimination is of no use to any candidate.
+/// Number of multiplications beyond which an order of elimination is useless for any candidate.
 const ANY: f64 = 1e12;
 
-/// Points of a history that are kept.
+/// Number of points of a history that are kept.
 const POINTS: usize = 40;
 
 struct Wishes {
@@ -120,7 +121,7 @@ fn every_candidate<T: Solvable + Factorable>(system: &System, a: &Csr<T>, wishes
     Ok(())
 }
 
-/// The choice itself, and the candidates that it has for a matrix like this one.
+/// The choice itself, and the candidates for a matrix like this one.
 fn candidates<T: Solvable>(a: &Csr<T>) -> Vec<(Method, Name)> {
     let (amg, ilut) = (Name::Multigrid(Default::default()), Name::Ilut(IlutChoice::default()));
     let hermitian = a.is_hermitian();

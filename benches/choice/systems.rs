@@ -1,11 +1,12 @@
-//! The systems of the benchmark: kinds of matrices in several sizes, as they come, in random order and badly scaled.
+//! The systems of the benchmark: several kinds of matrices in several sizes, in natural order, in random order and
+//! badly scaled.
 
 use residua::generate::{COMPLEX_MODELS, MODELS, Parameters, Random};
 use residua::graph::{Permutation, permute_symmetric};
 use residua::solver::Solvable;
 use residua::{Csr, Host, Result};
 
-/// A kind of system: a model, what it is made with, and its sizes.
+/// A kind of system: a model, its parameters, and its sizes.
 pub struct Kind {
     pub name: &'static str,
     model: &'static str,
@@ -62,11 +63,12 @@ pub const KINDS: &[Kind] = &[
     kind("image", "image", &[&[120], &[350]], |p| p),
 ];
 
-/// What is done to a system before it is solved, which no method should mind.
+/// Changes of a system that should not affect any method.
 const VARIANTS: [(&str, bool, f64); 4] =
     [("", false, 0.0), ("", false, 0.0), ("-scaled", false, 6.0), ("-shuffled", true, 0.0)];
 
-/// Whether a kind is of the half on which prices and budgets are fitted; regret is told for the other one.
+/// Returns whether a kind belongs to the half to which prices and budgets are fitted; regret is reported for the other
+/// half.
 pub fn is_fitted_on(name: &str) -> bool {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -81,11 +83,11 @@ pub struct System {
     parameters: Parameters,
     seed: u64,
     shuffled: bool,
-    /// Between the smallest and the largest factor of a row and a column.
+    /// Decades between the smallest and the largest scaling factor of rows and columns.
     decades: f64,
 }
 
-/// All of them: small ones as they come and badly scaled, large ones as they come and in random order.
+/// All systems: small ones in natural order and badly scaled, large ones in natural and in random order.
 pub fn all(seed: u64) -> Vec<System> {
     let mut systems = Vec::new();
     for kind in KINDS {
@@ -121,7 +123,7 @@ impl System {
 }
 
 impl System {
-    /// The matrix in random order and badly scaled, if this system is. What is symmetric stays so.
+    /// The matrix with its changes, random order or bad scaling; a symmetric matrix stays symmetric.
     fn changed<T: Solvable>(&self, mut a: Csr<T>) -> Result<Csr<T>> {
         let n = a.rows();
         if self.shuffled {

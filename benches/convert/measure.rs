@@ -1,4 +1,4 @@
-//! Times and memory of calls, and what is asked for on the command line.
+//! Times and memory of calls, and the arguments of the command line.
 
 use residua::backend::Backend;
 use residua::{Cuda, Result};
@@ -28,7 +28,7 @@ pub fn median<P, R>(
     Ok(times[times.len() / 2])
 }
 
-/// Bytes that `call` held beyond what there was, at its peak.
+/// Bytes that `call` held at its peak, in addition to those before.
 pub fn peak<R>(b: &Cuda, call: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
     b.synchronize()?;
     b.forget_peak();
@@ -38,7 +38,7 @@ pub fn peak<R>(b: &Cuda, call: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
     Ok((result, (b.peak_memory() - before) as f64))
 }
 
-/// What a part of the measurements is asked for by.
+/// The part of the measurements that is requested.
 pub fn only() -> Option<String> {
     std::env::args().find_map(|word| word.strip_prefix("only:").map(String::from))
 }

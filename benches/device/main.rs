@@ -1,8 +1,9 @@
-//! What a CUDA device gives: first use, warm start, copies, vector operations beside the bandwidth of a copy.
+//! Basic figures of a CUDA device: first use, warm start, copies, and vector operations compared with the bandwidth of
+//! a copy.
 //!
 //! `cargo bench --bench device`, or the built binary on another machine. Prints one table; a peer's figures come from
-//! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (beside CUB), `recurrences`
-//! and `vectors` choose some of it.
+//! `benches/peers/device_vector.py` in the same run. The arguments `start`, `primitives` (compared with CUB),
+//! `recurrences` and `vectors` choose parts of it.
 
 #[cfg(feature = "cuda")]
 mod primitives;
@@ -69,7 +70,7 @@ mod measure {
     use residua::{Cuda, Result, Scalar};
     use std::time::{Duration, Instant};
 
-    /// Median of several runs of `repeats` calls each, a call's time.
+    /// Time per call: the median of several runs of `repeats` calls each.
     pub fn median(b: &Cuda, repeats: u32, mut call: impl FnMut() -> Result<()>) -> Result<Duration> {
         (0..3).try_for_each(|_| call())?;
         let mut times = Vec::new();

@@ -1,4 +1,5 @@
-//! Linear updates, programs and steps with a basis: bandwidth beside a copy's, and what small ones take in a recording.
+//! Linear updates, programs and steps with a basis: bandwidth compared with a copy's, and the time of small ones in a
+//! recording.
 
 use super::measure::median;
 use residua::backend::{
@@ -13,7 +14,7 @@ const STEPS: u32 = 20;
 /// Vectors of the basis.
 const COLUMNS: usize = 30;
 
-/// A step's time inside of a recording of several.
+/// A step's time in a recording of several.
 fn recorded(b: &Cuda, repeats: u32, mut step: impl FnMut() -> Result<()> + Send) -> Result<Duration> {
     let mut all = b.record(|| (0..STEPS).try_for_each(|_| step()))?;
     Ok(median(b, repeats, || all.replay())? / STEPS)

@@ -1,4 +1,4 @@
-//! MKL's sparse product (inspector-executor interface), loaded where `RESIDUA_MKL` names its `libmkl_rt`.
+//! MKL's sparse product (inspector-executor interface), loaded from the `libmkl_rt` that `RESIDUA_MKL` names.
 
 use libloading::{Library, Symbol};
 use residua::backend::CsrParts;
@@ -34,7 +34,7 @@ type Hint = unsafe extern "C" fn(Handle, c_int, Description, c_int) -> c_int;
 type Optimize = unsafe extern "C" fn(Handle) -> c_int;
 type Mv<T> = unsafe extern "C" fn(c_int, T, Handle, Description, *const T, T, *mut T) -> c_int;
 
-/// A matrix handed to MKL; it reads the arrays that it was given.
+/// A matrix passed to MKL, which reads the arrays that it was given.
 pub struct Product<'a, T: Scalar> {
     library: &'static Library,
     handle: Handle,
@@ -42,7 +42,7 @@ pub struct Product<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Product<'a, T> {
-    /// `None` where there is no MKL.
+    /// `None` if MKL is not available.
     pub fn new(parts: CsrParts<'a, T, Host>, offsets: &'a [u32], optimized: bool) -> Option<Self> {
         let path = std::env::var_os("RESIDUA_MKL")?;
         // SAFETY: the user names MKL's library, whose start has no requirements.

@@ -1,4 +1,4 @@
-//! What benchmarks of whole solves on a device have in common.
+//! Functions for benchmarks of whole solves on a device.
 
 use residua::generate::Random;
 use residua::{Backend, Csr, Cuda, Host};
@@ -22,7 +22,7 @@ pub fn fastest<R>(
     Ok((best, last.expect("one run at least")))
 }
 
-/// A x for a random x: products with ones flatter some methods.
+/// A x for a random x: products with ones favour some methods.
 pub fn of_random_x(a: &Csr<f64>) -> residua::Result<Vec<f64>> {
     let mut random = Random::new(1);
     let solution: Vec<f64> = (0..a.columns()).map(|_| random.unit() - 0.5).collect();

@@ -1,23 +1,23 @@
-//! Times of several works on the host, a line each.
+//! Times several functions on the host and prints a line for each.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Works that are timed go on until so much time has passed, after one call to warm up.
+/// Functions are called until this time has passed, after one call to warm up.
 const LONG_ENOUGH: Duration = Duration::from_secs(1);
-/// Calls of a work, of which the median is told: at least and at most.
+/// Minimum and maximum number of calls, of which the median is reported.
 const CALLS: (usize, usize) = (10, 10_000);
 
-/// Works of which one call handles so many things of a kind: bytes, elements.
+/// Functions of which one call processes a number of things of a kind: bytes, elements.
 pub struct Timed {
     amount: f64,
     unit: &'static str,
-    /// Only works whose names contain one of these words are run, or all where there is none.
+    /// Only functions whose names contain one of these words are run; all if there is none.
     only: Vec<String>,
 }
 
 impl Timed {
-    /// Words on the command line choose among the works.
+    /// Words on the command line choose among the functions.
     pub fn new(amount: usize, unit: &'static str) -> Self {
         let only = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
         Timed { amount: amount as f64, unit, only }

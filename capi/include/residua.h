@@ -1,8 +1,8 @@
 /* residua: sparse linear systems A x = b on NVIDIA GPUs and any CPU.
  *
- * Each function returns a status, RESIDUA_OK or why not; residua_last_error() tells more. Not converging is no error:
- * residua_report_converged() tells. A handle may be used from any thread, a solver by one call at a time. Arrays are on
- * the host, but for those of the functions whose names end in _device.
+ * Each function returns a status: RESIDUA_OK, or the reason of a failure, which residua_last_error() explains. It is no
+ * error if a solve does not converge, see residua_report_converged(). A handle may be used from any thread, a solver by
+ * one call at a time. Arrays are on the host, except those of functions whose names end in _device.
  *
  * Made by cbindgen of the Rust sources (capi/header); not to be edited. */
 
@@ -13,27 +13,27 @@
 #include <stdint.h>
 
 /*
- Done. Whether a solve converged is told by its report, not by a status.
+ Success. Whether a solve converged is said by its report, not by a status.
  */
 #define RESIDUA_OK 0
 
 /*
- An argument outside of its domain.
+ An argument is outside of its domain.
  */
 #define RESIDUA_INVALID_ARGUMENT 1
 
 /*
- A pointer is null that must not be.
+ A pointer is null that must not be null.
  */
 #define RESIDUA_NULL_POINTER 2
 
 /*
- A handle that is none, is of another kind, or was destroyed.
+ A handle is invalid, of another kind, or was destroyed.
  */
 #define RESIDUA_INVALID_HANDLE 3
 
 /*
- Arrays that no matrix of the claimed shape has.
+ No matrix of the given shape has these arrays.
  */
 #define RESIDUA_INVALID_MATRIX 4
 
@@ -43,22 +43,22 @@
 #define RESIDUA_DIMENSION 5
 
 /*
- Memory could not be had.
+ Memory could not be allocated.
  */
 #define RESIDUA_OUT_OF_MEMORY 6
 
 /*
- The GPU is absent, unfit or broken.
+ The GPU is absent, unsuitable or broken.
  */
 #define RESIDUA_DEVICE 7
 
 /*
- Something that is not supported, or that this matrix refuses.
+ Something that is not supported, or that this matrix does not allow.
  */
 #define RESIDUA_UNSUPPORTED 8
 
 /*
- The solver is at work: in another thread, or in the callback that this call came from.
+ The solver is in use: in another thread, or in the callback that made this call.
  */
 #define RESIDUA_BUSY 9
 
@@ -68,7 +68,7 @@
 #define RESIDUA_CALLBACK 10
 
 /*
- A fault inside of residua. What the call worked on is to be destroyed.
+ A fault inside residua. The objects of the call must be destroyed.
  */
 #define RESIDUA_INTERNAL 11
 
@@ -103,18 +103,18 @@
 typedef struct residua_options residua_options;
 
 /*
- How a solve ended.
+ A report on how a solve ended.
  */
 typedef struct residua_report residua_report;
 
 /*
- A solver of one matrix for many right-hand sides.
+ A solver for one matrix and many right-hand sides.
  */
 typedef struct residua_solver residua_solver;
 
 /*
- Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not throw, jump
- out or unwind.
+ Writes y = A x for the `n` elements of x and y, of the solver's type, and returns 0 on success. It must not throw,
+ jump out or unwind.
  */
 typedef int32_t (*residua_apply)(void *user, int64_t n, const void *x, void *y);
 
@@ -123,7 +123,8 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Why the last call of this thread that failed did. Empty where none has; valid until the next one fails.
+ The reason why the last failed call of this thread failed. Empty if none has failed; valid until the next call
+ fails.
  */
 const char *residua_last_error(void);
 
@@ -133,7 +134,7 @@ const char *residua_last_error(void);
 const char *residua_version(void);
 
 /*
- Makes options, all at their defaults.
+ Makes options, all with their default values.
 
  Asked of the caller:
  `options` is null or can be written to.
@@ -143,8 +144,8 @@ int32_t residua_options_create(residua_options **options);
 /*
  Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
  stagnation_window, time_limit (seconds), memory_limit (bytes), method, restart, preconditioner, precision, format,
- device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), row_wise (yes, no),
- null_space (constants).
+ device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), row_wise (yes, no), null_space
+ (constants).
 
  Asked of the caller:
  `name` and `value` are null or end in a zero byte.
@@ -154,17 +155,17 @@ int32_t residua_options_set(residua_options *options,
                             const char *value);
 
 /*
- Destroys options; solvers that were made with them stay. Null is allowed.
+ Destroys options; solvers that were made with them remain valid. Null is allowed.
  */
 int32_t residua_options_destroy(residua_options *options);
 
 /*
- Makes a solver of a matrix in CSR: `rows + 1` offsets of `offset_bits` (32 or 64), `entries` columns of
- `column_bits` and values of `type`. Offsets and columns count from `base`, 0 or 1. Rows need not be sorted; what
- stands twice adds up. The arrays are copied. `options` may be null.
+ Makes a solver for a matrix in CSR: `rows + 1` offsets of `offset_bits` (32 or 64), `entries` columns of
+ `column_bits` and values of `type`. Offsets and columns count from `base`, 0 or 1. Rows need not be sorted;
+ duplicate entries are added up. The arrays are copied. `options` may be null.
 
  Asked of the caller:
- The arrays are as long as is told; `solver` is null or can be written to.
+ The arrays have the lengths that are given; `solver` is null or can be written to.
  */
 int32_t residua_solver_from_csr(residua_solver **solver,
                                 const residua_options *options,
@@ -180,11 +181,11 @@ int32_t residua_solver_from_csr(residua_solver **solver,
                                 const void *values);
 
 /*
- Makes a solver of a matrix in coordinates: rows and columns of `index_bits` (32 or 64), counted from `base`, in any
- order; what stands twice adds up. The rest is as in residua_solver_from_csr.
+ Makes a solver for a matrix in coordinates: rows and columns of `index_bits` (32 or 64), counted from `base`, in any
+ order; duplicate entries are added up. The rest is as for residua_solver_from_csr.
 
  Asked of the caller:
- As residua_solver_from_csr.
+ As for residua_solver_from_csr.
  */
 int32_t residua_solver_from_coo(residua_solver **solver,
                                 const residua_options *options,
@@ -199,11 +200,12 @@ int32_t residua_solver_from_coo(residua_solver **solver,
                                 const void *values);
 
 /*
- As residua_solver_from_csr of arrays on a GPU, which is where the solver computes. `stream` is the `cudaStream_t` or
- `CUstream` whose work writes them (null: the default stream); the arrays have been read when this returns.
+ Like residua_solver_from_csr, with arrays on a GPU, on which the solver then computes. `stream` is the
+ `cudaStream_t` or `CUstream` whose work writes them (null: the default stream); the arrays have been read when this
+ returns.
 
  Asked of the caller:
- As residua_solver_from_csr; `stream` is one of that GPU's primary context.
+ As for residua_solver_from_csr; `stream` belongs to that GPU's primary context.
  */
 int32_t residua_solver_from_csr_device(residua_solver **solver,
                                        const residua_options *options,
@@ -220,10 +222,10 @@ int32_t residua_solver_from_csr_device(residua_solver **solver,
                                        void *stream);
 
 /*
- As residua_solver_from_coo of arrays on a GPU, see residua_solver_from_csr_device.
+ Like residua_solver_from_coo, with arrays on a GPU, see residua_solver_from_csr_device.
 
  Asked of the caller:
- As residua_solver_from_csr_device.
+ As for residua_solver_from_csr_device.
  */
 int32_t residua_solver_from_coo_device(residua_solver **solver,
                                        const residua_options *options,
@@ -239,14 +241,14 @@ int32_t residua_solver_from_coo_device(residua_solver **solver,
                                        void *stream);
 
 /*
- Makes a solver whose rows are spread over the processes of an MPI communicator, given by its Fortran number
- (`MPI_Comm_c2f`). Each process gives rows in CSR that follow those of the process before it: `rows` are its own,
- `columns` those of the whole square matrix, in which columns are numbered. `b` and `x` are then the entries of its
- rows. All processes call this and every solve, with the same options, on the CPU. The MPI library is the one that
- the program has loaded.
+ Makes a solver whose rows are distributed over the processes of an MPI communicator, given by its Fortran number
+ (`MPI_Comm_c2f`). Each process gives rows in CSR that follow those of the previous process: `rows` is the number of
+ its own rows, `columns` that of the whole square matrix, in which columns are numbered. `b` and `x` are then the
+ entries of its rows. All processes must make this call and every solve, with the same options, on the CPU. The MPI
+ library is the one that the program has loaded.
 
  Asked of the caller:
- As residua_solver_from_csr; `comm` is a communicator's number.
+ As for residua_solver_from_csr; `comm` is the number of a communicator.
  */
 int32_t residua_solver_create_distributed(residua_solver **solver,
                                           const residua_options *options,
@@ -263,12 +265,12 @@ int32_t residua_solver_create_distributed(residua_solver **solver,
                                           const void *values);
 
 /*
- Makes a matrix-free solver of `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
- are cg, minres, gmres (which auto is) and bicgstab. `user` is handed to `apply`, in whichever thread solves.
+ Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
+ are cg, minres, gmres (which auto selects) and bicgstab. `user` is passed to `apply`, in the thread that solves.
 
  Asked of the caller:
- `apply` writes n elements and does not unwind; `user` is what it needs for as long as the solver lives; `solver` is
- null or can be written to.
+ `apply` writes n elements and does not unwind; `user` is valid for it as long as the solver exists; `solver` is null
+ or can be written to.
  */
 int32_t residua_solver_from_function(residua_solver **solver,
                                      const residua_options *options,
@@ -278,20 +280,21 @@ int32_t residua_solver_from_function(residua_solver **solver,
                                      void *user);
 
 /*
- Replaces the values of the matrix, in the order and number in which it was given; the pattern stays.
+ Replaces the values of the matrix, in the order and number in which they were given; the pattern stays.
 
  Asked of the caller:
- `values` is null or of `entries` elements of the solver's type.
+ `values` is null or has `entries` elements of the solver's type.
  */
 int32_t residua_solver_update(residua_solver *solver, const void *values, int64_t entries);
 
 /*
- Takes the values of a matrix in CSR over that has its entries where the solver's has them; rows need not be sorted,
- what stands twice adds up. On another pattern RESIDUA_INVALID_MATRIX, the message names the first place that only
- one of both has, and the solver is as it was. Arguments are as for residua_solver_from_csr.
+ Replaces the values by those of a matrix in CSR whose entries are in the same places as the solver's; rows need not
+ be sorted, and duplicate entries are added up. With another pattern it returns RESIDUA_INVALID_MATRIX, the message
+ names the first place that only one of the two has, and the solver is not changed. Arguments are as for
+ residua_solver_from_csr.
 
  Asked of the caller:
- As residua_solver_from_csr.
+ As for residua_solver_from_csr.
  */
 int32_t residua_solver_update_csr(residua_solver *solver,
                                   int64_t rows,
@@ -305,10 +308,10 @@ int32_t residua_solver_update_csr(residua_solver *solver,
                                   const void *values);
 
 /*
- As residua_solver_update_csr of a matrix in coordinates. Arguments are as for residua_solver_from_coo.
+ Like residua_solver_update_csr, with a matrix in coordinates. Arguments are as for residua_solver_from_coo.
 
  Asked of the caller:
- As residua_solver_from_coo.
+ As for residua_solver_from_coo.
  */
 int32_t residua_solver_update_coo(residua_solver *solver,
                                   int64_t rows,
@@ -321,11 +324,11 @@ int32_t residua_solver_update_coo(residua_solver *solver,
                                   const void *values);
 
 /*
- As residua_solver_update of values on the GPU that the solver computes on. Work of `stream` so far is waited for on
- the GPU, and later work of it waits until the values have been read.
+ Like residua_solver_update, with values on the GPU that the solver computes on. The GPU waits for the work that
+ `stream` has so far, and later work of `stream` waits until the values have been read.
 
  Asked of the caller:
- As residua_solver_update and residua_solver_from_csr_device.
+ As for residua_solver_update and residua_solver_from_csr_device.
  */
 int32_t residua_solver_update_device(residua_solver *solver,
                                      const void *values,
@@ -333,11 +336,12 @@ int32_t residua_solver_update_device(residua_solver *solver,
                                      void *stream);
 
 /*
- Solves A x = b from the x that is given, which takes the solution. Lengths are in elements. Not converging is no
- error: `report` tells, and is to be destroyed.
+ Solves A x = b, starting from the given x, which is replaced by the solution. Lengths are in elements. It is no
+ error if the solve does not converge: `report` says so, and must be destroyed.
 
  Asked of the caller:
- `b` and `x` are as long as is told, of the solver's type; `report` is null or can be written to.
+ `b` and `x` have the lengths that are given, in elements of the solver's type; `report` is null or can be written
+ to.
  */
 int32_t residua_solver_solve(residua_solver *solver,
                              const void *b,
@@ -347,10 +351,10 @@ int32_t residua_solver_solve(residua_solver *solver,
                              residua_report **report);
 
 /*
- As residua_solver_solve, for `count` right-hand sides one behind the other; `reports` takes as many handles.
+ Like residua_solver_solve, for `count` right-hand sides one after another; `reports` gets as many handles.
 
  Asked of the caller:
- As residua_solver_solve.
+ As for residua_solver_solve.
  */
 int32_t residua_solver_solve_many(residua_solver *solver,
                                   int64_t count,
@@ -361,11 +365,12 @@ int32_t residua_solver_solve_many(residua_solver *solver,
                                   residua_report **reports);
 
 /*
- As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which
- writes them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
+ Like residua_solver_solve_many, with vectors on the GPU that the solver computes on. The GPU waits for the work that
+ `stream` has so far, which writes them, and later work of `stream` waits for x: the caller need not synchronise
+ anything.
 
  Asked of the caller:
- As residua_solver_solve and residua_solver_from_csr_device.
+ As for residua_solver_solve and residua_solver_from_csr_device.
  */
 int32_t residua_solver_solve_device(residua_solver *solver,
                                     int64_t count,
@@ -377,8 +382,8 @@ int32_t residua_solver_solve_device(residua_solver *solver,
                                     residua_report **reports);
 
 /*
- Writes the residual norms of the last solve, at the start and after each iteration, as many as `capacity` numbers
- hold; `length` takes how many there are. `right_hand_side` counts from 0.
+ Writes the residual norms of the last solve, at the start and after each iteration, at most `capacity` numbers;
+ `length` gets the number that there are. `right_hand_side` counts from 0.
 
  Asked of the caller:
  `norms` has room for `capacity` numbers; `length` is null or can be written to.
@@ -395,12 +400,12 @@ int32_t residua_solver_history(const residua_solver *solver,
 int32_t residua_solver_destroy(residua_solver *solver);
 
 /*
- The null space of A is spanned by `count` vectors of `n` elements of `type`, one behind the other, which are copied.
- The part of b beyond A's range is then taken away, and x is the shortest of all solutions. Vectors that A does not
- take to zero are refused when the solver is made. Constants need no array: option null_space.
+ Sets the null space of A, spanned by `count` vectors of `n` elements of `type`, one after another, which are copied.
+ The part of b outside A's range is then removed, and x is the shortest of all solutions. Vectors that A does not map
+ to zero are refused when the solver is made. For constants no array is needed: option null_space.
 
  Asked of the caller:
- `vectors` is null or of `n` times `count` elements.
+ `vectors` is null or has `n` times `count` elements.
  */
 int32_t residua_options_set_null_space(residua_options *options,
                                        int32_t type,
@@ -409,11 +414,11 @@ int32_t residua_options_set_null_space(residua_options *options,
                                        const void *vectors);
 
 /*
- Vectors that A takes near to zero where no boundary is near, for multigrid: `count` of `n` elements, one behind the
- other, which are copied.
+ Sets vectors that A maps near to zero away from boundaries, for multigrid: `count` vectors of `n` elements, one
+ after another, which are copied.
 
  Asked of the caller:
- `vectors` is null or of `n` times `count` elements.
+ `vectors` is null or has `n` times `count` elements.
  */
 int32_t residua_options_set_near_null_space(residua_options *options,
                                             int64_t n,
@@ -421,12 +426,12 @@ int32_t residua_options_set_near_null_space(residua_options *options,
                                             const double *vectors);
 
 /*
- The points of the mesh that the unknowns belong to, for multigrid: `dimensions` (1, 2 or 3) coordinates of each, one
- point behind the other, which are copied. With as many unknowns a point as dimensions, coarse levels represent the
- rigid body modes exactly.
+ Sets the points of the mesh that the unknowns belong to, for multigrid: `dimensions` (1, 2 or 3) coordinates of
+ each, one point after another, which are copied. If there are as many unknowns per point as dimensions, coarse
+ levels represent the rigid body modes exactly.
 
  Asked of the caller:
- `coordinates` is null or of `points` times `dimensions` numbers.
+ `coordinates` is null or has `points` times `dimensions` numbers.
  */
 int32_t residua_options_set_coordinates(residua_options *options,
                                         int32_t dimensions,
@@ -434,17 +439,17 @@ int32_t residua_options_set_coordinates(residua_options *options,
                                         const double *coordinates);
 
 /*
- Solves many small systems of `size` unknowns at once, with values of `type`: dense matrices, row by row, if `offsets`
- is null; else the entries of matrices that have one pattern in CSR (`size + 1` offsets from 0, columns that ascend
- in each row). `b` and `x` have `vectors` numbers a row, row by row, one system behind the other. `tolerance` 0 is
- the default one.
+ Solves many small systems of `size` unknowns at once, with values of `type`. If `offsets` is null, the matrices are
+ dense, row by row; otherwise they have one pattern in CSR (`size + 1` offsets from 0, columns that ascend in each
+ row) and `values` are their entries. `b` and `x` have `vectors` numbers per row, row by row, one system after
+ another. `tolerance` 0 stands for the default.
 
- A system that fails does not touch the others, and is no error: `solved`, unless null, gets a number a system, 2
- where x meets the tolerance, 1 where it is an answer without meeting it (as close as the precision allows, or
- a least-squares solution), 0 where it is none; `residuals`, unless null, gets ||b - A x|| / ||b||, computed anew.
+ A system that fails does not affect the others, and is no error. `solved`, unless null, gets a number per system: 2
+ if x meets the tolerance, 1 if x is an answer without meeting it (as accurate as the precision allows, or a
+ least-squares solution), 0 if it is none. `residuals`, unless null, gets ||b - A x|| / ||b||, computed from x.
 
  Asked of the caller:
- The arrays are as long as is told, and x overlaps no other.
+ The arrays have the lengths that follow from the other arguments, and x overlaps no other array.
  */
 int32_t residua_solve_batch(int32_t type,
                             int64_t systems,
@@ -460,7 +465,7 @@ int32_t residua_solve_batch(int32_t type,
                             double *residuals);
 
 /*
- Writes 1 where b - A x, computed anew from the final x, meets the tolerance, else 0.
+ Writes 1 if b - A x, computed anew from the final x, meets the tolerance, else 0.
 
  Asked of the caller:
  `converged` is null or can be written to.
@@ -470,8 +475,8 @@ int32_t residua_report_converged(const residua_report *report, int32_t *converge
 /*
  Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error, condition and
  digits (with option condition), normal_residual (||A^H r|| / (||A|| ||r||) of a least-squares solution),
- outside_range (the norm of what of b no A x comes to), at_once, seconds, seconds_setup, seconds_update. What is not
- known is NaN. Matrix-free solves have iterations, residual_norm, relative_residual and seconds.
+ outside_range (the norm of the part of b outside A's range), at_once, seconds, seconds_setup, seconds_update. A
+ number that is not known is NaN. Matrix-free solves have iterations, residual_norm, relative_residual and seconds.
 
  Asked of the caller:
  `name` is null or ends in a zero byte; `number` is null or can be written to.
@@ -482,8 +487,8 @@ int32_t residua_report_number(const residua_report *report,
 
 /*
  Writes a text of the report: outcome, status (one word), method, preconditioner, precision, format, device, trail.
- As much as `capacity` bytes hold is written, a zero byte behind it; `length` takes the bytes of the whole text
- without it. With a null `buffer` and capacity 0, only `length` is written.
+ At most `capacity` bytes are written, including a final zero byte; `length` gets the number of bytes of the whole
+ text without it. With a null `buffer` and capacity 0, only `length` is written.
 
  Asked of the caller:
  `name` is null or ends in a zero byte; `buffer` has room for `capacity` bytes; `length` is null or can be written

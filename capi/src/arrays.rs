@@ -1,14 +1,14 @@
-//! A caller's arrays, on the host or on a GPU, as those of a matrix.
+//! A caller's arrays, on the host or on a GPU, as the arrays of a matrix.
 
 use crate::status::{Answer, Fault};
 use residua_core::assemble::{Arrays, Integers, Layout};
 use residua_core::{Backend, Cuda, Element, Host, Scalar};
 use std::ffi::c_void;
 
-/// `len` elements of the caller.
+/// `len` elements of the caller as a slice.
 ///
 /// # Safety
-/// `data` is null or of `len` elements, which nothing writes to while the slice lives.
+/// `data` is null or has `len` elements, which nothing writes to as long as the slice exists.
 pub(crate) unsafe fn slice<'a, T>(what: &str, data: *const c_void, len: usize) -> Answer<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
@@ -18,7 +18,7 @@ pub(crate) unsafe fn slice<'a, T>(what: &str, data: *const c_void, len: usize) -
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), len) })
 }
 
-/// Refuses what no array can be.
+/// Returns an error if there can be no array of this length at this address.
 pub(crate) fn check<T>(what: &str, data: *const c_void, len: usize) -> Answer {
     if data.is_null() {
         return Err(Fault::null(what));
@@ -32,39 +32,39 @@ pub(crate) fn check<T>(what: &str, data: *const c_void, len: usize) -> Answer {
     }
 }
 
-/// A count of the caller.
+/// A number of elements given by the caller.
 pub(crate) fn length(what: &str, count: i64) -> Answer<usize> {
     usize::try_from(count)
         .map_err(|_| Fault::argument(format!("{what} is {count}: a number from 0 on is needed")))
 }
 
-/// Where arrays lie.
+/// The place of arrays.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
     Host,
-    /// On a GPU, written and read by work of the caller's stream.
+    /// On a GPU, where work of the caller's stream writes and reads them.
     Gpu(Cuda, u64),
 }
 
-/// The arrays of a matrix as a caller hands them over.
+/// The arrays of a matrix as passed by the caller.
 #[derive(Clone, Copy)]
 pub(crate) struct Raw {
     pub(crate) layout: Layout,
     pub(crate) shape: (i64, i64),
     pub(crate) entries: i64,
     pub(crate) base: i32,
-    /// Offsets, or rows, and their bits.
+    /// Offsets, or rows, and the bits of each.
     pub(crate) first: (*const c_void, i32),
     pub(crate) second: (*const c_void, i32),
     pub(crate) values: *const c_void,
 }
 
-/// Rows, columns, entries and base of a matrix.
+/// The checked numbers of rows, columns and entries of a matrix, and the base of its indices.
 struct Sizes {
     shape: (usize, usize),
     entries: usize,
     base: u32,
-    /// Elements of the first array.
+    /// Number of elements of the first array.
     first: usize,
 }
 
@@ -88,7 +88,7 @@ impl Raw {
     /// The arrays on the host.
     ///
     /// # Safety
-    /// As [`slice`], with the lengths that the sizes tell.
+    /// As for [`slice`], with the lengths that follow from the sizes.
     pub(crate) unsafe fn on_host<'a, T: Scalar>(&self) -> Answer<Arrays<'a, T, Host>> {
         let Sizes { shape, entries, base, first } = self.sizes()?;
         let names = self.names();
@@ -106,7 +106,7 @@ impl Raw {
     /// The arrays on a GPU.
     ///
     /// # Safety
-    /// As [`on_gpu`], with the lengths that the sizes tell.
+    /// As for [`on_gpu`], with the lengths that follow from the sizes.
     pub(crate) unsafe fn on_gpu<'a, T: Scalar>(&self, cuda: &Cuda) -> Answer<Arrays<'a, T, Cuda>> {
         let Sizes { shape, entries, base, first } = self.sizes()?;
         let names = self.names();
@@ -126,10 +126,10 @@ fn no_width(what: &str, bits: i32) -> Fault {
     Fault::argument(format!("{what}: integers of {bits} bits; 32 or 64 are possible"))
 }
 
-/// Offsets or indices of the caller, by their bits.
+/// The caller's offsets or indices, by their number of bits.
 ///
 /// # Safety
-/// As [`slice`], of integers of these bits.
+/// As for [`slice`], with integers of `bits` bits.
 unsafe fn integers<'a>(
     what: &str,
     (data, bits): (*const c_void, i32),
@@ -147,7 +147,7 @@ unsafe fn integers<'a>(
 /// The same on a GPU.
 ///
 /// # Safety
-/// As [`on_gpu`].
+/// As for [`on_gpu`].
 unsafe fn integers_on<'a>(
     cuda: &Cuda,
     what: &str,
@@ -163,7 +163,7 @@ unsafe fn integers_on<'a>(
     }
 }
 
-/// The GPU on which an array of the caller lies.
+/// The GPU on which the caller's array is.
 pub(crate) fn gpu_of(what: &str, data: *const c_void) -> Answer<Cuda> {
     if data.is_null() {
         return Err(Fault::null(what));
@@ -172,7 +172,7 @@ pub(crate) fn gpu_of(what: &str, data: *const c_void) -> Answer<Cuda> {
         .map_err(|error| Fault { text: format!("{what}: {error}"), ..Fault::from(error) })
 }
 
-/// Refuses what is no array on this GPU.
+/// Returns an error if this is no array on this GPU.
 pub(crate) fn check_on<T>(cuda: &Cuda, what: &str, data: *const c_void, len: usize) -> Answer {
     check::<T>(what, data, len)?;
     let found = gpu_of(what, data)?.ordinal();
@@ -186,8 +186,8 @@ pub(crate) fn check_on<T>(cuda: &Cuda, what: &str, data: *const c_void, len: usi
 /// `len` elements of the caller on a GPU.
 ///
 /// # Safety
-/// `data` is null, or of `len` elements there that are written before our stream gets to them, and nothing writes to
-/// them while the slice is used.
+/// `data` is null or has `len` elements there, which are written before our stream reads them, and nothing writes to
+/// them as long as the slice is used.
 pub(crate) unsafe fn on_gpu<'a, T: Element>(
     cuda: &Cuda,
     what: &str,

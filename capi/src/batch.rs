@@ -1,4 +1,4 @@
-//! Thousands of small systems at once.
+//! Solving thousands of small systems at once.
 
 use crate::arrays::length;
 use crate::solver::by_type;
@@ -10,7 +10,7 @@ use residua_core::batch::Batch;
 use residua_core::solver::Solvable;
 use std::ffi::c_void;
 
-/// What is asked for, beside the values.
+/// The arguments of a call, except its arrays of numbers.
 struct Asked {
     systems: usize,
     size: usize,
@@ -18,14 +18,14 @@ struct Asked {
     tolerance: f64,
 }
 
-/// Sizes of arrays: what a caller says, as far as it can be.
+/// The product of sizes given by the caller, or an error if it overflows.
 fn product(sizes: &[usize]) -> Answer<usize> {
     let all = sizes.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
     all.filter(|&all| all <= isize::MAX as usize / 16)
         .ok_or_else(|| Fault::argument("sizes beyond all memory"))
 }
 
-/// An array of the caller.
+/// The caller's array as a slice.
 ///
 /// # Safety
 /// `address` is null or of `len` elements.
@@ -38,10 +38,10 @@ unsafe fn array<'a, T>(what: &str, address: *const c_void, len: usize) -> Answer
     }
 }
 
-/// The same, to be written.
+/// The caller's array as a slice that can be written to.
 ///
 /// # Safety
-/// As [`array`], and nobody else looks at it.
+/// As for [`array`], and nothing else accesses the array meanwhile.
 unsafe fn array_mut<'a, T>(what: &str, address: *mut c_void, len: usize) -> Answer<&'a mut [T]> {
     match (len, address.is_null()) {
         (0, _) => Ok(&mut []),
@@ -52,7 +52,7 @@ unsafe fn array_mut<'a, T>(what: &str, address: *mut c_void, len: usize) -> Answ
 }
 
 /// # Safety
-/// As [`residua_solve_batch`].
+/// As for [`residua_solve_batch`].
 #[allow(clippy::too_many_arguments, reason = "those of the entry")]
 unsafe fn solve<T: Solvable>(
     asked: &Asked,
@@ -102,17 +102,17 @@ unsafe fn solve<T: Solvable>(
     Ok(())
 }
 
-/// Solves many small systems of `size` unknowns at once, with values of `type`: dense matrices, row by row, if `offsets`
-/// is null; else the entries of matrices that have one pattern in CSR (`size + 1` offsets from 0, columns that ascend
-/// in each row). `b` and `x` have `vectors` numbers a row, row by row, one system behind the other. `tolerance` 0 is
-/// the default one.
+/// Solves many small systems of `size` unknowns at once, with values of `type`. If `offsets` is null, the matrices are
+/// dense, row by row; otherwise they have one pattern in CSR (`size + 1` offsets from 0, columns that ascend in each
+/// row) and `values` are their entries. `b` and `x` have `vectors` numbers per row, row by row, one system after
+/// another. `tolerance` 0 stands for the default.
 ///
-/// A system that fails does not touch the others, and is no error: `solved`, unless null, gets a number a system, 2
-/// where x meets the tolerance, 1 where it is an answer without meeting it (as close as the precision allows, or
-/// a least-squares solution), 0 where it is none; `residuals`, unless null, gets ||b - A x|| / ||b||, computed anew.
+/// A system that fails does not affect the others, and is no error. `solved`, unless null, gets a number per system: 2
+/// if x meets the tolerance, 1 if x is an answer without meeting it (as accurate as the precision allows, or a
+/// least-squares solution), 0 if it is none. `residuals`, unless null, gets ||b - A x|| / ||b||, computed from x.
 ///
 /// # Safety
-/// The arrays are as long as is told, and x overlaps no other.
+/// The arrays have the lengths that follow from the other arguments, and x overlaps no other array.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "systems in C")]
 pub unsafe extern "C" fn residua_solve_batch(

@@ -1,4 +1,4 @@
-//! Solvers whose rows the processes of an MPI communicator have.
+//! Solvers whose rows are distributed over the processes of an MPI communicator.
 
 use crate::arrays::Raw;
 use crate::engine::{Engine, Given, on_host_alone, vectors};
@@ -11,17 +11,18 @@ use residua_core::{Error, Host};
 use std::ffi::c_void;
 use std::ops::ControlFlow;
 
-/// A solver of this process's rows, with the others'.
+/// A solver for this process's rows together with those of the other processes.
 pub(crate) struct Distributed<T: Solvable> {
     solver: RowsSolver<T>,
     histories: Vec<Vec<f64>>,
 }
 
 impl<T: Solvable> Distributed<T> {
-    /// All processes of the communicator with this Fortran number call. One whose arrays are no rows tells the others.
+    /// All processes of the communicator with this Fortran number must call this. If the arrays of one process are
+    /// invalid, it informs the others.
     ///
     /// # Safety
-    /// As [`Raw::on_host`].
+    /// As for [`Raw::on_host`].
     pub(crate) unsafe fn new(raw: &Raw, comm: i32, settings: &Settings) -> Answer<Self> {
         settings.refuse_function()?;
         if !matches!(settings.device, Device::Auto | Device::Cpu) {

@@ -1,4 +1,4 @@
-//! Solvers of the four types of values, and matrix-free ones, behind one trait.
+//! One trait for solvers of the four types of values and for matrix-free solvers.
 
 use crate::arrays::{Place, Raw, check, check_on, gpu_of, on_gpu, slice};
 use crate::options::Settings;
@@ -8,42 +8,42 @@ use residua_core::Cuda;
 use residua_core::solver::{ArraySolver, Device, Solvable, SolveReport};
 use std::ffi::c_void;
 
-/// A solver whatever its values are.
+/// A solver with values of any type.
 pub(crate) trait Engine: Send {
     fn shape(&self) -> (usize, usize);
 
-    /// Takes `len` new values, in the caller's order.
+    /// Replaces the values by `len` new ones, in the caller's order.
     ///
     /// # Safety
-    /// As [`slice`]; where a stream is given, of values on a GPU that this stream writes.
+    /// As for [`slice`]; if a stream is given, `values` is on a GPU and this stream writes it.
     unsafe fn update(&mut self, values: *const c_void, len: usize, stream: Option<u64>) -> Answer;
 
-    /// Takes the values of a matrix of the same pattern.
+    /// Replaces the values by those of a matrix with the same pattern.
     ///
     /// # Safety
-    /// As [`Raw::on_host`].
+    /// As for [`Raw::on_host`].
     unsafe fn update_matrix(&mut self, _: &Raw) -> Answer {
         Err(Fault::new(RESIDUA_UNSUPPORTED, "only a solver of a stored matrix takes new values"))
     }
 
-    /// Solves for `count` right-hand sides; lengths are those of all.
+    /// Solves for `count` right-hand sides; the lengths of b and x are those of all right-hand sides together.
     ///
     /// # Safety
-    /// As [`slice`], and nothing else reads x meanwhile, which does not overlap b; where a stream is given, of vectors
-    /// on a GPU that this stream writes.
+    /// As for [`slice`]. x does not overlap b, and nothing else accesses it meanwhile. If a stream is given, both are
+    /// on a GPU and this stream writes them.
     unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>>;
 
     fn history(&self, right_hand_side: usize) -> &[f64];
 }
 
-/// A vector of the caller, in elements.
+/// The caller's vector, with its length in elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Given {
     pub(crate) data: *mut c_void,
     pub(crate) len: usize,
 }
 
-/// Refuses vectors of other lengths than `count` right-hand sides have, and those that overlap.
+/// Returns an error if vectors have other lengths than `count` right-hand sides need, or overlap.
 fn check_vectors<T>((rows, columns): (usize, usize), count: usize, b: Given, x: Given) -> Answer {
     for (what, each, given) in [("b", rows, b.len), ("x", columns, x.len)] {
         if each.checked_mul(count) != Some(given) {
@@ -58,10 +58,10 @@ fn check_vectors<T>((rows, columns): (usize, usize), count: usize, b: Given, x: 
     Ok(())
 }
 
-/// The caller's vectors as slices, their lengths checked.
+/// The caller's vectors as slices, after a check of their lengths.
 ///
 /// # Safety
-/// As [`Engine::solve`], on the host.
+/// As for [`Engine::solve`], with vectors on the host.
 pub(crate) unsafe fn vectors<'a, T>(
     shape: (usize, usize),
     count: usize,
@@ -79,10 +79,10 @@ pub(crate) unsafe fn vectors<'a, T>(
     Ok((right, unsafe { std::slice::from_raw_parts_mut(x.data.cast(), x.len) }))
 }
 
-/// What work on a GPU came to, with our stream put behind the caller's before it and the caller's behind ours after it.
+/// Runs work on a GPU after the caller's stream, makes the caller's stream wait for it, and returns its result.
 ///
 /// # Safety
-/// `stream` is one of this GPU.
+/// `stream` belongs to this GPU.
 unsafe fn in_order<R>(cuda: &Cuda, stream: u64, work: impl FnOnce() -> Answer<R>) -> Answer<R> {
     // SAFETY: the caller's promise.
     unsafe { cuda.run_after(stream)? };
@@ -92,14 +92,14 @@ unsafe fn in_order<R>(cuda: &Cuda, stream: u64, work: impl FnOnce() -> Answer<R>
     done
 }
 
-/// A solver of a stored matrix.
+/// A solver for a stored matrix.
 pub(crate) struct Stored<T: Solvable>(ArraySolver<T>);
 
 impl<T: Solvable> Stored<T> {
-    /// A solver of the caller's arrays, which lie there.
+    /// A solver for the caller's arrays in the given place.
     ///
     /// # Safety
-    /// As [`Raw::on_host`] or [`Raw::on_gpu`].
+    /// As for [`Raw::on_host`] or [`Raw::on_gpu`].
     pub(crate) unsafe fn new(raw: &Raw, place: Place, settings: &Settings) -> Answer<Self> {
         settings.refuse_function()?;
         let builder = &settings.builder;
@@ -134,7 +134,7 @@ impl<T: Solvable> Stored<T> {
     /// Solves with vectors on a GPU.
     ///
     /// # Safety
-    /// As [`Engine::solve`] with a stream.
+    /// As for [`Engine::solve`] with a stream.
     unsafe fn solve_on(&mut self, count: usize, b: Given, x: Given, stream: u64) -> Answer<Vec<SolveReport>> {
         check_vectors::<T>(self.shape(), count, b, x)?;
         if b.len == 0 || x.len == 0 {
@@ -201,7 +201,7 @@ impl<T: Solvable> Engine for Stored<T> {
     }
 }
 
-/// Refuses arrays on a GPU.
+/// Returns an error if a stream is given, since the solver takes no arrays on a GPU.
 pub(crate) fn on_host_alone(stream: Option<u64>, what: &str) -> Answer {
     match stream {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Matrix-free solvers: the operator is a function of the caller.
+//! Matrix-free solvers, whose operator is a function of the caller.
 
 use crate::engine::{Engine, Given, on_host_alone, vectors};
 use crate::options::Settings;
@@ -17,13 +17,13 @@ use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Writes y = A x for the `n` elements of x and y, of the solver's type; 0 where that was done. It must not throw, jump
-/// out or unwind.
+/// Writes y = A x for the `n` elements of x and y, of the solver's type, and returns 0 on success. It must not throw,
+/// jump out or unwind.
 #[allow(non_camel_case_types, reason = "its name in C")]
 pub type residua_apply =
     Option<unsafe extern "C" fn(user: *mut c_void, n: i64, x: *const c_void, y: *mut c_void) -> i32>;
 
-/// A callback with what belongs to it.
+/// A callback with its user data.
 #[derive(Clone, Copy)]
 pub(crate) struct Callback {
     pub(crate) apply: unsafe extern "C" fn(*mut c_void, i64, *const c_void, *mut c_void) -> i32,
@@ -43,7 +43,7 @@ impl Callback {
     }
 }
 
-/// A solver of an operator that is a function, on the CPU, without a preconditioner.
+/// A solver for an operator that is a function, on the CPU, without a preconditioner.
 pub(crate) struct MatrixFree<T> {
     n: usize,
     callback: Callback,
@@ -62,7 +62,7 @@ impl<T: Scalar> MatrixFree<T> {
             )));
         }
         let method = match settings.method {
-            // Of a function nothing is known.
+            // Nothing is known about the function, so the most general method is used.
             Method::Auto => Method::Gmres,
             m @ (Method::Cg | Method::Minres | Method::Gmres | Method::BiCgStab) => m,
             other => return Err(Fault::argument(format!("method {other} needs a matrix"))),

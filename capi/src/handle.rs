@@ -1,5 +1,5 @@
-//! The table behind the handles. A handle is a number in the guise of a pointer: it is looked up, never dereferenced,
-//! and no number is given twice. So one that was destroyed, or never was one, is told from one that lives.
+//! The table of handles. A handle is a number disguised as a pointer: it is looked up, never dereferenced, and no
+//! number is used twice. So a handle that was destroyed, or never existed, is recognised.
 
 use crate::engine::Engine;
 use crate::options::Settings;
@@ -8,7 +8,7 @@ use crate::status::{Answer, Fault, RESIDUA_BUSY, RESIDUA_INVALID_HANDLE};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// What a handle stands for.
+/// The object of a handle.
 #[derive(Clone)]
 pub(crate) enum Object {
     Options(Arc<Mutex<Settings>>),
@@ -44,7 +44,7 @@ fn stale(kind: &str) -> Fault {
     )
 }
 
-/// What `pick` finds behind a handle.
+/// The result of `pick` on the object of a handle.
 pub(crate) fn find<H, T>(kind: &str, handle: *const H, pick: impl FnOnce(Object) -> Option<T>) -> Answer<T> {
     if handle.is_null() {
         return Err(Fault::null(&format!("the {kind} handle")));
@@ -53,7 +53,7 @@ pub(crate) fn find<H, T>(kind: &str, handle: *const H, pick: impl FnOnce(Object)
     object.and_then(pick).ok_or_else(|| stale(kind))
 }
 
-/// Takes a handle back. Null is none, as for `free`.
+/// Destroys the object of a handle. Null is allowed, as for `free`.
 pub(crate) fn destroy<H>(kind: &str, handle: *mut H, is_kind: impl FnOnce(&Object) -> bool) -> Answer {
     if handle.is_null() {
         return Ok(());
@@ -63,13 +63,13 @@ pub(crate) fn destroy<H>(kind: &str, handle: *mut H, is_kind: impl FnOnce(&Objec
         return Err(stale(kind));
     }
     let object = table.objects.remove(&handle.addr());
-    // What it held is dropped when others can use the table again.
+    // The object is dropped after the table is unlocked.
     drop(table);
     drop(object);
     Ok(())
 }
 
-/// The engine, unless it is at work.
+/// The engine, or an error if it is in use.
 pub(crate) fn idle(engine: &Mutex<Box<dyn Engine>>) -> Answer<MutexGuard<'_, Box<dyn Engine>>> {
     match engine.try_lock() {
         Ok(engine) => Ok(engine),

@@ -1,14 +1,14 @@
-//! The C interface of residua. It calls [`residua_core::Solver`] and holds no numerics: `include/residua.h` is what C,
-//! C++ and Fortran see of it.
+//! The C interface of residua. It calls [`residua_core::Solver`] and contains no numerics. C, C++ and Fortran see it
+//! through `include/residua.h`.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `status` | codes, the last error of a thread, the guard that no panic crosses |
-//! | `handle` | the table behind the handles: none is ever dereferenced, so stale ones are seen |
-//! | `options`, `spaces` | options by name, and those that are arrays |
-//! | `arrays` | a caller's arrays, on the host or on a GPU, as those of a matrix |
-//! | `engine` | solvers of the four types of values behind one trait |
-//! | `function`, `distributed` | matrix-free ones, and those whose rows processes of MPI have |
+//! | `handle` | the table of handles; none is ever dereferenced, so that invalid ones are recognised |
+//! | `options`, `spaces` | options by name, and options that are arrays |
+//! | `arrays` | a caller's arrays, on the host or on a GPU, as the arrays of a matrix |
+//! | `engine` | solvers of the four types of values, with one trait |
+//! | `function`, `distributed` | matrix-free solvers, and solvers with rows distributed over MPI processes |
 //! | `batch` | thousands of small systems at once |
 //! | `solver`, `report` | the entries |
 

@@ -1,4 +1,4 @@
-//! Options by name: new ones need no new function.
+//! Options by name, so that new ones need no new function.
 
 use crate::handle::{Object, destroy, find, give};
 use crate::status::{Answer, Fault, guard, text};
@@ -16,7 +16,7 @@ pub struct residua_options {
     _opaque: [u8; 0],
 }
 
-/// What the options say, for solvers of a matrix and for matrix-free ones.
+/// The settings for solvers of a matrix and for matrix-free solvers.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) builder: Builder,
@@ -24,9 +24,9 @@ pub(crate) struct Settings {
     pub(crate) method: Method,
     pub(crate) device: Device,
     pub(crate) restart: usize,
-    /// An option that was set and that a matrix-free solver does not have.
+    /// The name of an option that was set, but is not available for matrix-free solvers.
     pub(crate) needs_matrix: Option<String>,
-    /// An option that was set and that a solver of a matrix does not have.
+    /// The name of an option that was set, but is not available for solvers of a matrix.
     pub(crate) needs_function: Option<String>,
 }
 
@@ -74,7 +74,7 @@ fn yes(name: &str, value: &str) -> Answer<bool> {
 }
 
 impl Settings {
-    /// Refuses an option that solvers of a matrix do not have.
+    /// Returns an error if an option was set that solvers of a matrix do not have.
     pub(crate) fn refuse_function(&self) -> Answer {
         match &self.needs_function {
             Some(name) => {
@@ -148,7 +148,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Options that solvers of both kinds have.
+    /// Sets an option that solvers of both kinds have.
     fn both(&mut self, b: Builder, name: &str, value: &str) -> Answer<Builder> {
         Ok(match name {
             "method" => {
@@ -179,7 +179,7 @@ impl Settings {
     }
 }
 
-/// What the options behind a handle say; the defaults for null.
+/// The settings of a handle; the defaults for null.
 pub(crate) fn settings(options: *const residua_options) -> Answer<Settings> {
     if options.is_null() {
         return Ok(Settings::default());
@@ -192,7 +192,7 @@ pub(crate) fn settings(options: *const residua_options) -> Answer<Settings> {
     Ok(settings)
 }
 
-/// Changes what the options say of a matrix, by an option of that name.
+/// Changes the settings for matrices, with the option's name for the message.
 pub(crate) fn change(
     options: *const residua_options,
     name: &str,
@@ -208,7 +208,7 @@ pub(crate) fn change(
     Ok(())
 }
 
-/// Makes options, all at their defaults.
+/// Makes options, all with their default values.
 ///
 /// # Safety
 /// `options` is null or can be written to.
@@ -227,8 +227,8 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
 
 /// Sets an option. Values are written as for the command. Names: tolerance, absolute_tolerance, max_iterations,
 /// stagnation_window, time_limit (seconds), memory_limit (bytes), method, restart, preconditioner, precision, format,
-/// device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), row_wise (yes, no),
-/// null_space (constants).
+/// device, reorder, right_hand_sides, updates (yes, no), symmetry, condition (yes, no), row_wise (yes, no), null_space
+/// (constants).
 ///
 /// # Safety
 /// `name` and `value` are null or end in a zero byte.
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn residua_options_set(
     })
 }
 
-/// Destroys options; solvers that were made with them stay. Null is allowed.
+/// Destroys options; solvers that were made with them remain valid. Null is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn residua_options_destroy(options: *mut residua_options) -> i32 {
     guard(|| destroy("options", options, |object| matches!(object, Object::Options(_))))

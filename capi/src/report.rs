@@ -1,4 +1,4 @@
-//! Reports: how a solve ended.
+//! Reports on how a solve ended.
 
 use crate::handle::{Object, destroy, find};
 use crate::status::{Answer, Fault, guard, text};
@@ -7,13 +7,13 @@ use residua_core::solver::{Method, SolveReport};
 use std::ffi::c_char;
 use std::fmt::Write;
 
-/// How a solve ended.
+/// A report on how a solve ended.
 #[allow(non_camel_case_types, reason = "its name in C")]
 pub struct residua_report {
     _opaque: [u8; 0],
 }
 
-/// What a report tells, by name.
+/// The content of a report, by name.
 pub(crate) struct Filed {
     outcome: Outcome,
     numbers: Vec<(&'static str, f64)>,
@@ -106,7 +106,7 @@ fn by_name<'a, T>(table: &'a [(&'static str, T)], name: &str) -> Answer<&'a T> {
     })
 }
 
-/// Writes 1 where b - A x, computed anew from the final x, meets the tolerance, else 0.
+/// Writes 1 if b - A x, computed anew from the final x, meets the tolerance, else 0.
 ///
 /// # Safety
 /// `converged` is null or can be written to.
@@ -125,8 +125,8 @@ pub unsafe extern "C" fn residua_report_converged(report: *const residua_report,
 
 /// Writes a number of the report: iterations, restarts, residual_norm, relative_residual, backward_error, condition and
 /// digits (with option condition), normal_residual (||A^H r|| / (||A|| ||r||) of a least-squares solution),
-/// outside_range (the norm of what of b no A x comes to), at_once, seconds, seconds_setup, seconds_update. What is not
-/// known is NaN. Matrix-free solves have iterations, residual_norm, relative_residual and seconds.
+/// outside_range (the norm of the part of b outside A's range), at_once, seconds, seconds_setup, seconds_update. A
+/// number that is not known is NaN. Matrix-free solves have iterations, residual_norm, relative_residual and seconds.
 ///
 /// # Safety
 /// `name` is null or ends in a zero byte; `number` is null or can be written to.
@@ -150,8 +150,8 @@ pub unsafe extern "C" fn residua_report_number(
 }
 
 /// Writes a text of the report: outcome, status (one word), method, preconditioner, precision, format, device, trail.
-/// As much as `capacity` bytes hold is written, a zero byte behind it; `length` takes the bytes of the whole text
-/// without it. With a null `buffer` and capacity 0, only `length` is written.
+/// At most `capacity` bytes are written, including a final zero byte; `length` gets the number of bytes of the whole
+/// text without it. With a null `buffer` and capacity 0, only `length` is written.
 ///
 /// # Safety
 /// `name` is null or ends in a zero byte; `buffer` has room for `capacity` bytes; `length` is null or can be written

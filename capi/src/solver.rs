@@ -1,4 +1,4 @@
-//! Solvers: made from arrays or a function, given new values, asked to solve.
+//! Solvers: creation from arrays or a function, new values, solves.
 
 use crate::arrays::{Place, Raw, gpu_of, length};
 #[cfg(unix)]
@@ -25,13 +25,13 @@ pub const RESIDUA_C32: i32 = 2;
 /// Values are pairs of `double`: real and imaginary part.
 pub const RESIDUA_C64: i32 = 3;
 
-/// A solver of one matrix for many right-hand sides.
+/// A solver for one matrix and many right-hand sides.
 #[allow(non_camel_case_types, reason = "its name in C")]
 pub struct residua_solver {
     _opaque: [u8; 0],
 }
 
-/// Runs the code with `$T` as the type of values that a number names.
+/// Runs the code with `$T` as the type of values with this number.
 macro_rules! by_type {
     ($number:expr, $T:ident => $body:expr) => {
         match $number {
@@ -59,7 +59,7 @@ macro_rules! by_type {
 }
 pub(crate) use by_type;
 
-/// Where a solver's handle goes.
+/// Writes the handle of a new solver.
 fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn Engine>>) -> i32 {
     guard(|| {
         if solver.is_null() {
@@ -72,10 +72,10 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
     })
 }
 
-/// A solver of the caller's arrays, which lie in that place.
+/// A solver for the caller's arrays in this place.
 ///
 /// # Safety
-/// As [`Stored::new`].
+/// As for [`Stored::new`].
 unsafe fn stored(
     r#type: i32,
     raw: &Raw,
@@ -87,18 +87,18 @@ unsafe fn stored(
     by_type!(r#type, T => Ok(Box::new(unsafe { Stored::<T>::new(raw, place()?, &settings)? })))
 }
 
-/// The GPU of these arrays, which this stream of the caller writes.
+/// The GPU on which these arrays are, with the caller's stream that writes them.
 fn on_gpu_of(raw: &Raw, stream: *mut c_void) -> Answer<Place> {
     let what = if raw.layout == Layout::Triplets { "rows" } else { "offsets" };
     Ok(Place::Gpu(gpu_of(what, raw.first.0)?, stream.addr() as u64))
 }
 
-/// Makes a solver of a matrix in CSR: `rows + 1` offsets of `offset_bits` (32 or 64), `entries` columns of
-/// `column_bits` and values of `type`. Offsets and columns count from `base`, 0 or 1. Rows need not be sorted; what
-/// stands twice adds up. The arrays are copied. `options` may be null.
+/// Makes a solver for a matrix in CSR: `rows + 1` offsets of `offset_bits` (32 or 64), `entries` columns of
+/// `column_bits` and values of `type`. Offsets and columns count from `base`, 0 or 1. Rows need not be sorted;
+/// duplicate entries are added up. The arrays are copied. `options` may be null.
 ///
 /// # Safety
-/// The arrays are as long as is told; `solver` is null or can be written to.
+/// The arrays have the lengths that are given; `solver` is null or can be written to.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "a matrix in C")]
 pub unsafe extern "C" fn residua_solver_from_csr(
@@ -121,11 +121,11 @@ pub unsafe extern "C" fn residua_solver_from_csr(
     put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
 }
 
-/// Makes a solver of a matrix in coordinates: rows and columns of `index_bits` (32 or 64), counted from `base`, in any
-/// order; what stands twice adds up. The rest is as in residua_solver_from_csr.
+/// Makes a solver for a matrix in coordinates: rows and columns of `index_bits` (32 or 64), counted from `base`, in any
+/// order; duplicate entries are added up. The rest is as for residua_solver_from_csr.
 ///
 /// # Safety
-/// As residua_solver_from_csr.
+/// As for residua_solver_from_csr.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "a matrix in C")]
 pub unsafe extern "C" fn residua_solver_from_coo(
@@ -147,11 +147,12 @@ pub unsafe extern "C" fn residua_solver_from_coo(
     put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
 }
 
-/// As residua_solver_from_csr of arrays on a GPU, which is where the solver computes. `stream` is the `cudaStream_t` or
-/// `CUstream` whose work writes them (null: the default stream); the arrays have been read when this returns.
+/// Like residua_solver_from_csr, with arrays on a GPU, on which the solver then computes. `stream` is the
+/// `cudaStream_t` or `CUstream` whose work writes them (null: the default stream); the arrays have been read when this
+/// returns.
 ///
 /// # Safety
-/// As residua_solver_from_csr; `stream` is one of that GPU's primary context.
+/// As for residua_solver_from_csr; `stream` belongs to that GPU's primary context.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "a matrix in C")]
 pub unsafe extern "C" fn residua_solver_from_csr_device(
@@ -175,10 +176,10 @@ pub unsafe extern "C" fn residua_solver_from_csr_device(
     put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
 }
 
-/// As residua_solver_from_coo of arrays on a GPU, see residua_solver_from_csr_device.
+/// Like residua_solver_from_coo, with arrays on a GPU, see residua_solver_from_csr_device.
 ///
 /// # Safety
-/// As residua_solver_from_csr_device.
+/// As for residua_solver_from_csr_device.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "a matrix in C")]
 pub unsafe extern "C" fn residua_solver_from_coo_device(
@@ -201,14 +202,14 @@ pub unsafe extern "C" fn residua_solver_from_coo_device(
     put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
 }
 
-/// Makes a solver whose rows are spread over the processes of an MPI communicator, given by its Fortran number
-/// (`MPI_Comm_c2f`). Each process gives rows in CSR that follow those of the process before it: `rows` are its own,
-/// `columns` those of the whole square matrix, in which columns are numbered. `b` and `x` are then the entries of its
-/// rows. All processes call this and every solve, with the same options, on the CPU. The MPI library is the one that
-/// the program has loaded.
+/// Makes a solver whose rows are distributed over the processes of an MPI communicator, given by its Fortran number
+/// (`MPI_Comm_c2f`). Each process gives rows in CSR that follow those of the previous process: `rows` is the number of
+/// its own rows, `columns` that of the whole square matrix, in which columns are numbered. `b` and `x` are then the
+/// entries of its rows. All processes must make this call and every solve, with the same options, on the CPU. The MPI
+/// library is the one that the program has loaded.
 ///
 /// # Safety
-/// As residua_solver_from_csr; `comm` is a communicator's number.
+/// As for residua_solver_from_csr; `comm` is the number of a communicator.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "a matrix in C")]
 pub unsafe extern "C" fn residua_solver_create_distributed(
@@ -243,12 +244,12 @@ pub unsafe extern "C" fn residua_solver_create_distributed(
     })
 }
 
-/// Makes a matrix-free solver of `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
-/// are cg, minres, gmres (which auto is) and bicgstab. `user` is handed to `apply`, in whichever thread solves.
+/// Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
+/// are cg, minres, gmres (which auto selects) and bicgstab. `user` is passed to `apply`, in the thread that solves.
 ///
 /// # Safety
-/// `apply` writes n elements and does not unwind; `user` is what it needs for as long as the solver lives; `solver` is
-/// null or can be written to.
+/// `apply` writes n elements and does not unwind; `user` is valid for it as long as the solver exists; `solver` is null
+/// or can be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_solver_from_function(
     solver: *mut *mut residua_solver,
@@ -273,10 +274,10 @@ fn engine(solver: *const residua_solver) -> Answer<Arc<Mutex<Box<dyn Engine>>>> 
     })
 }
 
-/// Replaces the values of the matrix, in the order and number in which it was given; the pattern stays.
+/// Replaces the values of the matrix, in the order and number in which they were given; the pattern stays.
 ///
 /// # Safety
-/// `values` is null or of `entries` elements of the solver's type.
+/// `values` is null or has `entries` elements of the solver's type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_solver_update(
     solver: *mut residua_solver,
@@ -287,12 +288,13 @@ pub unsafe extern "C" fn residua_solver_update(
     guard(|| unsafe { update(solver, values, entries, None) })
 }
 
-/// Takes the values of a matrix in CSR over that has its entries where the solver's has them; rows need not be sorted,
-/// what stands twice adds up. On another pattern RESIDUA_INVALID_MATRIX, the message names the first place that only
-/// one of both has, and the solver is as it was. Arguments are as for residua_solver_from_csr.
+/// Replaces the values by those of a matrix in CSR whose entries are in the same places as the solver's; rows need not
+/// be sorted, and duplicate entries are added up. With another pattern it returns RESIDUA_INVALID_MATRIX, the message
+/// names the first place that only one of the two has, and the solver is not changed. Arguments are as for
+/// residua_solver_from_csr.
 ///
 /// # Safety
-/// As residua_solver_from_csr.
+/// As for residua_solver_from_csr.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "a matrix in C")]
 pub unsafe extern "C" fn residua_solver_update_csr(
@@ -316,10 +318,10 @@ pub unsafe extern "C" fn residua_solver_update_csr(
     })
 }
 
-/// As residua_solver_update_csr of a matrix in coordinates. Arguments are as for residua_solver_from_coo.
+/// Like residua_solver_update_csr, with a matrix in coordinates. Arguments are as for residua_solver_from_coo.
 ///
 /// # Safety
-/// As residua_solver_from_coo.
+/// As for residua_solver_from_coo.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "a matrix in C")]
 pub unsafe extern "C" fn residua_solver_update_coo(
@@ -342,11 +344,11 @@ pub unsafe extern "C" fn residua_solver_update_coo(
     })
 }
 
-/// As residua_solver_update of values on the GPU that the solver computes on. Work of `stream` so far is waited for on
-/// the GPU, and later work of it waits until the values have been read.
+/// Like residua_solver_update, with values on the GPU that the solver computes on. The GPU waits for the work that
+/// `stream` has so far, and later work of `stream` waits until the values have been read.
 ///
 /// # Safety
-/// As residua_solver_update and residua_solver_from_csr_device.
+/// As for residua_solver_update and residua_solver_from_csr_device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_solver_update_device(
     solver: *mut residua_solver,
@@ -359,7 +361,7 @@ pub unsafe extern "C" fn residua_solver_update_device(
 }
 
 /// # Safety
-/// As [`Engine::update`].
+/// As for [`Engine::update`].
 unsafe fn update(
     solver: *const residua_solver,
     values: *const c_void,
@@ -371,11 +373,12 @@ unsafe fn update(
     unsafe { idle(&engine)?.update(values, entries, stream) }
 }
 
-/// Solves A x = b from the x that is given, which takes the solution. Lengths are in elements. Not converging is no
-/// error: `report` tells, and is to be destroyed.
+/// Solves A x = b, starting from the given x, which is replaced by the solution. Lengths are in elements. It is no
+/// error if the solve does not converge: `report` says so, and must be destroyed.
 ///
 /// # Safety
-/// `b` and `x` are as long as is told, of the solver's type; `report` is null or can be written to.
+/// `b` and `x` have the lengths that are given, in elements of the solver's type; `report` is null or can be written
+/// to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_solver_solve(
     solver: *mut residua_solver,
@@ -389,10 +392,10 @@ pub unsafe extern "C" fn residua_solver_solve(
     guard(|| unsafe { solve(solver, 1, (b, b_length), (x, x_length), None, report) })
 }
 
-/// As residua_solver_solve, for `count` right-hand sides one behind the other; `reports` takes as many handles.
+/// Like residua_solver_solve, for `count` right-hand sides one after another; `reports` gets as many handles.
 ///
 /// # Safety
-/// As residua_solver_solve.
+/// As for residua_solver_solve.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_solver_solve_many(
     solver: *mut residua_solver,
@@ -407,11 +410,12 @@ pub unsafe extern "C" fn residua_solver_solve_many(
     guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), None, reports) })
 }
 
-/// As residua_solver_solve_many of vectors on the GPU that the solver computes on. Work of `stream` so far, which
-/// writes them, is waited for on the GPU, and later work of it waits for x: the caller synchronises nothing.
+/// Like residua_solver_solve_many, with vectors on the GPU that the solver computes on. The GPU waits for the work that
+/// `stream` has so far, which writes them, and later work of `stream` waits for x: the caller need not synchronise
+/// anything.
 ///
 /// # Safety
-/// As residua_solver_solve and residua_solver_from_csr_device.
+/// As for residua_solver_solve and residua_solver_from_csr_device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_solver_solve_device(
     solver: *mut residua_solver,
@@ -429,7 +433,7 @@ pub unsafe extern "C" fn residua_solver_solve_device(
 }
 
 /// # Safety
-/// As [`Engine::solve`], and `reports` is null or has room for `count` handles.
+/// As for [`Engine::solve`], and `reports` is null or has room for `count` handles.
 unsafe fn solve(
     solver: *const residua_solver,
     count: i64,
@@ -453,8 +457,8 @@ unsafe fn solve(
     Ok(())
 }
 
-/// Writes the residual norms of the last solve, at the start and after each iteration, as many as `capacity` numbers
-/// hold; `length` takes how many there are. `right_hand_side` counts from 0.
+/// Writes the residual norms of the last solve, at the start and after each iteration, at most `capacity` numbers;
+/// `length` gets the number that there are. `right_hand_side` counts from 0.
 ///
 /// # Safety
 /// `norms` has room for `capacity` numbers; `length` is null or can be written to.

@@ -1,4 +1,4 @@
-//! Options that are arrays: null spaces, near null spaces and the points of a mesh.
+//! Options whose values are arrays: null spaces, near null spaces and the points of a mesh.
 
 use crate::arrays::{length, slice};
 use crate::options::{change, residua_options};
@@ -8,7 +8,7 @@ use num_complex::Complex;
 use residua_core::Scalar;
 use std::ffi::c_void;
 
-/// The product of two sizes, as a number of elements.
+/// Both sizes, and their product as a number of elements.
 fn elements(what: &str, first: i64, second: i64) -> Answer<(usize, usize, usize)> {
     let (first, second) = (length(what, first)?, length(what, second)?);
     let all = first.checked_mul(second);
@@ -16,7 +16,7 @@ fn elements(what: &str, first: i64, second: i64) -> Answer<(usize, usize, usize)
 }
 
 /// # Safety
-/// As [`residua_options_set_null_space`].
+/// As for [`residua_options_set_null_space`].
 unsafe fn null_space<T: Scalar>(
     options: *const residua_options,
     n: i64,
@@ -30,12 +30,12 @@ unsafe fn null_space<T: Scalar>(
     change(options, "null_space", |builder| builder.null_space(&vectors))
 }
 
-/// The null space of A is spanned by `count` vectors of `n` elements of `type`, one behind the other, which are copied.
-/// The part of b beyond A's range is then taken away, and x is the shortest of all solutions. Vectors that A does not
-/// take to zero are refused when the solver is made. Constants need no array: option null_space.
+/// Sets the null space of A, spanned by `count` vectors of `n` elements of `type`, one after another, which are copied.
+/// The part of b outside A's range is then removed, and x is the shortest of all solutions. Vectors that A does not map
+/// to zero are refused when the solver is made. For constants no array is needed: option null_space.
 ///
 /// # Safety
-/// `vectors` is null or of `n` times `count` elements.
+/// `vectors` is null or has `n` times `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_options_set_null_space(
     options: *mut residua_options,
@@ -48,11 +48,11 @@ pub unsafe extern "C" fn residua_options_set_null_space(
     guard(|| by_type!(r#type, T => unsafe { null_space::<T>(options, n, count, vectors) }))
 }
 
-/// Vectors that A takes near to zero where no boundary is near, for multigrid: `count` of `n` elements, one behind the
-/// other, which are copied.
+/// Sets vectors that A maps near to zero away from boundaries, for multigrid: `count` vectors of `n` elements, one
+/// after another, which are copied.
 ///
 /// # Safety
-/// `vectors` is null or of `n` times `count` elements.
+/// `vectors` is null or has `n` times `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_options_set_near_null_space(
     options: *mut residua_options,
@@ -64,19 +64,19 @@ pub unsafe extern "C" fn residua_options_set_near_null_space(
         let (n, count, all) = elements("the near null space", n, count)?;
         // SAFETY: the caller's promise.
         let vectors = unsafe { slice::<f64>("vectors", vectors.cast(), all)? };
-        // The library has the entries of a row together.
+        // The library stores the entries of a row together.
         let rows = (0..n).flat_map(|i| (0..count).map(move |j| vectors[j * n + i]));
         let rows: Vec<f64> = rows.collect();
         change(options, "near_null_space", |builder| builder.near_null_space(count, rows))
     })
 }
 
-/// The points of the mesh that the unknowns belong to, for multigrid: `dimensions` (1, 2 or 3) coordinates of each, one
-/// point behind the other, which are copied. With as many unknowns a point as dimensions, coarse levels represent the
-/// rigid body modes exactly.
+/// Sets the points of the mesh that the unknowns belong to, for multigrid: `dimensions` (1, 2 or 3) coordinates of
+/// each, one point after another, which are copied. If there are as many unknowns per point as dimensions, coarse
+/// levels represent the rigid body modes exactly.
 ///
 /// # Safety
-/// `coordinates` is null or of `points` times `dimensions` numbers.
+/// `coordinates` is null or has `points` times `dimensions` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn residua_options_set_coordinates(
     options: *mut residua_options,

@@ -1,33 +1,33 @@
-//! Status codes, the last error of a thread, and the guard that no panic crosses.
+//! Status codes, the last error of a thread, and the guard that stops panics.
 
 use residua_core::Error;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Done. Whether a solve converged is told by its report, not by a status.
+/// Success. Whether a solve converged is said by its report, not by a status.
 pub const RESIDUA_OK: i32 = 0;
-/// An argument outside of its domain.
+/// An argument is outside of its domain.
 pub const RESIDUA_INVALID_ARGUMENT: i32 = 1;
-/// A pointer is null that must not be.
+/// A pointer is null that must not be null.
 pub const RESIDUA_NULL_POINTER: i32 = 2;
-/// A handle that is none, is of another kind, or was destroyed.
+/// A handle is invalid, of another kind, or was destroyed.
 pub const RESIDUA_INVALID_HANDLE: i32 = 3;
-/// Arrays that no matrix of the claimed shape has.
+/// No matrix of the given shape has these arrays.
 pub const RESIDUA_INVALID_MATRIX: i32 = 4;
 /// Two sizes that must agree do not.
 pub const RESIDUA_DIMENSION: i32 = 5;
-/// Memory could not be had.
+/// Memory could not be allocated.
 pub const RESIDUA_OUT_OF_MEMORY: i32 = 6;
-/// The GPU is absent, unfit or broken.
+/// The GPU is absent, unsuitable or broken.
 pub const RESIDUA_DEVICE: i32 = 7;
-/// Something that is not supported, or that this matrix refuses.
+/// Something that is not supported, or that this matrix does not allow.
 pub const RESIDUA_UNSUPPORTED: i32 = 8;
-/// The solver is at work: in another thread, or in the callback that this call came from.
+/// The solver is in use: in another thread, or in the callback that made this call.
 pub const RESIDUA_BUSY: i32 = 9;
 /// A callback of the caller returned another number than 0.
 pub const RESIDUA_CALLBACK: i32 = 10;
-/// A fault inside of residua. What the call worked on is to be destroyed.
+/// A fault inside residua. The objects of the call must be destroyed.
 pub const RESIDUA_INTERNAL: i32 = 11;
 /// MPI failed, or another process of a distributed solver did.
 pub const RESIDUA_PROCESS: i32 = 12;
@@ -105,7 +105,8 @@ pub(crate) unsafe fn text<'a>(what: &str, text: *const c_char) -> Answer<&'a str
     bytes.to_str().map_err(|_| Fault::argument(format!("{what} is not UTF-8")))
 }
 
-/// Why the last call of this thread that failed did. Empty where none has; valid until the next one fails.
+/// The reason why the last failed call of this thread failed. Empty if none has failed; valid until the next call
+/// fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn residua_last_error() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr())

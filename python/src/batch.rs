@@ -1,4 +1,4 @@
-//! Many small systems at once: the compiled half of `residua.Batch`.
+//! Solving many small systems at once: the compiled half of `residua.Batch`.
 
 use crate::engine::Value;
 use crate::run::{open_gpu, raise, set_up};
@@ -11,7 +11,7 @@ use residua::krylov::Outcome;
 use residua::{Backend, Cuda, Host};
 use std::sync::{Mutex, PoisonError};
 
-/// How systems end, by the numbers in the array of outcomes.
+/// Words for how systems end, indexed by the numbers in the array of outcomes.
 const WORDS: [&str; 11] = [
     "converged",
     "precision_limit",
@@ -50,7 +50,7 @@ macro_rules! typed {
     };
 }
 
-/// Which entries are stored.
+/// The entries that are stored.
 enum Shape {
     Dense(usize, usize),
     All(usize, Vec<u64>, Vec<u32>),
@@ -67,7 +67,7 @@ impl Shape {
     }
 }
 
-/// Tolerances, and whether rows count in units of their own.
+/// Relative and absolute tolerance, and whether rows are scaled.
 type Goal = (Option<f64>, f64, bool);
 
 impl<T: Value> Kept<T> {
@@ -103,7 +103,7 @@ impl<T: Value> Kept<T> {
         }
     }
 
-    /// With arrays of NumPy.
+    /// Solves with arrays of NumPy.
     fn solve(&mut self, py: Python<'_>, [values, b, x]: [&Bound<'_, PyAny>; 3]) -> PyResult<()> {
         let other =
             |_| PyTypeError::new_err("arrays of one dimension and of the type of the batch are needed");
@@ -122,7 +122,7 @@ impl<T: Value> Kept<T> {
         })
     }
 
-    /// With arrays at these addresses of the batch's GPU, so many numbers each.
+    /// Solves with arrays on the batch's GPU, given by their addresses and numbers of elements.
     fn solve_there(
         &mut self,
         py: Python<'_>,
@@ -152,7 +152,8 @@ impl<T: Value> Kept<T> {
     }
 }
 
-/// Outcomes by their numbers, whether x is an answer, residuals, iterations, and how many were solved one by one.
+/// Outcomes as numbers, whether each x is an answer, residuals, iterations, and the number of systems that were solved
+/// one by one.
 type Told<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<bool>>,
@@ -182,8 +183,8 @@ pub(crate) struct Batches(Mutex<Typed>);
 
 #[pymethods]
 impl Batches {
-    /// Of a type, on the CPU or on a GPU, from how many systems and either the size of dense ones or the rows of sparse
-    /// ones: offsets and columns of one pattern, or of all with the starts of each.
+    /// Batches of a type, on the CPU or on a GPU, for a number of systems and either the size of dense matrices, or the
+    /// rows of sparse ones: offsets and columns of one pattern, or of all patterns with the start of each.
     #[new]
     #[pyo3(signature = (dtype, ordinal, systems, size, starts, offsets, columns, goal))]
     #[allow(clippy::too_many_arguments, reason = "Python's arguments")]

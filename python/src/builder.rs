@@ -1,4 +1,4 @@
-//! What a caller names, as settings of the library.
+//! Converts the caller's settings to settings of the library.
 
 use crate::run::raise;
 use numpy::PyReadonlyArray1;
@@ -14,7 +14,7 @@ fn word<W: FromStr<Err = residua::Error>>(value: &Bound<'_, PyAny>) -> PyResult<
     value.extract::<String>()?.parse().map_err(raise)
 }
 
-/// A word of settings, and where to compute. A setting that is None keeps its default.
+/// The builder for these settings, and the device. A setting that is None keeps its default.
 pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device)> {
     let mut builder = residua::Solver::builder();
     let mut device = Device::Auto;
@@ -70,7 +70,7 @@ pub(crate) fn builder(settings: &Bound<'_, PyDict>) -> PyResult<(Builder, Device
     Ok((builder, device))
 }
 
-/// How many numbers stand in a row of an array, and all of them, row by row.
+/// The number of columns of an array, and its numbers row by row.
 fn vectors(value: &Bound<'_, PyAny>) -> PyResult<(usize, Vec<f64>)> {
     let (count, entries): (usize, PyReadonlyArray1<'_, f64>) = value.extract()?;
     Ok((count, entries.as_slice()?.to_vec()))

@@ -1,4 +1,4 @@
-//! Operators and preconditioners that are functions of Python.
+//! Operators and preconditioners that are Python functions.
 
 use crate::engine::Value;
 use numpy::{PyArray1, PyArrayMethods, ToPyArray};
@@ -8,19 +8,19 @@ use residua::precondition::Preconditioner;
 use residua::{Csr, Error, Host, LinearOperator, Result};
 use std::sync::Mutex;
 
-/// What Python raised inside of a call of the library, which knows its own errors alone.
+/// An exception that Python raised during a call of the library, whose errors cannot contain it.
 #[derive(Default)]
 pub(crate) struct Raised(Mutex<Option<PyErr>>);
 
 impl Raised {
-    /// Keeps an error, and gives the library one to pass on.
+    /// Stores an exception, and returns an error for the library to pass on.
     pub(crate) fn keep(&self, error: PyErr) -> Error {
         let mut kept = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         kept.get_or_insert(error);
         Error::InvalidArgument("a function of the caller raised an exception".into())
     }
 
-    /// Whether one was kept.
+    /// Returns whether one was kept.
     pub(crate) fn any(&self) -> bool {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
     }
@@ -31,8 +31,8 @@ impl Raised {
     }
 }
 
-/// Calls `function(x)` with a copy of x, and reads its result into y. A linear function need not be asked what it makes
-/// of zero, from which most solves start.
+/// Calls `function(x)` with a copy of x, and reads its result into y. A linear function is not called for zero, from
+/// which most solves start.
 fn call<T: Value>(function: &Py<PyAny>, raised: &Raised, x: &[T], y: &mut [T]) -> Result<()> {
     if x.iter().all(|&value| value == T::zero()) {
         y.fill(T::zero());
@@ -56,7 +56,7 @@ fn call<T: Value>(function: &Py<PyAny>, raised: &Raised, x: &[T], y: &mut [T]) -
     done.map_err(|error| raised.keep(error))
 }
 
-/// y = A x by a function of Python, and A^H x by another one where there is one.
+/// y = A x by a Python function, and A^H x by another one if there is one.
 pub(crate) struct Called<'a> {
     pub(crate) shape: (usize, usize),
     pub(crate) product: &'a Py<PyAny>,
@@ -93,7 +93,7 @@ impl<T: Value> LinearOperator<T, Host> for Called<'_> {
         backend.axpby(alpha, &product, beta, y)
     }
 
-    /// A function of Python can't be recorded.
+    /// A Python function can't be recorded.
     fn waits(&self) -> bool {
         true
     }
@@ -103,7 +103,7 @@ impl<T: Value> LinearOperator<T, Host> for Called<'_> {
     }
 }
 
-/// z = M^-1 r by a function of Python.
+/// z = M^-1 r by a Python function.
 pub(crate) struct Applied<'a> {
     pub(crate) rows: usize,
     pub(crate) function: &'a Py<PyAny>,

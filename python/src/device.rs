@@ -1,6 +1,6 @@
-//! Vectors and matrices that lie on a GPU, and streams of other libraries. Whoever calls has put our stream behind the
-//! work that writes them (`stream`, `run_after`), and puts the caller's behind ours afterwards (`run_before`): the
-//! host waits for neither.
+//! Vectors and matrices on a GPU, and streams of other libraries. The caller has made our stream wait for the work that
+//! writes them (`stream`, `run_after`), and makes its own stream wait for ours afterwards (`run_before`): the host
+//! waits for neither.
 
 use crate::engine::{Engine, Typed, Value};
 use crate::report::Report;
@@ -11,17 +11,17 @@ use residua::assemble::{Arrays, Integers, Layout};
 use residua::solver::Builder;
 use residua::{Backend, Cuda, Error};
 
-/// An array of one dimension on a GPU: address, elements, and bits of an element.
+/// A one-dimensional array on a GPU: address, number of elements, and bits of an element.
 pub(crate) type Lying = (u64, usize, u32);
 
-/// Where a solver computes, by the words with which it tells.
+/// The device of a solver, by its description.
 pub(crate) enum Place {
     Cpu,
     Gpu,
 }
 
 impl Place {
-    /// The host's description begins with "cpu"; any other one is a GPU's.
+    /// The host's description begins with "cpu"; all others are those of GPUs.
     pub(crate) fn of_solver(description: &str) -> Self {
         if description.starts_with("cpu") { Place::Cpu } else { Place::Gpu }
     }
@@ -31,14 +31,14 @@ impl Place {
     }
 }
 
-/// The driver's number of the stream that all work of this package on a GPU goes to.
+/// The driver's number of the stream that has all work of this package on a GPU.
 #[pyfunction]
 pub(crate) fn stream(py: Python<'_>, ordinal: usize) -> PyResult<u64> {
     open_gpu()?;
     py.detach(|| Cuda::new(ordinal)).map(|cuda| cuda.stream_number()).map_err(raise)
 }
 
-/// Lets this package's later work on a GPU wait for what a stream of another library has so far.
+/// Makes this package's later work on a GPU wait for the work that a stream of another library has so far.
 #[pyfunction]
 pub(crate) fn run_after(py: Python<'_>, ordinal: usize, stream: u64) -> PyResult<()> {
     open_gpu()?;
@@ -46,7 +46,7 @@ pub(crate) fn run_after(py: Python<'_>, ordinal: usize, stream: u64) -> PyResult
     py.detach(|| unsafe { Cuda::new(ordinal)?.run_after(stream) }).map_err(raise)
 }
 
-/// Lets what a stream of another library gets from now on wait for this package's work on a GPU.
+/// Makes later work of another library's stream wait for this package's work on a GPU.
 #[pyfunction]
 pub(crate) fn run_before(py: Python<'_>, ordinal: usize, stream: u64) -> PyResult<()> {
     open_gpu()?;
@@ -61,9 +61,9 @@ pub(crate) fn wait(py: Python<'_>, ordinal: usize) -> PyResult<()> {
     py.detach(|| Cuda::new(ordinal)?.synchronize()).map_err(raise)
 }
 
-/// Solves with right-hand sides and starting vectors at these addresses of a GPU, so many values each; solutions go to
-/// where the starting vectors were. Where a stream is named, this package's work comes behind what it has so far, and
-/// before what it gets from then on.
+/// Solves with right-hand sides and starting vectors at these addresses of a GPU, with the given numbers of values;
+/// solutions replace the starting vectors. If a stream is given, this package's work waits for the work that it has so
+/// far, and its later work waits for ours.
 pub(crate) fn solve<T: Value>(
     engine: &Engine,
     ordinal: usize,
@@ -101,10 +101,10 @@ pub(crate) fn solve<T: Value>(
     })
 }
 
-/// The values of an array that lies on a GPU.
+/// The values of an array on a GPU.
 ///
 /// # Safety
-/// As [`Cuda::foreign`], of integers of `bits`.
+/// As for [`Cuda::foreign`], with integers of `bits` bits.
 unsafe fn integers<'a>(cuda: &Cuda, (address, len, bits): Lying) -> residua::Result<Integers<'a, Cuda>> {
     match bits {
         // SAFETY: the caller's promise.
@@ -115,7 +115,7 @@ unsafe fn integers<'a>(cuda: &Cuda, (address, len, bits): Lying) -> residua::Res
     }
 }
 
-/// A solver on a GPU of a matrix that lies there: offsets or rows, columns, values.
+/// A solver on a GPU for a matrix that is stored there: offsets or rows, columns, values.
 pub(crate) fn build<T: Value>(
     py: Python<'_>,
     ordinal: usize,
@@ -132,10 +132,10 @@ pub(crate) fn build<T: Value>(
     })
 }
 
-/// The arrays of a matrix that lies on a GPU.
+/// The arrays of a matrix on a GPU.
 ///
 /// # Safety
-/// As [`Cuda::foreign`], of integers and values of the types that are told.
+/// As for [`Cuda::foreign`], with integers and values of the given types.
 unsafe fn arrays<'a, T: Value>(
     cuda: &Cuda,
     (layout, shape): (Layout, (usize, usize)),
@@ -147,7 +147,7 @@ unsafe fn arrays<'a, T: Value>(
     Ok(Arrays { layout, shape, base: 0, first, second, values })
 }
 
-/// Refuses values of another width than the solver's.
+/// Returns an error if values have another width than the solver's.
 fn check_width<T: Value>(bits: u32) -> PyResult<()> {
     if bits as usize == 8 * size_of::<T>() {
         return Ok(());
@@ -155,7 +155,7 @@ fn check_width<T: Value>(bits: u32) -> PyResult<()> {
     Err(PyTypeError::new_err(format!("values of {bits} bits for a solver of another type")))
 }
 
-/// Gives a solver on a GPU the values of a matrix that lies there.
+/// Replaces the values of a solver on a GPU by those of a matrix there.
 pub(crate) fn update_matrix<T: Value>(
     engine: &Engine,
     py: Python<'_>,
@@ -172,7 +172,7 @@ pub(crate) fn update_matrix<T: Value>(
     })
 }
 
-/// Gives a solver on a GPU new values that lie there.
+/// Replaces the values of a solver on a GPU by new ones there.
 pub(crate) fn update<T: Value>(
     engine: &Engine,
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! A solver for a matrix, of any of the four types.
+//! A solver for a matrix, with values of any of the four types.
 
 use crate::builder::builder;
 use crate::device::{Lying, Place};
@@ -25,7 +25,7 @@ pub(crate) enum Typed {
     C64(ArraySolver<Complex<f64>>),
 }
 
-/// What is the same for all types.
+/// Evaluates an expression that is the same for all types.
 macro_rules! typed {
     ($typed:expr, $state:ident => $value:expr) => {
         match $typed {
@@ -37,9 +37,9 @@ macro_rules! typed {
     };
 }
 
-/// A type of values that a solver takes, NumPy's and the library's.
+/// A type of values for solvers, known to NumPy and the library.
 pub(crate) trait Value: Solvable + Element {
-    /// The state, where it is of this type.
+    /// The state, if it is of this type.
     fn of(typed: &mut Typed) -> Option<&mut ArraySolver<Self>>;
     /// A state of this type.
     fn typed(state: ArraySolver<Self>) -> Typed;
@@ -65,7 +65,7 @@ value! {
     Complex<f64> => C64;
 }
 
-/// Calls `$function::<T>(..)` with the type of the first of the arrays that is one.
+/// Calls `$function::<T>(..)` with the type of the array.
 macro_rules! by_type {
     ($array:expr, $function:ident($($argument:expr),*)) => {{
         let array = $array;
@@ -94,17 +94,17 @@ pub(crate) fn no_array(array: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// A matrix in the format that suits it, with its methods: the compiled half of `residua.Solver`.
+/// A solver for a matrix: the compiled half of `residua.Solver`.
 #[pyclass(frozen, module = "residua._residua")]
 pub(crate) struct Engine {
-    /// None once the solver was given up in a forked process.
+    /// None after the solver was given up in a forked process.
     typed: Mutex<Option<Typed>>,
-    /// The thread that solves at the moment, see [`thread`]; 0 where none does.
+    /// The thread that solves at the moment, see [`thread`]; 0 if none does.
     solving: AtomicU64,
     tolerance: f64,
     on_gpu: bool,
     entries: usize,
-    /// Whether the next solve may have to factorise, or to set something else up.
+    /// True if the next solve may have to factorise, or to set up something else.
     fresh: AtomicBool,
 }
 
@@ -197,7 +197,7 @@ impl Engine {
         self.typed.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Refuses a call from within this solver's own solve: it would wait for itself.
+    /// Returns an error for a call from within this solver's own solve, which would wait for itself.
     fn refuse_callbacks(&self) -> PyResult<()> {
         if self.solving.load(Ordering::Relaxed) == thread() {
             return Err(PyRuntimeError::new_err("the solver is in use: its own callback cannot call it"));
@@ -216,7 +216,7 @@ impl Engine {
         })
     }
 
-    /// Gives the solver new values with the interpreter's lock released.
+    /// Replaces the solver's values, with the interpreter's lock released.
     pub(crate) fn update_by<T: Value>(
         &self,
         py: Python<'_>,
@@ -232,7 +232,7 @@ impl Engine {
         })?
     }
 
-    /// Runs a solve with the lock released, and makes its reports Python's.
+    /// Runs a solve with the lock released, and converts its reports for Python.
     pub(crate) fn solve_by<T: Value>(
         &self,
         observer: Option<&Py<PyAny>>,
@@ -272,7 +272,7 @@ fn name_of<T: Solvable>(_: &Solver<T>) -> &'static str {
 
 #[pymethods]
 impl Engine {
-    /// A solver for a matrix in one of the layouts "csr" (offsets of rows, columns), "csc" (offsets of columns, rows)
+    /// A solver for a matrix in one of the formats "csr" (offsets of rows, columns), "csc" (offsets of columns, rows)
     /// or "coo" (rows, columns). `keep`: values will be replaced, in the order in which they are given here.
     #[new]
     #[pyo3(signature = (layout, shape, first, second, values, keep, settings))]
@@ -310,7 +310,7 @@ impl Engine {
         Self::of(typed, settings)
     }
 
-    /// A solver on a GPU for a matrix that lies there: as above, with address, length and bits of each array of
+    /// A solver on a GPU for a matrix that is stored there: as above, with address, length and bits of each array of
     /// indices, and address and length of the values, which are of the type named `dtype`.
     #[staticmethod]
     #[pyo3(signature = (ordinal, layout, shape, first, second, values, dtype, keep, settings))]
@@ -340,8 +340,9 @@ impl Engine {
         Self::of(build(py, ordinal, (layout_of(layout)?, shape), arrays, (&builder, keep))?, settings)
     }
 
-    /// Solves from x, which takes the solution. With `several`, right-hand sides lie one behind the other. Returns a
-    /// report each. `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
+    /// Solves from x, which is replaced by the solution. With `several`, right-hand sides are stored one after another.
+    /// Returns one report for each. `observer(right-hand side, iteration, residual norm)` ends the solve by returning
+    /// True.
     #[pyo3(signature = (b, x, several = false, observer = None))]
     fn solve(
         &self,
@@ -353,8 +354,8 @@ impl Engine {
         by_type!(b, solved(x, self, observer.as_ref(), several))
     }
 
-    /// As `solve` with vectors on a GPU: addresses and lengths, of values of the solver's type. Where `stream` is
-    /// named, the solve comes behind what it has so far, and what it gets from then on waits for x.
+    /// Like `solve`, with vectors on a GPU: addresses and lengths, with values of the solver's type. If `stream` is
+    /// given, the solve waits for the work that it has so far, and its later work waits for x.
     #[pyo3(signature = (ordinal, b, x, several = false, stream = None))]
     fn solve_device(
         &self,
@@ -375,7 +376,7 @@ impl Engine {
         kind(self, ordinal, b, x, several, stream)
     }
 
-    /// As `update` with values on the solver's GPU: address, length and bits of a value.
+    /// Like `update`, with values on the solver's GPU: address, length and bits of a value.
     fn update_gpu(&self, py: Python<'_>, ordinal: usize, values: Lying) -> PyResult<()> {
         open_gpu()?;
         let kind = self.tell(py, |typed| match typed {
@@ -387,12 +388,12 @@ impl Engine {
         kind(self, py, ordinal, values)
     }
 
-    /// New values of the matrix, in the order in which they were given.
+    /// Replaces the values of the matrix, in the order in which they were given.
     fn update(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         by_type!(values, updated(py, self))
     }
 
-    /// The same from a matrix, in any layout, whose pattern has to be that of the solver's.
+    /// Replaces the values by those of a matrix in any format, whose pattern must be that of the solver's matrix.
     fn update_matrix(
         &self,
         py: Python<'_>,
@@ -406,7 +407,7 @@ impl Engine {
         by_type!(values, updated_by_matrix(py, self, (layout, shape), (&first, &second)))
     }
 
-    /// As `update_matrix` of a matrix on the solver's GPU, its arrays as for `on_gpu`.
+    /// Like `update_matrix`, with a matrix on the solver's GPU, whose arrays are given as for `on_gpu`.
     #[allow(clippy::too_many_arguments, reason = "the parts of a matrix")]
     fn update_matrix_gpu(
         &self,
@@ -428,19 +429,19 @@ impl Engine {
         kind(self, py, ordinal, (layout_of(layout)?, shape), [first, second, values])
     }
 
-    /// Rows and columns.
+    /// Numbers of rows and columns.
     #[getter]
     fn shape(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
         self.tell(py, |typed| typed!(typed, state => (state.solver.rows(), state.solver.columns())))
     }
 
-    /// Stored entries.
+    /// Number of stored entries.
     #[getter]
     fn nnz(&self, py: Python<'_>) -> PyResult<usize> {
         self.tell(py, |typed| typed!(typed, state => state.solver.nonzeros()))
     }
 
-    /// What it computes on.
+    /// The device that it computes on.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<String> {
         self.tell(py, |typed| typed!(typed, state => state.solver.device().to_string()))
@@ -479,7 +480,7 @@ impl Engine {
         })
     }
 
-    /// Asks the solver, waiting without the interpreter's lock for a solve that is under way.
+    /// Reads a property of the solver; waits for a solve in progress without the interpreter's lock.
     fn tell<R: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Typed) -> R + Send) -> PyResult<R> {
         self.refuse_callbacks()?;
         py.detach(|| self.lock().as_ref().map(ask))

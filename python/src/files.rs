@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 fn parts<'py, T: Value>(py: Python<'py>, a: &Csr<T>) -> PyResult<Bound<'py, PyAny>> {
     let shape = (a.rows(), a.columns());
     let (offsets, parts) = (offsets_of(a), a.parts());
-    // SciPy's indices are signed: below 2^31 they are the same in 32 bits, else it needs 64.
+    // SciPy's indices are signed: below 2^31 they are the same in 32 bits, otherwise it needs 64.
     let (indices, values) = (parts.indices, parts.values);
     let narrow =
         offsets.last().is_none_or(|&last| last <= i64::from(i32::MAX)) && shape.1 <= i32::MAX as usize;
@@ -37,9 +37,9 @@ fn parts<'py, T: Value>(py: Python<'py>, a: &Csr<T>) -> PyResult<Bound<'py, PyAn
     Ok(parts.into_pyobject(py)?.into_any())
 }
 
-/// A file, as it is stored in memory.
+/// The content of a file, in memory.
 enum Contents<T: Scalar> {
-    /// With what one should know of how its entries were understood.
+    /// With a note on how its entries were interpreted.
     Sparse(Box<Csr<T>>, Option<String>),
     Dense(usize, usize, Vec<T>),
 }
@@ -111,7 +111,7 @@ fn written<T: Value>(
     done.map_err(raise)
 }
 
-/// Writes a matrix in one of the layouts that `Engine` takes.
+/// Writes a matrix in one of the formats that `Engine` takes.
 #[pyfunction]
 #[pyo3(signature = (path, layout, shape, first, second, values, comment, detect_symmetry))]
 #[allow(clippy::too_many_arguments, reason = "the parts of a matrix")]
@@ -154,7 +154,7 @@ pub(crate) fn write_dense(
     by_type!(values, full(py, &path, shape, &options(comment, true)))
 }
 
-/// The parameters that a model reads; one that it does not read is refused.
+/// The parameters that a model uses; one that it does not use is an error.
 fn parameters<T: Scalar>(
     model: &Model<T>,
     size: Vec<usize>,
@@ -229,7 +229,7 @@ pub(crate) fn models() -> Vec<(&'static str, &'static str, Vec<usize>, Vec<Strin
     MODELS.iter().map(row).chain(COMPLEX_MODELS.iter().map(row)).collect()
 }
 
-/// An array of values where one is needed.
+/// The array as an array of values, or an error.
 pub(crate) fn read_only<'py, T: Value>(array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'py, T>> {
     array.extract().map_err(|_| no_array(array))
 }

@@ -1,4 +1,4 @@
-//! One Krylov method of the library on the CPU, with operators, preconditioners and callbacks that are Python's.
+//! One Krylov method of the library on the CPU, with operators, preconditioners and callbacks written in Python.
 
 use crate::callable::{Applied, Called, Raised, Slow};
 use crate::engine::{Value, by_type, no_array};
@@ -22,14 +22,14 @@ use residua::{Host, LinearOperator};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-/// A stored matrix, or a product and the product with the adjoint as functions.
+/// A stored matrix, or functions for the product and the product with the adjoint.
 #[derive(FromPyObject)]
 pub(crate) enum Operator<'py> {
     Stored(String, (usize, usize), Indices<'py>, Indices<'py>, Bound<'py, PyAny>),
     Function((usize, usize), Py<PyAny>, Option<Py<PyAny>>),
 }
 
-/// What the caller hears of a solve.
+/// The callbacks of a solve.
 #[derive(Clone, Copy)]
 struct Heard<'a> {
     /// Called with (right-hand side, iteration, residual norm).
@@ -49,7 +49,7 @@ struct Task<'a, T: Value> {
     heard: Heard<'a>,
 }
 
-/// Solves with a method, shown to the caller where it wants to see iterates.
+/// Solves with a method, which is wrapped if the caller wants to see iterates.
 fn drive<T: Value, M: Method<T, Host>>(
     method: M,
     task: Task<'_, T>,
@@ -100,7 +100,7 @@ fn by_name<T: Value>(
     }
 }
 
-/// What else a call says.
+/// Further arguments of a call.
 struct Wishes<'a> {
     method: &'static str,
     m: Option<&'a Py<PyAny>>,
@@ -164,9 +164,9 @@ fn solved<T: Value>(
     Ok(Report::of_krylov(report, method, history, tolerance))
 }
 
-/// Solves A x = b from x, which takes the solution, by one method on the CPU. `operator` is ("csr", shape, offsets,
-/// columns, values), or (shape, matvec, rmatvec or None); `m` a function z = M^-1 r; `callback` gets each iterate,
-/// `observer` (0, iteration, residual norm).
+/// Solves A x = b, starting from x, which is replaced by the solution, by one method on the CPU. `operator` is ("csr",
+/// shape, offsets, columns, values), or (shape, matvec, rmatvec or None); `m` is a function z = M^-1 r; `callback` gets
+/// each iterate, `observer` gets (0, iteration, residual norm).
 #[pyfunction]
 #[pyo3(signature = (method, operator, b, x, *, rtol, atol = 0.0, maxiter = None, restart = 20, m = None,
     observer = None, callback = None))]

@@ -1,9 +1,9 @@
-//! A vector on a GPU that is made here and handed to another library by DLPack: solutions of JAX, whose own arrays
-//! cannot be written to.
+//! A vector on a GPU that is allocated here and passed to another library by DLPack: solutions for JAX, whose own
+//! arrays cannot be written to.
 //!
 //! The protocol: <https://dmlc.github.io/dlpack/latest/python_spec.html>. A capsule holds a tensor with a function that
-//! frees it. The consumer renames the capsule and frees the tensor when it is done; a capsule that nobody took frees it
-//! itself.
+//! frees it. The consumer renames the capsule and frees the tensor when it is done; a capsule that was not consumed
+//! frees it itself.
 
 use crate::run::{open_gpu, raise};
 use num_complex::Complex;
@@ -16,14 +16,14 @@ use std::ffi::{CStr, c_void};
 use std::sync::{Mutex, PoisonError};
 
 const NAME: &CStr = c"dltensor";
-/// The protocol's numbers of a CUDA device, of floating point numbers and of complex ones.
+/// The protocol's numbers for a CUDA device, for floating point numbers and for complex ones.
 const ON_CUDA: i32 = 2;
 const FLOAT: u8 = 2;
 const COMPLEX: u8 = 5;
 /// CUDA's default stream.
 const DEFAULT_STREAM: u64 = 1;
 
-/// `DLTensor` of version 0.8, which all consumers take.
+/// `DLTensor` of version 0.8, which all consumers accept.
 #[repr(C)]
 struct Tensor {
     data: *mut c_void,
@@ -37,7 +37,7 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// `DLManagedTensor`, and behind it what it points to.
+/// `DLManagedTensor`, followed by the data that it points to.
 #[repr(C)]
 struct Managed {
     tensor: Tensor,
@@ -63,7 +63,7 @@ unsafe extern "C" fn free(managed: *mut c_void) {
 }
 
 /// # Safety
-/// For Python alone, as the destructor of a capsule.
+/// Called by Python alone, as the destructor of a capsule.
 unsafe extern "C" fn capsule_goes(capsule: *mut ffi::PyObject) {
     // SAFETY: Python hands the capsule over; one that still has its first name was taken by nobody, and points to what
     // it was made with.
@@ -74,7 +74,7 @@ unsafe extern "C" fn capsule_goes(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A vector of zeros on a GPU; whoever asks by DLPack gets it, once.
+/// A vector of zeros on a GPU; it is passed on by DLPack, once.
 #[pyclass(frozen, module = "residua._residua")]
 pub(crate) struct Lent {
     memory: Mutex<Option<Memory>>,
@@ -106,7 +106,7 @@ impl Lent {
         Ok(Self { memory: Mutex::new(Some(memory)), ordinal, len, code, bits })
     }
 
-    /// Where it lies, until it has been handed on.
+    /// Its address, until it has been passed on.
     #[getter]
     fn address(&self) -> PyResult<u64> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ impl Lent {
         (ON_CUDA, self.ordinal)
     }
 
-    /// The capsule; what `stream` gets from now on waits for our work.
+    /// The capsule; work that `stream` gets from now on waits for ours.
     #[pyo3(signature = (*, stream = None, **_more))]
     fn __dlpack__(
         &self,
@@ -127,7 +127,7 @@ impl Lent {
     ) -> PyResult<Py<PyAny>> {
         let device = i32::try_from(self.ordinal).map_err(|_| PyBufferError::new_err("no such device"))?;
         let shape = i64::try_from(self.len).map_err(|_| PyBufferError::new_err("too long"))?;
-        // -1: the consumer orders nothing.
+        // -1: the consumer needs no ordering.
         if stream != Some(-1) {
             let stream = stream.map_or(DEFAULT_STREAM, |stream| stream as u64);
             // SAFETY: the consumer names one of its own streams, which lives.

@@ -1,22 +1,22 @@
-//! Python's door to residua: what `import residua._residua` finds.
+//! The Python bindings of residua: the module `residua._residua`.
 //!
-//! Nothing is computed here. Arrays of NumPy become slices, a solver of the library is called on them with the
-//! interpreter's lock released, and its report comes back. What SciPy's callers expect (formats, types, signatures) is
-//! arranged in the Python files beside it, `lib/residua`.
+//! Nothing is computed here. NumPy arrays are passed as slices to a solver of the library, which is called with the
+//! interpreter's lock released, and its report is returned. The Python files in `lib/residua` provide the interfaces
+//! that users of SciPy expect (formats, types, signatures).
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `matrix` | compressed rows, columns or triplets of NumPy to a matrix of the library |
+//! | `matrix` | from compressed rows, columns or triplets in NumPy to a matrix of the library |
 //! | `engine` | a solver for a matrix, of any of four types |
-//! | `builder` | what a caller names, as settings of the library |
+//! | `builder` | conversion of a caller's settings |
 //! | `batch` | thousands of small systems at once |
-//! | `spread` | the same with rows on several processes of MPI |
-//! | `krylov`, `callable`, `watched` | methods with operators, preconditioners and callbacks that are Python's |
-//! | `precondition` | preconditioners by themselves |
-//! | `device` | vectors and matrices that lie on a GPU, and other libraries' streams |
-//! | `report` | how a solve ended |
-//! | `run` | the lock, Ctrl-C, threads after a fork |
-//! | `files`, `look` | Matrix Market files, model problems, what a matrix is, devices |
+//! | `spread` | a solver with rows on several MPI processes |
+//! | `krylov`, `callable`, `watched` | methods with operators, preconditioners and callbacks written in Python |
+//! | `precondition` | preconditioners alone |
+//! | `device` | vectors and matrices on a GPU, and other libraries' streams |
+//! | `report` | reports on how a solve ended |
+//! | `run` | the interpreter's lock, Ctrl-C, threads after a fork |
+//! | `files`, `look` | Matrix Market files, model problems, analysis of matrices, devices |
 
 mod batch;
 mod builder;

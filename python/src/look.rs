@@ -1,4 +1,4 @@
-//! What a matrix is, what it looks like, and what there is to compute on.
+//! Analysis and pictures of matrices, and the devices that can be used.
 
 use crate::engine::{Value, by_type};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
@@ -25,7 +25,7 @@ fn looked<'py, T: Value>(
     Ok((json(py, &found)?, found.words(), json(py, &methods)?))
 }
 
-/// What a matrix is: figures by name, sentences, and methods with how they fit.
+/// Analysis of a matrix: figures by name, sentences, and how suitable each method is.
 #[pyfunction]
 pub(crate) fn look<'py>(
     py: Python<'py>,
@@ -65,7 +65,7 @@ pub(crate) fn spy(
     by_type!(values, drawn(py, (layout, shape), (&first, &second), name))
 }
 
-/// The CPU, and each GPU that the driver shows, with the reason where there is none.
+/// The CPU, and each GPU that the driver finds, with the reason if there is none.
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<(usize, Vec<Bound<'_, PyDict>>, Bound<'_, PyDict>)> {
     use residua::backend::cuda;

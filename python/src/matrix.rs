@@ -1,5 +1,5 @@
-//! Compressed rows, compressed columns or triplets of NumPy, as a matrix of the library. The arrays are read and never
-//! written to.
+//! Compressed rows, compressed columns or triplets in NumPy arrays, as a matrix of the library. The arrays are read and
+//! never written to.
 
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -17,10 +17,10 @@ pub(crate) enum Indices<'py> {
 }
 
 impl Indices<'_> {
-    /// The indices by their bits.
+    /// The indices with their number of bits.
     ///
     /// # Errors
-    /// Unless they lie one behind the other.
+    /// If they are not contiguous.
     pub(crate) fn integers(&self) -> PyResult<Integers<'_, Host>> {
         Ok(match self {
             Indices::Short(array) => Integers::Short(bytemuck::cast_slice(array.as_slice()?)),
@@ -29,10 +29,10 @@ impl Indices<'_> {
     }
 }
 
-/// What the arrays of a matrix are, by the names that the Python side uses.
+/// The format of a matrix's arrays, by the names that the Python side uses.
 ///
 /// # Errors
-/// On another name than these three.
+/// If the name is none of these three.
 pub(crate) fn layout_of(name: &str) -> PyResult<Layout> {
     match name {
         "csr" => Ok(Layout::Rows),
@@ -42,10 +42,10 @@ pub(crate) fn layout_of(name: &str) -> PyResult<Layout> {
     }
 }
 
-/// The arrays that Python handed over.
+/// The arrays passed by Python.
 ///
 /// # Errors
-/// Where an array does not lie in one piece.
+/// If an array is not contiguous.
 pub(crate) fn arrays_of<'a, T: Scalar + Element>(
     (layout, shape): (Layout, (usize, usize)),
     (first, second): (&'a Indices<'_>, &'a Indices<'_>),
@@ -55,7 +55,7 @@ pub(crate) fn arrays_of<'a, T: Scalar + Element>(
     Ok(Arrays { layout, shape, base: 0, first, second, values: values.as_slice()? })
 }
 
-/// Offsets as SciPy has them: of 32 bits where they fit.
+/// Offsets as SciPy expects them.
 pub(crate) fn offsets_of<T: Scalar>(a: &Csr<T>) -> Vec<i64> {
     match a.parts().offsets {
         OffsetsRef::Narrow(all) => all.iter().map(|&offset| i64::from(offset)).collect(),

@@ -1,4 +1,4 @@
-//! Preconditioners by themselves: the compiled half of `residua.jacobi` and its likes.
+//! Preconditioners alone: the compiled half of `residua.jacobi` and similar functions.
 
 use crate::engine::{Value, by_type, no_array};
 use crate::matrix::{Indices, Layout, arrays_of, layout_of};
@@ -45,7 +45,7 @@ fn applied<T: Value>(r: PyReadonlyArray1<'_, T>, z: &Bound<'_, PyAny>, m: &Preco
 
 #[pymethods]
 impl Preconditioner {
-    /// The preconditioner of this name for a matrix, given as for `Engine`.
+    /// The preconditioner with this name for a matrix, given as for `Engine`.
     #[new]
     fn new(
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! How a solve ended, for Python.
+//! Reports on how a solve ended, for Python.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::exceptions::PyValueError;
@@ -8,18 +8,18 @@ use residua::krylov::{Outcome, Report as KrylovReport};
 use residua::report::{Curve, convergence_svg};
 use residua::solver::SolveReport;
 
-/// How a solve of a [`residua::Solver`] ended, or one of a Krylov method alone.
+/// A report of a [`residua::Solver`], or of a Krylov method alone.
 enum Told {
     Solver(Box<SolveReport>),
     Krylov(KrylovReport, &'static str),
 }
 
-/// How a solve ended: `converged` alone means that ||b - A x||, computed anew from x, meets the tolerance.
+/// How a solve ended: only `converged` means that ||b - A x||, computed anew from x, meets the tolerance.
 #[pyclass(frozen, module = "residua")]
 pub(crate) struct Report {
     told: Told,
     history: Vec<f64>,
-    /// What ||b - A x|| / ||b|| was asked to be.
+    /// The requested bound of ||b - A x|| / ||b||.
     tolerance: f64,
 }
 
@@ -37,14 +37,14 @@ impl Report {
         Self { told: Told::Krylov(report, method), history, tolerance }
     }
 
-    /// Rows and entries of the levels of multigrid in the method that came last.
+    /// Rows and entries of the levels of multigrid in the method that was used last.
     fn levels(&self) -> Vec<(usize, usize)> {
         let Told::Solver(report) = &self.told else { return Vec::new() };
         report.trail.levels().iter().map(|level| (level.rows, level.entries)).collect()
     }
 }
 
-/// A value of one of the two kinds of reports.
+/// A value that reports of both kinds have.
 macro_rules! of {
     ($self:ident, $report:ident => $value:expr) => {
         match &$self.told {
@@ -56,14 +56,14 @@ macro_rules! of {
 
 #[pymethods]
 impl Report {
-    /// Whether b - A x, computed anew, meets the tolerance.
+    /// Returns whether b - A x, computed anew, meets the tolerance.
     #[getter]
     fn converged(&self) -> bool {
         of!(self, report => report.outcome.is_converged())
     }
 
-    /// Whether x is what was asked for: it has converged, or is the least-squares solution of a system without another, or
-    /// is as near as the precision allows, with at least one correct digit.
+    /// Returns whether x is an answer: it has converged, or is the least-squares solution of a system without another
+    /// solution, or is as accurate as the precision allows, with at least one correct digit.
     #[getter]
     fn solved(&self) -> bool {
         of!(self, report => report.outcome.is_solved())
@@ -82,7 +82,7 @@ impl Report {
         of!(self, report => report.outcome.to_string())
     }
 
-    /// The iteration at which the method broke down or found A not positive definite; None else.
+    /// The iteration at which the method broke down or found that A is not positive definite; otherwise None.
     #[getter]
     fn fault_iteration(&self) -> Option<usize> {
         match of!(self, report => report.outcome) {
@@ -93,7 +93,7 @@ impl Report {
         }
     }
 
-    /// The method that came last.
+    /// The method that was used last.
     #[getter]
     fn method(&self) -> &'static str {
         match &self.told {
@@ -120,32 +120,32 @@ impl Report {
         }
     }
 
-    /// Iterations that changed x, of all methods that were tried.
+    /// Number of iterations that changed x, of all methods that were tried.
     #[getter]
     fn iterations(&self) -> usize {
         of!(self, report => report.iterations)
     }
 
-    /// How often an iteration was started again from b - A x.
+    /// Number of times that an iteration was restarted from b - A x.
     #[getter]
     fn restarts(&self) -> usize {
         of!(self, report => report.restarts)
     }
 
-    /// ||b - A x||, computed anew from the final x; NaN where it is not finite.
+    /// ||b - A x||, computed anew from the final x; NaN if it is not finite.
     #[getter]
     fn residual_norm(&self) -> f64 {
         of!(self, report => report.residual_norm)
     }
 
-    /// residual_norm / ||b||; 0 where both are zero.
+    /// residual_norm / ||b||; 0 if both are zero.
     #[getter]
     fn relative_residual(&self) -> f64 {
         of!(self, report => report.relative_residual)
     }
 
-    /// The same with each row divided by its norm in A: ||D (b - A x)|| / ||D b||; None where a method was called with
-    /// operators of Python.
+    /// The relative residual with each row divided by its norm in A: ||D (b - A x)|| / ||D b||; None if a method was
+    /// called with Python operators.
     #[getter]
     fn row_wise_residual(&self) -> Option<f64> {
         match &self.told {
@@ -154,7 +154,7 @@ impl Report {
         }
     }
 
-    /// Estimate of the condition number; None where there is none.
+    /// Estimate of the condition number; None if there is none.
     #[getter]
     fn condition(&self) -> Option<f64> {
         match &self.told {
@@ -163,7 +163,7 @@ impl Report {
         }
     }
 
-    /// Decimal digits of x, in norm, that can be trusted; None where nothing is known of them.
+    /// Number of decimal digits of x, in norm, that can be trusted; None if nothing is known about them.
     #[getter]
     fn digits(&self) -> Option<f64> {
         match (&self.told, of!(self, report => report.outcome)) {
@@ -173,7 +173,7 @@ impl Report {
         }
     }
 
-    /// ||A^H (b - A x)|| / (||A|| ||b - A x||) of a least-squares solution; None else.
+    /// ||A^H (b - A x)|| / (||A|| ||b - A x||) of a least-squares solution; otherwise None.
     #[getter]
     fn normal_residual(&self) -> Option<f64> {
         match &self.told {
@@ -182,8 +182,8 @@ impl Report {
         }
     }
 
-    /// The proof that A is singular, where that is what was found: {"structural": {"rank": ...}}, or
-    /// {"null_vector": {"ratio": ...}} with the largest |A v|_i in units of rounding of (|A| |v|)_i; None else.
+    /// The proof that A is singular, if it was found to be: {"structural": {"rank": ...}}, or {"null_vector": {"ratio":
+    /// ...}} with the largest |A v|_i in units of the rounding of (|A| |v|)_i; otherwise None.
     #[getter]
     fn singularity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.told {
@@ -192,7 +192,7 @@ impl Report {
         }
     }
 
-    /// ||b - A x|| / (||A|| ||x|| + ||b||); None where it is not known.
+    /// ||b - A x|| / (||A|| ||x|| + ||b||); None if it is not known.
     #[getter]
     fn backward_error(&self) -> Option<f64> {
         match &self.told {
@@ -201,7 +201,8 @@ impl Report {
         }
     }
 
-    /// The part of b, in its norm, that a null space took out because no A x reaches it; None without a null space.
+    /// The norm of the part of b outside A's range, which was removed because of a null space; None without a null
+    /// space.
     #[getter]
     fn outside_range(&self) -> Option<f64> {
         match &self.told {
@@ -210,19 +211,19 @@ impl Report {
         }
     }
 
-    /// The relative tolerance that was asked for.
+    /// The requested relative tolerance.
     #[getter]
     fn tolerance(&self) -> f64 {
         self.tolerance
     }
 
-    /// Compulsory bytes of one iteration of the last method.
+    /// Minimum number of bytes that one iteration of the last method has to move.
     #[getter]
     fn bytes_per_iteration(&self) -> usize {
         of!(self, report => report.bytes_per_iteration)
     }
 
-    /// Right-hand sides that were solved at the same time.
+    /// Number of right-hand sides that were solved at the same time.
     #[getter]
     fn at_once(&self) -> usize {
         match &self.told {
@@ -231,7 +232,7 @@ impl Report {
         }
     }
 
-    /// Seconds of each phase, by name; empty where a method was called with operators of Python.
+    /// Seconds of each phase, by name; empty if a method was called with Python operators.
     #[getter]
     fn seconds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.told {
@@ -258,7 +259,7 @@ impl Report {
         }
     }
 
-    /// Where it was computed.
+    /// The device on which it was computed.
     #[getter]
     fn device(&self) -> &str {
         match &self.told {
@@ -267,7 +268,7 @@ impl Report {
         }
     }
 
-    /// What was considered, chosen and tried: a dict with the lists "decisions" and "stages".
+    /// The decisions that were made and the stages that were tried: a dict with the lists "decisions" and "stages".
     #[getter]
     fn trail<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.told {
@@ -282,7 +283,7 @@ impl Report {
         self.history.to_pyarray(py)
     }
 
-    /// Residual against iteration, and the levels of multigrid, as a picture: the text of an SVG file.
+    /// Residual over iterations, and the levels of multigrid, as a picture: the text of an SVG file.
     fn convergence_svg(&self) -> String {
         let first = of!(self, report => report.residual_norm / report.relative_residual);
         let unit = if first.is_finite() && first > 0.0 { first } else { 1.0 };
@@ -326,7 +327,7 @@ impl Report {
         page
     }
 
-    /// In another process a report is what its attributes were.
+    /// In another process a report consists of the values of its attributes.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let told = slf.py().import("residua._errors")?.getattr("attributes")?.call1((slf,))?;
         Ok((slf.py().import("residua._errors")?.getattr("restored")?, PyTuple::new(slf.py(), [told])?))

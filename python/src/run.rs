@@ -1,9 +1,8 @@
-//! A call of the library from Python: without the interpreter's lock, with an ear for Ctrl-C, and on threads that are
-//! alive.
+//! Calls of the library from Python: without the interpreter's lock, responsive to Ctrl-C, and on threads that exist.
 //!
-//! A process that `fork` made has the memory of its parent's thread pool, and none of its threads: whoever hands the
-//! pool a loop waits for ever. So the process that first computes is remembered, and any other one gets a pool of its
-//! own. CUDA's context does not survive `fork` at all: there is an error then.
+//! A process made by `fork` has the memory of its parent's thread pool, but none of its threads: a loop given to the
+//! pool would never end. Therefore the process that first computes is remembered, and any other one gets a pool of its
+//! own. CUDA's context does not survive `fork` at all; using it is an error.
 
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,24 +20,24 @@ pyo3::create_exception!(
     "A matrix that the method or the preconditioner that was named does not take."
 );
 
-/// Setups of matrices with so many entries may take long: it pays to listen for Ctrl-C from a thread of its own.
+/// With at least this number of entries a setup may take long, so a separate thread listens for Ctrl-C.
 pub(crate) const LONG: usize = 20_000;
 
-/// How long a Ctrl-C may wait.
+/// Maximum time until a Ctrl-C is noticed.
 const ATTENTION: Duration = Duration::from_millis(50);
 
-/// The process that first computed, and the one that first opened a GPU; 0 until there is one.
+/// The process that first computed, and the one that first opened a GPU; 0 if there is none yet.
 static COMPUTED: AtomicU32 = AtomicU32::new(0);
 static OPENED: AtomicU32 = AtomicU32::new(0);
 
-/// The pool of a process that was forked off. It is never freed: the process ends with it.
+/// The pool of a forked process. It is never freed, except by the end of the process.
 struct Pool {
     process: u32,
     threads: rayon::ThreadPool,
 }
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether this process is the first one that `place` is asked by.
+/// Returns whether this process is the first one that asks `place`.
 fn is_first(place: &AtomicU32) -> bool {
     let own = std::process::id();
     match place.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
@@ -47,13 +46,14 @@ fn is_first(place: &AtomicU32) -> bool {
     }
 }
 
-/// Whether a parent of this process has opened a GPU.
+/// Returns whether a parent of this process has opened a GPU.
 pub(crate) fn gpu_is_of_a_parent() -> bool {
     let first = OPENED.load(Ordering::Acquire);
     first != 0 && first != std::process::id()
 }
 
-/// Refuses a GPU that a parent of this process has opened, and takes down that this one does.
+/// Returns an error for a GPU that a parent of this process has opened; otherwise records that this process has opened
+/// it.
 pub(crate) fn open_gpu() -> PyResult<()> {
     if is_first(&OPENED) { Ok(()) } else { Err(forked()) }
 }
@@ -65,7 +65,7 @@ pub(crate) fn forked() -> PyErr {
     )
 }
 
-/// The pool of this process, where it was forked off one that computed.
+/// The pool of this process, if it was forked from one that computed.
 fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
     if is_first(&COMPUTED) {
         return Ok(None);
@@ -92,16 +92,16 @@ fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
 /// Runs `body` without the interpreter's lock, on threads of this process.
 ///
 /// # Errors
-/// As [`listening`].
+/// As for [`listening`].
 pub(crate) fn detached<R: Send>(py: Python<'_>, work: &Work, body: impl FnOnce() -> R + Send) -> PyResult<R> {
     listening(py, work, false, body)
 }
 
-/// The same. Python runs the handlers of signals on its first thread alone; where `body` may take `long`, or has to run
-/// on another thread, this one listens, and tells `work` to stop.
+/// Runs `body` in the same way. Python runs signal handlers only on its first thread; if `body` may take `long`, or has
+/// to run on another thread, this one listens, and tells `work` to stop.
 ///
 /// # Errors
-/// What a handler raised, such as `KeyboardInterrupt`.
+/// The exception of a signal handler, such as `KeyboardInterrupt`.
 pub(crate) fn listening<R: Send>(
     py: Python<'_>,
     work: &Work,
@@ -129,7 +129,7 @@ pub(crate) fn listening<R: Send>(
     })
 }
 
-/// What another thread sends, with an ear for signals meanwhile.
+/// Receives the result of another thread, and handles signals meanwhile.
 fn heard<R>(receiver: &Receiver<R>, work: &Work) -> PyResult<R> {
     let mut raised = None;
     loop {
@@ -148,10 +148,10 @@ fn heard<R>(receiver: &Receiver<R>, work: &Work) -> PyResult<R> {
     }
 }
 
-/// Runs a setup, or what reads or makes a matrix, which Ctrl-C ends where it may take `long`.
+/// Runs a setup, or a function that reads or makes a matrix, which Ctrl-C ends if it may take `long`.
 ///
 /// # Errors
-/// Those of `setup`, and what a handler of signals raised.
+/// Those of `setup`, and the exception of a signal handler.
 pub(crate) fn set_up<R: Send>(
     py: Python<'_>,
     long: bool,
@@ -161,7 +161,7 @@ pub(crate) fn set_up<R: Send>(
     listening(py, &work, long, || work.set_up(setup))?.map_err(raise)
 }
 
-/// What hears of a solve: Ctrl-C, and a function of the caller's.
+/// What can end a solve: Ctrl-C, and the caller's function.
 pub(crate) struct Ear<'a> {
     observer: Option<&'a Py<PyAny>>,
     work: &'a Work,
@@ -174,7 +174,7 @@ impl<'a> Ear<'a> {
         Self { observer, work, looked: Instant::now(), raised: None }
     }
 
-    /// Takes an iteration in; `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
+    /// Called for an iteration; `observer(right-hand side, iteration, residual norm)` ends the solve by returning True.
     pub(crate) fn hear(&mut self, right_hand_side: usize, iteration: usize, norm: f64) -> ControlFlow<()> {
         if self.work.is_stopped() {
             return ControlFlow::Break(());
@@ -205,14 +205,14 @@ impl<'a> Ear<'a> {
         }
     }
 
-    /// Raises what was raised on the way.
+    /// Raises an exception that occurred meanwhile.
     pub(crate) fn check(self) -> PyResult<()> {
         self.raised.map_or(Ok(()), Err)
     }
 }
 
-/// An error of the library as Python's: sizes and arguments are `ValueError`, files `OSError`, memory `MemoryError`,
-/// what CUDA, MPI or another process did `RuntimeError`.
+/// Converts an error of the library to Python's: `ValueError` for sizes and arguments, `OSError` for files,
+/// `MemoryError` for memory, `RuntimeError` for CUDA, MPI or another process.
 pub(crate) fn raise(error: Error) -> PyErr {
     let text = error.to_string();
     match error {

@@ -1,4 +1,4 @@
-//! A solver whose rows are spread over the processes of an MPI communicator: the compiled half of
+//! A solver whose rows are distributed over the processes of an MPI communicator: the compiled half of
 //! `residua.Solver(A, comm=comm)`.
 
 use crate::builder::builder;
@@ -19,7 +19,7 @@ use residua::work::Work;
 use std::any::Any;
 use std::sync::Mutex;
 
-/// Rows of a matrix on each of several processes, with the methods that solve with all of them.
+/// Rows of a matrix on each of several processes, with the functions that solve with all of them.
 #[pyclass(frozen, module = "residua._residua")]
 pub(crate) struct Spread {
     /// A [`RowsSolver`] of one of four types.
@@ -91,7 +91,8 @@ fn solved<T: Value>(
 
 #[pymethods]
 impl Spread {
-    /// A solver for the rows that each process of a communicator gives, which has this Fortran number.
+    /// A solver for the rows that each process of a communicator gives; the communicator is given by its Fortran
+    /// number.
     #[new]
     #[pyo3(signature = (comm, layout, shape, first, second, values, settings))]
     #[allow(clippy::too_many_arguments, reason = "the parts of a matrix")]
@@ -118,8 +119,8 @@ impl Spread {
         by_type!(values, built(py, &group, (layout, shape), (&first, &second), (&builder, tolerance)))
     }
 
-    /// Solves from x, which takes the solution: entries of the rows that this process has given, of one right-hand side
-    /// behind the other. Returns a report each.
+    /// Solves from x, which is replaced by the solution: the entries of the rows that this process has given, for one
+    /// right-hand side after another. Returns one report for each.
     #[pyo3(signature = (b, x, several = false, observer = None))]
     fn solve(
         &self,
@@ -132,13 +133,13 @@ impl Spread {
         by_type!(b, solved(x, self, observer.as_ref()))
     }
 
-    /// Stored entries of the whole matrix.
+    /// Number of stored entries of the whole matrix.
     #[getter]
     fn nnz(&self) -> usize {
         self.nnz
     }
 
-    /// What it computes on.
+    /// The device that it computes on.
     #[getter]
     fn device(&self) -> &str {
         &self.device

@@ -1,7 +1,7 @@
 //! A Krylov method that shows its iterates.
 //!
-//! A method adds steps up, in units of a power of two near ||b||; its driver adds them to x when the method ends or
-//! starts again. So the iterate is what x was at the last start, and the steps since.
+//! A method adds up steps, in units of a power of two near ||b||; its driver adds them to x when the method ends or
+//! restarts. So the iterate is x at the last restart plus the steps since.
 
 use crate::engine::Value;
 use residua::backend::{Alone, Space};
@@ -10,15 +10,15 @@ use residua::{Host, LinearOperator, Real, Result, Scalar};
 use std::fmt;
 use std::sync::Mutex;
 
-/// Takes an iterate; where a method has one at the end of its cycles alone, it does so then.
+/// Called with an iterate; if a method has iterates only at the ends of its cycles, it is called then.
 pub(crate) type Show<'a, T> = &'a (dyn Fn(&[T]) + Sync);
 
-/// The method `M`, which leaves each iterate in `latest`, or hands that of each cycle to `show`.
+/// The method `M`, which writes each iterate to `latest`, or passes that of each cycle to `show`.
 pub(crate) struct Watched<'a, T: Scalar, M> {
     method: M,
     b: &'a [T],
     unit: T,
-    /// x at the last start.
+    /// x at the last restart.
     base: Vec<T>,
     room: Vec<T>,
     latest: &'a Mutex<Vec<T>>,
@@ -37,7 +37,7 @@ impl<'a, T: Value, M: Method<T, Host>> Watched<'a, T, M> {
         self.method.cycle().is_some()
     }
 
-    /// The iterate.
+    /// Computes the iterate.
     fn take_down(&mut self) {
         let mut latest = self.latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let steps = self.method.vectors().steps;
@@ -45,9 +45,9 @@ impl<'a, T: Value, M: Method<T, Host>> Watched<'a, T, M> {
         latest.extend(self.base.iter().zip(steps.iter()).map(|(&x, &step)| x + self.unit * step));
     }
 
-    /// Takes the x over that the driver starts from: `steps` holds it, unless its residual is another one than what the
-    /// method is to start from, because the driver has dropped these steps. The first start tells the unit: that in
-    /// which the residual is given.
+    /// Takes the x from which the driver starts. `steps` holds it, unless its residual differs from the one that the
+    /// method is to start from, which means that the driver has dropped these steps. The first start gives the unit,
+    /// that of the residual.
     fn rebase(&mut self, a: &dyn LinearOperator<T, Host>) -> Result<()> {
         let Vectors { steps, residual, .. } = self.method.vectors();
         a.apply(&Host, steps, &mut self.room)?;
@@ -69,7 +69,7 @@ impl<'a, T: Value, M: Method<T, Host>> Watched<'a, T, M> {
     }
 }
 
-/// The 2-norm, whose squares neither overflow nor underflow.
+/// The 2-norm, computed such that squares neither overflow nor underflow.
 fn norm<T: Scalar>(all: &[T]) -> f64 {
     let largest = all.iter().map(|value| value.abs().to_f64()).fold(0.0, f64::max);
     if largest == 0.0 {

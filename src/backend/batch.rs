@@ -1,26 +1,26 @@
-//! Many small systems at once, each with a verdict of its own.
+//! Batches of many small systems, each with its own verdict.
 
 use super::Backend;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Where the entries of the systems lie.
+/// The storage of the systems' entries.
 #[derive(Debug)]
 pub enum BatchEntries<'a, T: Scalar, B: Backend> {
-    /// All n x n numbers of a system, row by row, and one system behind the other.
+    /// All n x n entries of a system by rows, one system after another.
     Dense(&'a B::Slice<T>),
     /// Compressed rows.
     Compressed {
-        /// Where rows begin and end: those of one system for all, or those of all systems, one behind the other.
+        /// The start and end of rows: those of one system for all, or those of all systems, one after another.
         offsets: &'a B::Slice<u64>,
-        /// Columns, counted in each system from 0.
+        /// Columns, numbered from 0 within each system.
         columns: &'a B::Slice<u32>,
         /// The entries of all systems.
         values: &'a B::Slice<T>,
     },
 }
 
-/// m systems.
+/// A batch of m systems.
 ///
 /// ```text
 /// one pattern, m = 2, n = 2         starts  none        offsets 0 1 3       values  4 1 5 | 6 2 7
@@ -32,42 +32,42 @@ pub enum BatchEntries<'a, T: Scalar, B: Backend> {
 /// ```
 #[derive(Debug)]
 pub struct BatchParts<'a, T: Scalar, B: Backend> {
-    /// How many.
+    /// The number of systems.
     pub systems: usize,
-    /// Unknowns of each, or of the largest one where they differ.
+    /// Unknowns of each system, or of the largest one.
     pub size: usize,
-    /// Stored entries of a system that has the pattern of all.
+    /// Stored entries of one system if all have the same pattern.
     pub entries_each: usize,
-    /// The row in all rows at which each system begins, and the number of all; none where all have one pattern, or are
-    /// dense.
+    /// The row, among all rows, at which each system begins, and the total; none if all systems have one pattern, or
+    /// are dense.
     pub starts: Option<&'a B::Slice<u64>>,
-    /// Their entries.
+    /// The entries of all systems.
     pub entries: BatchEntries<'a, T, B>,
 }
 
-/// What x is asked for.
+/// The tolerance that each x has to meet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchGoal {
-    /// ||b - A x|| / ||b|| at most.
+    /// The largest ||b - A x|| / ||b||.
     pub relative: f64,
-    /// Or ||b - A x|| at most.
+    /// The largest ||b - A x||, as an alternative.
     pub absolute: f64,
-    /// Whether the same holds with each row divided by its norm.
+    /// True if the tolerance must also hold with each row divided by its norm.
     pub row_wise: bool,
 }
 
-/// What stands for the steps of refinement of a system of which nothing is certain.
+/// The number of refinement steps of a system whose x could not be verified.
 pub const UNCERTAIN: u32 = u32::MAX;
 
-/// Steps of refinement at most, each of which halves what is missing at least.
+/// The most steps of refinement; each must at least halve the error.
 pub(crate) const REFINEMENTS: u32 = 4;
 /// As in `verdict`: units of rounding of a norm, and roundings of a row beside its products and sums.
 pub(crate) const NORM_UNITS: u32 = 64;
 pub(crate) const BESIDE: u32 = 4;
-/// Powers of two up to this exponent are normal numbers, and so are their reciprocals, with some room left.
+/// Powers of two up to this exponent are normal numbers, and so are their reciprocals, with a margin.
 pub(crate) const POWERS: i32 = 1000;
 
-/// Right-hand sides, and what becomes of them: k numbers a row, row by row.
+/// Right-hand sides and results: k numbers a row, by rows.
 #[derive(Debug)]
 pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     /// Right-hand sides of a system.
@@ -76,48 +76,48 @@ pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     pub b: &'a B::Slice<T>,
     /// All solutions.
     pub x: &'a mut B::Slice<T>,
-    /// Steps of refinement of each system; [`UNCERTAIN`] unless every x meets the goal in exact arithmetic.
+    /// Steps of refinement of each system; [`UNCERTAIN`] unless every x meets the tolerance in exact arithmetic.
     pub steps: &'a mut B::Slice<u32>,
-    /// The largest ||b - A x|| / ||b|| of each system, of the x that is handed out; NaN where nothing is certain.
+    /// The largest ||b - A x|| / ||b|| of each system, for the x that is returned; NaN if it could not be verified.
     pub residuals: &'a mut B::Slice<f64>,
 }
 
-/// L and U of one sparse pattern without pivoting: rows of both together, in the order of elimination, with columns
-/// that ascend.
+/// L and U on one sparse pattern without pivoting: both together by rows, in the order of elimination, with ascending
+/// columns.
 #[derive(Debug)]
 pub struct BatchElimination<'a, B: Backend> {
     /// The old number of each unknown.
     pub order: &'a B::Slice<u32>,
-    /// Where rows begin and end.
+    /// The start and end of rows.
     pub offsets: &'a B::Slice<u32>,
-    /// Columns, by their new numbers.
+    /// Columns, in the new numbering.
     pub columns: &'a B::Slice<u32>,
-    /// Where the diagonal entry of each row is.
+    /// The position of the diagonal entry of each row.
     pub diagonals: &'a B::Slice<u32>,
-    /// Where each stored entry of a system goes.
+    /// The position of each stored entry of a system.
     pub places: &'a B::Slice<u32>,
 }
 
 /// Direct solution of many small systems.
 pub trait BatchSteps: Backend {
-    /// What is kept from one call to the next.
+    /// Memory that is kept from one call to the next.
     type BatchRoom<T: Scalar>: Default + Send + Sync + std::fmt::Debug + 'static;
 
     /// The largest system that [`BatchSteps::solve_dense_batch`] takes.
     const MOST_DENSE: usize;
 
-    /// The largest system that [`BatchSteps::solve_sparse_batch`] takes; 0 where there is no such way.
+    /// The largest system that [`BatchSteps::solve_sparse_batch`] takes; 0 if it is not supported.
     const MOST_SPARSE: usize = 0;
 
-    /// What a multiplication of sparse elimination costs, in those of a dense one.
+    /// The time of a multiplication in sparse elimination, relative to one in dense elimination.
     const SPARSE_PRICE: f64 = 1.0;
 
-    /// Solves each system by Gaussian elimination with partial pivoting, or without where it is Hermitian and shows
-    /// itself positive definite, and tests the x that is handed out. A system of which nothing is certain, among them
-    /// all with infinities and NaN, does not touch the others.
+    /// Solves each system by Gaussian elimination with partial pivoting (without, if it is Hermitian and found to be
+    /// positive definite), and verifies the x that is returned. A system that can't be verified, for example with
+    /// infinities or NaN, does not affect the others.
     ///
     /// # Errors
-    /// On sizes that do not agree, without memory, and when the device fails.
+    /// If sizes do not agree, if memory runs out, or if the device fails.
     fn solve_dense_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
@@ -126,11 +126,10 @@ pub trait BatchSteps: Backend {
         room: &mut Self::BatchRoom<T>,
     ) -> Result<()>;
 
-    /// The same of systems of one pattern, by elimination without pivoting: nothing is certain of a system that needs
-    /// it.
+    /// Solves systems of one pattern, by elimination without pivoting: a system that needs pivoting is left unverified.
     ///
     /// # Errors
-    /// As [`BatchSteps::solve_dense_batch`], and where there is no such way.
+    /// As [`BatchSteps::solve_dense_batch`], and if it is not supported.
     fn solve_sparse_batch<T: Scalar>(
         &self,
         _systems: &BatchParts<'_, T, Self>,
@@ -144,7 +143,7 @@ pub trait BatchSteps: Backend {
 }
 
 impl<T: Scalar, B: Backend> BatchParts<'_, T, B> {
-    /// Refuses lengths that do not agree. `rows`: of all systems.
+    /// Returns an error if lengths do not agree. `rows` is the number of rows of all systems.
     pub(crate) fn check(&self, rows: usize, vectors: &BatchVectors<'_, T, B>) -> Result<()> {
         match &self.entries {
             BatchEntries::Dense(values) => {

@@ -1,20 +1,20 @@
-//! Steps of algebraic multigrid's setup where each unknown is a node: strong couplings, the prolongation, and inverses
-//! of blocks. How nodes are grouped is in `grouping`.
+//! Setup steps of algebraic multigrid if each unknown is a node: strong couplings, the prolongation, and inverses of
+//! blocks. `grouping` has the grouping of nodes.
 
 use super::{CsrParts, CsrPattern, Gemv, GroupingSteps, OffsetsRef, ScatteredBlocks, SparseProducts};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// A diagonal entry that lumping would leave smaller than this part of what it was stays as it was.
+/// Weak couplings are not added to a diagonal entry if less than this fraction of it would be left.
 pub const SMALLEST_LUMPED: f64 = 0.3;
 
-/// Biased exponents of doubles.
+/// The number of biased exponents of doubles.
 pub const EXPONENTS: usize = 1 << 11;
 
-/// Steps between a matrix and the one of the next level. Each is one pass over rows, and results do not depend on the
-/// backend. Arrays have an element for each row; where another length is named, it is that.
+/// Steps from a matrix to that of the next level. Each is one pass over rows, with results that do not depend on the
+/// backend. Arrays have an element for each row unless stated otherwise.
 ///
-/// Every method fails when the device fails, and waits for nothing.
+/// Every method fails if the device fails, and does not wait for it.
 #[allow(clippy::missing_errors_doc)]
 pub trait CoarseningSteps: SparseProducts + GroupingSteps {
     /// `largest[i]` = the largest |a_ij| with j not i.
@@ -24,14 +24,14 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         largest: &mut Self::Slice<V::Real>,
     ) -> Result<()>;
 
-    /// `exponents[i]` = the biased exponent of `x[i]`, not negative, as a double: below [`EXPONENTS`], and 0 for zero.
+    /// `exponents[i]` = the biased exponent of `x[i]` (not negative) as a double: below [`EXPONENTS`], and 0 for zero.
     fn exponents<V: Scalar>(&self, x: &Self::Slice<V::Real>, exponents: &mut Self::Slice<u32>) -> Result<()>;
 
     /// `flags[i]` = 1 where `x[i]` >= `least`, else 0.
     fn flags_from(&self, x: &Self::Slice<u32>, least: u32, flags: &mut Self::Slice<u8>) -> Result<()>;
 
     /// `lengths[i]` = strong couplings of row i: those with |a_ij| >= `threshold` min(largest of i, largest of j), not
-    /// zero; none where the largest of i is infinite. `lengths` has one element more, which becomes 0.
+    /// zero; none if the largest of i is infinite. `lengths` has one more element, which is set to 0.
     fn strong_lengths<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -40,7 +40,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The strong couplings, each with its magnitude over the largest of its row.
+    /// The strong couplings, each with its magnitude divided by the largest of its row.
     fn strong_entries<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -51,10 +51,9 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         weights: &mut Self::Slice<f32>,
     ) -> Result<()>;
 
-    /// I - omega D^-1 F, where F is A without couplings that are not strong, which are added to the diagonal instead
-    /// (unless less than [`SMALLEST_LUMPED`] of it would be left), and D the sums of magnitudes of F's rows. Row i has
-    /// the strong neighbours of i and i itself, so it starts at the graph's offset plus i. Without strong neighbours it
-    /// is a row of I.
+    /// I - omega D^-1 F, where D has the row sums of magnitudes of F. F is A with weak couplings removed and added to
+    /// the diagonal (unless less than [`SMALLEST_LUMPED`] of it would be left). Row i has the strong neighbours of i
+    /// and i itself, so it starts at the graph's offset plus i. Without strong neighbours it is a row of I.
     fn damped_entries<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -64,8 +63,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// `lengths[i]` = groups among node i and its strong neighbours: the entries of a row of what
-    /// [`CoarseningSteps::smoothed_entries`] makes. `lengths` has one element more, which becomes 0.
+    /// `lengths[i]` = the number of groups of node i and its strong neighbours: the row lengths of the result of
+    /// [`CoarseningSteps::smoothed_entries`]. `lengths` has one more element, which is set to 0.
     fn smoothed_lengths(
         &self,
         strong: CsrPattern<'_, Self>,
@@ -73,8 +72,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The entries of (I - omega D^-1 F) P, the first factor being that of [`CoarseningSteps::damped_entries`], and P
-    /// having in row j a `vector[j]` / `norms[g]` in the column of the group g of j. It has the bits of their product.
+    /// The entries of (I - omega D^-1 F) P, where the first factor is that of [`CoarseningSteps::damped_entries`], and
+    /// row j of P has `vector[j]` / `norms[g]` in the column of j's group g. The bits are those of the product.
     #[allow(clippy::too_many_arguments)]
     fn smoothed_entries<V: Scalar>(
         &self,
@@ -89,8 +88,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The entries of the matrix that takes a group's value times `vector` to its nodes; `offsets` counts nodes in
-    /// groups.
+    /// The entries of the matrix that multiplies a group's value by `vector` for each of its nodes; `offsets` counts
+    /// nodes in groups.
     fn group_entries<V: Scalar>(
         &self,
         group: &Self::Slice<u32>,
@@ -114,17 +113,17 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
     /// x becomes its complex conjugate.
     fn conjugate<V: Scalar>(&self, x: &mut Self::Slice<V>) -> Result<()>;
 
-    /// `scales[i]` = 1 / sqrt(a_ii), 0 where that is not positive.
+    /// `scales[i]` = 1 / sqrt(a_ii), or 0 if a_ii is not positive.
     fn diagonal_scales<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         scales: &mut Self::Slice<f64>,
     ) -> Result<()>;
 
-    /// The same in A's own type.
+    /// As [`CoarseningSteps::diagonal_scales`], in A's own type.
     fn inverse_roots<V: Scalar>(&self, a: CsrParts<'_, V, Self>, roots: &mut Self::Slice<V>) -> Result<()>;
 
-    /// The values of L A R with diagonal matrices: `values[e]` = a_ij (`left[i]` `right[j]`).
+    /// The values of L A R for diagonal matrices L and R: `values[e]` = a_ij (`left[i]` `right[j]`).
     fn scaled_values<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -133,8 +132,8 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// `sums[i]` = `scales[i]` / sum of |a_ij| `scales[j]`, 0 where that is no number; `strong[0]` becomes the number
-    /// of rows with a coupling |a_ij| / sqrt(a_ii a_jj) above `threshold`.
+    /// `sums[i]` = `scales[i]` / sum of |a_ij| `scales[j]`, or 0 if that is not finite; `strong[0]` = the number of
+    /// rows with a coupling |a_ij| / sqrt(a_ii a_jj) above `threshold`.
     fn scaled_sums<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -152,10 +151,10 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         weights: &mut Self::Slice<f32>,
     ) -> Result<()>;
 
-    /// The inverses of A's blocks, each with the sums of the magnitudes of what is outside of it added to its diagonal
-    /// (in units in which A's diagonal is one; none where scales are zero), and with this part of A's diagonal. They are
-    /// computed in the precision of A and rounded to half of it, those of block k in units of `units[k]`, a power of
-    /// two. Where A is `hermitian` they are exactly so: the lower triangle decides.
+    /// The inverses of A's blocks. Before, the row sums of magnitudes outside of each block are added to its diagonal
+    /// (with A scaled to a unit diagonal; none if scales are zero), and the fraction `added` of A's diagonal. They are
+    /// computed in the precision of A and rounded to half of it; those of block k are divided by `units[k]`, a power of
+    /// two. If A is `hermitian`, they are exactly Hermitian: only the lower triangle is used.
     fn group_inverses<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -166,7 +165,7 @@ pub trait CoarseningSteps: SparseProducts + GroupingSteps {
         values: &mut Self::Slice<V::Narrow>,
     ) -> Result<()>;
 
-    /// y = alpha M x + beta y with such inverses as M; [`Gemv::op`] is not looked at.
+    /// y = alpha M x + beta y, where M has these inverses; [`Gemv::op`] is ignored.
     fn group_product<V: Scalar>(
         &self,
         blocks: &ScatteredBlocks<Self>,

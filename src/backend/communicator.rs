@@ -1,11 +1,11 @@
-//! Vectors that are spread over several parts: what their owners tell each other.
+//! Distributed vectors, and the communication between the ranks that own them.
 //!
-//! A part owns some of the unknowns, and its vectors hold those alone. Whatever is computed element by element needs
-//! nobody else. Sums do: each part adds its own, and a [`Communicator`] adds those of all parts, in the order of their
-//! numbers, so that every part gets the same bits. Products need the entries of x that other parts own, the *halo*.
+//! A rank owns some of the unknowns, and its vectors have only those. Elementwise operations need no communication.
+//! Sums do: each rank adds its own terms, and a [`Communicator`] adds those of all ranks in the order of ranks, so that
+//! every rank gets the same bits. Products need the entries of x that other ranks own, the *halo*.
 //!
-//! Solvers take their sums through a [`Space`], a backend with a communicator. [`Alone`], the communicator of vectors
-//! that are whole, does nothing, and what it does compiles away.
+//! Solvers compute sums through a [`Space`], a backend with a communicator. [`Alone`], the communicator of vectors on a
+//! single rank, does nothing, and its calls are optimised away.
 
 use super::{
     Backend, CsrParts, KrylovSteps, LinearUpdate, PartDirection, PartResidual, ScalarProgram, Sends, Slot,
@@ -15,17 +15,17 @@ use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar, Widen};
 use std::fmt::Debug;
 
-/// How many entries a part sends to each part, and gets from it, by their numbers.
+/// How many entries a rank sends to each rank, and receives from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExchangePlan {
-    /// Entries for each part, one part's behind the other's.
+    /// The number of entries for each rank, in the order of ranks.
     pub send: Vec<usize>,
-    /// Entries from each part, likewise.
+    /// The number of entries from each rank, in the order of ranks.
     pub receive: Vec<usize>,
 }
 
 impl ExchangePlan {
-    /// Refuses a plan for another number of parts, or for so many entries to send and to receive.
+    /// Returns an error for a plan with another number of ranks, or other total numbers of entries.
     pub(crate) fn check(&self, parts: usize, send: usize, halo: usize) -> Result<()> {
         Error::check_dimension("parts to send to", parts, self.send.len())?;
         Error::check_dimension("parts to receive from", parts, self.receive.len())?;
@@ -37,22 +37,22 @@ impl ExchangePlan {
 /// A vector, and the scalar to which its inner product (conjugating the vector) is added.
 pub type DotWith<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
-/// What is added to y = A x once the halo of x is there: `y[i] += alpha d[i] (row k of the matrix) halo`
+/// The term that is added to y = A x once the halo of x has arrived: `y[i] += alpha d[i] (row k of the matrix) halo`
 /// for row i = `rows[k]`.
 pub struct HaloProduct<'a, T: Scalar, B: Backend> {
     /// The rows of y.
     pub rows: &'a B::Slice<u32>,
-    /// A row for each of these, and a column for each entry of the halo.
+    /// A row for each of `rows`, and a column for each entry of the halo.
     pub matrix: CsrParts<'a, T, B>,
-    /// What the product is multiplied by.
+    /// The factor of the product.
     pub alpha: T,
-    /// What each row of y multiplies it by; `None` stands for ones.
+    /// A factor for each row of y; `None` means ones.
     pub d: Option<&'a B::Slice<T::Real>>,
-    /// Where the product is added.
+    /// The vector to which the product is added.
     pub y: &'a mut B::Slice<T>,
-    /// x, and where this product's share of x.y is added, where that is asked for.
+    /// x, and the scalar to which this product's part of x.y is added, if that is requested.
     pub dot: Option<DotWith<'a, T, B>>,
-    /// Whether x.y is then on its way to all parts ([`Communicator::cg_residual`] takes it from there).
+    /// True if x.y is then sent to all ranks ([`Communicator::cg_residual`] receives it).
     pub publish: bool,
 }
 
@@ -62,48 +62,50 @@ impl<T: Scalar, B: Backend> Debug for HaloProduct<'_, T, B> {
     }
 }
 
-/// What the parts of spread vectors do together. All parts call the same functions in the same order.
+/// The collective operations of the ranks of distributed vectors. All ranks call the same functions in the same order.
 pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
-    /// Whether there is only one part: then sums need nobody, and fused steps that add up by themselves are right.
+    /// True if there is only one rank: then sums need no communication, and fused steps that compute complete sums are
+    /// right.
     const ALONE: bool;
 
-    /// Number of this part.
+    /// The number of this rank.
     fn part(&self) -> usize;
 
-    /// Number of parts.
+    /// The number of ranks.
     fn parts(&self) -> usize;
 
-    /// Whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are there: an exchange that
-    /// takes from x and adds to y at once.
+    /// Returns whether [`Communicator::begin_exchange_of`] and [`Communicator::end_exchange_with`] are supported: an
+    /// exchange that reads directly from x and adds directly to y.
     fn is_fused(&self) -> bool {
         false
     }
 
-    /// Every scalar becomes its sum over all parts, added in the order of the parts, in the backend's order of work.
+    /// Replaces every scalar by its sum over all ranks, added in the order of ranks. Enqueued in the backend's order of
+    /// work.
     ///
     /// # Errors
-    /// When another part has failed, or the device fails.
+    /// If another rank has failed, or if the device fails.
     fn all_sum<T: Scalar>(&self, backend: &B, sums: &mut B::Slice<T>) -> Result<()>;
 
-    /// Every word gets the bits that it has on any part. All parts bring as many words.
+    /// Combines words of all ranks by bitwise or. All ranks have the same number of words.
     ///
     /// # Errors
-    /// As [`Communicator::all_sum`]; and where parts have brought different numbers of words, or can't be told of
+    /// As [`Communicator::all_sum`]; if ranks have different numbers of words, or if bytes can't be sent
     /// ([`Communicator::deliver`]).
     fn all_or(&self, backend: &B, words: &mut B::Slice<u32>) -> Result<()> {
         or_by_way_of_hosts(self, backend, words)
     }
 
-    /// Makes room for exchanges of `T` by a plan. Nothing may be recorded meanwhile.
+    /// Allocates memory for exchanges of `T` by a plan. Nothing may be recorded at the same time.
     ///
     /// # Errors
-    /// As [`Communicator::all_sum`], and without memory.
+    /// As [`Communicator::all_sum`], and if memory runs out.
     fn prepare_exchange<T: Scalar>(&self, _backend: &B, _plan: &ExchangePlan) -> Result<()> {
         Ok(())
     }
 
-    /// Begins an exchange, which [`Communicator::exchange`] ends with the same plan and the same entries; what is done
-    /// between both needs not wait for it.
+    /// Begins an exchange, which [`Communicator::exchange`] ends with the same plan and the same entries; work between
+    /// the two need not wait for it.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -116,11 +118,10 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Sends to and receives from the other parts, as `plan` says, what was begun with
-    /// [`Communicator::begin_exchange`].
+    /// Ends an exchange with the other ranks, as `plan` says, that [`Communicator::begin_exchange`] has begun.
     ///
     /// # Errors
-    /// As [`Communicator::all_sum`], and on buffers that are not as long as the plan says.
+    /// As [`Communicator::all_sum`], and if a buffer does not have the length of the plan.
     fn exchange<T: Scalar>(
         &self,
         backend: &B,
@@ -129,7 +130,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         halo: &mut B::Slice<T>,
     ) -> Result<()>;
 
-    /// As [`Communicator::begin_exchange`], of the entries of x that are `asked` for.
+    /// As [`Communicator::begin_exchange`], for the entries of x with the indices `asked`.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -156,8 +157,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("a fused exchange".into()))
     }
 
-    /// Makes ready to send the entries of vectors of `n` scalars of type `T` that are `asked` for, as soon as they are
-    /// computed. None where the fused steps below are not there.
+    /// Prepares to send the entries with indices `asked` of vectors of `n` scalars of type `T` as soon as they are
+    /// computed. None if the fused steps below are not supported.
     ///
     /// # Errors
     /// As [`Communicator::prepare_exchange`].
@@ -165,7 +166,7 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// What was sent by [`Communicator::cg_direction`] and not received yet is not needed.
+    /// Discards what [`Communicator::cg_direction`] has sent and no rank has received yet.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -173,8 +174,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// [`KrylovSteps::cg_part_residual`] with the sum that [`Communicator::end_exchange_with`] has published, where
-    /// none is given; its own sums are then on their way to all parts, but for those of a general inverse.
+    /// [`KrylovSteps::cg_part_residual`] with the sum that [`Communicator::end_exchange_with`] has sent, if none is
+    /// given. Then sends its own sums to all ranks, except those of a general inverse.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
@@ -185,8 +186,8 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("fused steps on several parts".into()))
     }
 
-    /// [`KrylovSteps::cg_part_direction`] with the sums that [`Communicator::cg_residual`] has sent, where none are
-    /// given; and begins the exchange of p that [`Communicator::end_exchange_with`] ends.
+    /// [`KrylovSteps::cg_part_direction`] with the sums that [`Communicator::cg_residual`] has sent, if none are given.
+    /// Also begins the exchange of p that [`Communicator::end_exchange_with`] ends.
     ///
     /// # Errors
     /// As [`Communicator::exchange`].
@@ -203,31 +204,31 @@ pub trait Communicator<B: VectorOps>: Clone + Debug + Send + Sync + 'static {
         Err(Error::Unsupported("fused steps on several parts".into()))
     }
 
-    /// Whether any part wants to stop; all parts get the same answer where they call it at the same place of the same
-    /// work. A wish may travel with the next sum, so that a later call is the first that tells of it.
+    /// Returns whether any rank wants to stop. All ranks get the same answer if they call it at the same place of the
+    /// same work. A request may be sent with the next sum, so that only a later call returns it.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
     fn agree(&self, stop: bool) -> Result<bool>;
 
-    /// Whether what it does waits for the backend, so that it can't be recorded.
+    /// Returns whether its operations wait for the backend, so that they can't be recorded.
     fn waits(&self) -> bool;
 
-    /// Seconds that an iteration takes beyond each part's share of the work: launches that only several parts need, and
-    /// their meetings. Where it is not zero, small systems are left to one part.
+    /// Seconds that an iteration takes in addition to each rank's share of the work: launches that only several ranks
+    /// need, and synchronisation. If it is not zero, small systems are left to a single rank.
     fn latency(&self) -> f64 {
         0.0
     }
 
-    /// Sends bytes to each part and receives those of each, by way of the hosts, however long it takes.
+    /// Sends bytes to each rank and receives those of each, through the hosts, however long it takes.
     ///
     /// # Errors
-    /// As [`Communicator::all_sum`], and where there is no such way.
+    /// As [`Communicator::all_sum`], and if it is not supported.
     fn deliver(&self, _to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         Err(Error::Unsupported("bytes between these parts".into()))
     }
 
-    /// What each part has brought, to all.
+    /// Gathers the bytes of each rank on all ranks.
     ///
     /// # Errors
     /// As [`Communicator::deliver`].
@@ -252,7 +253,7 @@ pub(crate) fn or_by_way_of_hosts<B: VectorOps, C: Communicator<B>>(
     backend.write(&own, words)
 }
 
-/// The communicator of vectors that are whole.
+/// The communicator of vectors on a single rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Alone;
 
@@ -295,7 +296,7 @@ impl<B: VectorOps> Communicator<B> for Alone {
     }
 }
 
-/// Where the vectors of a solve live: on a backend, whole or spread.
+/// The space of a solver's vectors: a backend, with vectors that are whole or distributed.
 #[derive(Debug, Clone)]
 pub struct Space<B, C = Alone> {
     backend: B,
@@ -303,29 +304,29 @@ pub struct Space<B, C = Alone> {
 }
 
 impl<B> Space<B> {
-    /// Whole vectors on a backend.
+    /// The space of whole vectors on a backend.
     pub fn new(backend: B) -> Self {
         Self { backend, communicator: Alone }
     }
 }
 
 impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
-    /// Vectors that are spread over the parts of a communicator.
+    /// The space of vectors that are distributed over the ranks of a communicator.
     pub fn spread(backend: B, communicator: C) -> Self {
         Self { backend, communicator }
     }
 
-    /// The backend of this part.
+    /// The backend of this rank.
     pub fn backend(&self) -> &B {
         &self.backend
     }
 
-    /// What the parts do together.
+    /// The communicator of the ranks.
     pub fn communicator(&self) -> &C {
         &self.communicator
     }
 
-    /// How many elements a vector has over all parts, of which this one has `own`; `scratch` has one element.
+    /// The length of a vector over all ranks, of which this one has `own`; `scratch` has one element.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
@@ -338,7 +339,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         Ok(self.backend.value(scratch)?.to_f64() as usize)
     }
 
-    /// How many parts say yes; all get the same number.
+    /// The number of ranks for which `yes` is true; all get the same number.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
@@ -347,7 +348,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         if C::ALONE { Ok(usize::from(yes)) } else { self.len_over_all(usize::from(yes), &mut scratch) }
     }
 
-    /// `out[0]` = x.y (conjugating x), over all parts.
+    /// `out[0]` = x.y (conjugating x), summed over all ranks.
     ///
     /// # Errors
     /// As [`VectorOps::dot`] and [`Communicator::all_sum`].
@@ -356,7 +357,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, out)
     }
 
-    /// `out[0]` = ||x||^2, over all parts.
+    /// `out[0]` = ||x||^2, summed over all ranks.
     ///
     /// # Errors
     /// As [`Space::dot`].
@@ -365,7 +366,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, out)
     }
 
-    /// [`VectorOps::linear_update`], its inner products over all parts; their places must follow one another.
+    /// [`VectorOps::linear_update`] with inner products summed over all ranks; their places must be consecutive.
     ///
     /// # Errors
     /// As [`VectorOps::linear_update`] and [`Space::dot`].
@@ -389,7 +390,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         then.map_or(Ok(()), |program| self.backend.run_program(program, state))
     }
 
-    /// [`VectorOps::basis_products`], over all parts.
+    /// [`VectorOps::basis_products`], summed over all ranks.
     ///
     /// # Errors
     /// As [`VectorOps::basis_products`] and [`Space::dot`].
@@ -404,7 +405,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, B::part_mut(out, 0..count))
     }
 
-    /// [`VectorOps::basis_project`], the products over all parts.
+    /// [`VectorOps::basis_project`] with products summed over all ranks.
     ///
     /// # Errors
     /// As [`VectorOps::basis_project`] and [`Space::dot`].
@@ -420,7 +421,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, B::part_mut(out, 0..count))
     }
 
-    /// [`VectorOps::basis_update`], the norm over all parts.
+    /// [`VectorOps::basis_update`] with the norm over all ranks.
     ///
     /// # Errors
     /// As [`VectorOps::basis_update`] and [`Space::dot`].
@@ -440,7 +441,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, B::part_mut(square, 0..1))
     }
 
-    /// [`VectorOps::pair_products`], over all parts.
+    /// [`VectorOps::pair_products`], summed over all ranks.
     ///
     /// # Errors
     /// As [`VectorOps::pair_products`] and [`Space::dot`].
@@ -455,7 +456,7 @@ impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
         self.communicator.all_sum(&self.backend, B::part_mut(out, 0..4 * count + 3))
     }
 
-    /// [`VectorOps::pair_update`], the squared norms over all parts.
+    /// [`VectorOps::pair_update`] with squared norms over all ranks.
     ///
     /// # Errors
     /// As [`VectorOps::pair_update`] and [`Space::dot`].

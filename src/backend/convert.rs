@@ -1,5 +1,5 @@
-//! How entries move between CSR and the other layouts. What goes where (lengths, order, offsets, widths) is worked
-//! out in `matrix`, once for all backends, with [`Primitives`]; here entries are only copied, so values keep every bit.
+//! Copies entries between CSR and the other layouts. `matrix` computes lengths, orders, offsets and widths with
+//! [`Primitives`], once for all backends; here entries are only copied, so values keep every bit.
 
 use super::{
     CompressedSteps, CooParts, CsrParts, DiaParts, EllParts, JdsParts, OffsetsRef, Primitives, RowOrderRef,
@@ -11,15 +11,15 @@ use crate::scalar::{Element, Offset, Scalar};
 /// The diagonals of a matrix that have an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagonals {
-    /// How many there are.
+    /// The number of diagonals.
     pub count: usize,
-    /// Column less row of each, ascending; empty where there are more than was asked for.
+    /// Column minus row of each, ascending; empty if there are more than were requested.
     pub distances: Vec<i64>,
 }
 
 impl Diagonals {
-    /// From a bit for each diagonal, set where there is an entry: words of 32 bits that are not zero, as word number <<
-    /// 32 | word, ascending; bit 0 of word 0 is `first`.
+    /// From a bit for each diagonal, set if it has an entry: nonzero words of 32 bits, as word number << 32 | word,
+    /// ascending; bit 0 of word 0 is `first`.
     pub(crate) fn from_words(count: usize, words: &[u64], first: i64) -> Self {
         let mut distances = Vec::with_capacity(count);
         for &word in words {
@@ -33,19 +33,19 @@ impl Diagonals {
     }
 }
 
-/// What became of entries that were to be stored by diagonals.
+/// The result of storing entries by diagonals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiaFill {
-    /// All are.
+    /// All entries are stored.
     Whole,
-    /// A value is what stands for [`no_entry`](super::no_entry).
+    /// A value equals [`no_entry`](super::no_entry).
     Lost,
-    /// An entry left of the main diagonal is not the mirror image of one that is stored, or the other way round.
+    /// An entry left of the main diagonal is not the mirror image of a stored one, or an image is missing.
     Unlike,
 }
 
 impl DiaFill {
-    /// From whether a value was lost, and an entry unlike its mirror image.
+    /// From whether a value equals `no_entry`, and whether an entry differs from its mirror image.
     pub(crate) fn of(lost: bool, unlike: bool) -> Self {
         match (lost, unlike) {
             (true, _) => Self::Lost,
@@ -57,20 +57,20 @@ impl DiaFill {
 
 /// Copies of entries between layouts, and the sizes that these need.
 ///
-/// Targets come from [`Backend::buffer`](super::Backend::buffer) and have the right lengths already. A backend whose
-/// buffers may hold anything writes padding too: value 0, and index 0 or, in SELL, the index by which its product knows
-/// padding.
+/// Targets come from [`Backend::buffer`](super::Backend::buffer) and already have the right lengths. A backend whose
+/// buffers have undefined contents writes padding too: value 0, and index 0 or, in SELL, the index by which its product
+/// recognises padding.
 ///
-/// Every method fails when the device fails, and without temporary memory, of which there is little: a few bytes a row
-/// at most, and where nothing else is said none.
+/// Every method fails if the device fails, or without temporary memory, which is small: at most a few bytes per row,
+/// and none unless stated.
 #[allow(clippy::missing_errors_doc)]
 pub trait Conversions: Primitives + CompressedSteps {
-    /// Rows of a section of SELL where the caller does not say: on the CPU two cache lines of sums in double precision.
+    /// Rows of a slice of SELL if the caller does not say: on the CPU two cache lines of sums in double precision.
     const CHUNK_HEIGHT: usize = 16;
 
     // ---- sizes ----
 
-    /// `lengths[i]` = entries of row i after the first `skip`, but `most` at most. Rows have fewer than 2^32 entries.
+    /// `lengths[i]` = entries of row i after the first `skip`, but at most `most`. Rows have fewer than 2^32 entries.
     fn row_lengths(
         &self,
         offsets: OffsetsRef<'_, Self>,
@@ -79,8 +79,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Rows of each window of `window` rows from longest to shortest, rows of equal length in their order. `longest` is
-    /// the largest of the lengths. Temporary memory: about 16 bytes a row.
+    /// Sorts the rows of each window of `window` rows from longest to shortest; rows of equal length keep their order.
+    /// `longest` is the largest of the lengths. Temporary memory: about 16 bytes per row.
     fn longest_first(
         &self,
         lengths: &Self::Slice<u32>,
@@ -88,8 +88,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         longest: u32,
     ) -> Result<Self::Vec<u32>>;
 
-    /// As [`Conversions::longest_first`], with the lengths in that order; no row has more than `most` entries. `moved`
-    /// becomes 1 where a row is not in its place, and stays as it is where none is.
+    /// As [`Conversions::longest_first`], and returns the lengths in that order; no row has more than `most` entries.
+    /// `moved` is set to 1 if a row is not in its place, and else unchanged.
     fn order_windows(
         &self,
         lengths: &Self::Slice<u32>,
@@ -99,9 +99,9 @@ pub trait Conversions: Primitives + CompressedSteps {
         moved: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// Where sections of `height` rows start, each padded to its longest row; `offsets` has one element more than there
-    /// are sections. All places are added to the first of `found`; where they are more than `I` counts, `offsets` is of
-    /// no use. Its second becomes the longest row's length at least.
+    /// The start of slices of `height` rows, each padded to its longest row; `offsets` has one more element than there
+    /// are slices. The number of all places is added to the first of `found`; if `I` can't represent it, `offsets` is
+    /// undefined. The second of `found` becomes at least the longest row's length.
     fn chunk_offsets<I: Offset>(
         &self,
         lengths: &Self::Slice<u32>,
@@ -110,7 +110,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         found: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// `reach[k]` = how many rows have more than `k` entries; `order` has them from longest to shortest.
+    /// `reach[k]` = the number of rows with more than `k` entries; `order` sorts them from longest to shortest.
     fn jagged_reach(
         &self,
         lengths: &Self::Slice<u32>,
@@ -126,7 +126,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Offsets of rows that have the entries of `head` and `tail`.
+    /// Offsets of rows that have the entries of both `head` and `tail`.
     fn join_offsets<I: Offset>(
         &self,
         head: OffsetsRef<'_, Self>,
@@ -136,7 +136,7 @@ pub trait Conversions: Primitives + CompressedSteps {
 
     // ---- entries ----
 
-    /// Entries `skip..` of every row, written at `offsets`, as (rows, columns, values): hybrid's overflow.
+    /// Entries `skip..` of every row, written at `offsets`, as (rows, columns, values): the COO part of hybrid.
     #[allow(clippy::type_complexity)]
     fn csr_tails<V: Element>(
         &self,
@@ -146,7 +146,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         entries: (&mut Self::Slice<u32>, &mut Self::Slice<u32>, &mut Self::Slice<V>),
     ) -> Result<()>;
 
-    /// The rows of `head`, each followed by the entries of `tail` in it, which start at `tails`; written at `offsets`.
+    /// The rows of `head`, each followed by its entries in `tail`, which start at `tails`; written at `offsets`.
     fn join_rows<V: Element>(
         &self,
         head: EllParts<'_, V, Self>,
@@ -157,9 +157,9 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The transpose of a square matrix whose pattern is symmetric, so that its offsets and columns are the matrix's:
-    /// for backends that find out, and move the values, in less time than [`Conversions::csr_transpose`] takes. Tells
-    /// whether it was done; else the content of `indices` and `values` is not defined.
+    /// The transpose of a square matrix whose pattern is symmetric, so that it has the same offsets and columns. For
+    /// backends that can test this and move the values in less time than [`Conversions::csr_transpose`] takes. Returns
+    /// whether it was done; if not, the contents of `indices` and `values` are undefined.
     #[allow(unused_variables)]
     fn csr_mirror<V: Element>(
         &self,
@@ -170,15 +170,15 @@ pub trait Conversions: Primitives + CompressedSteps {
         Ok(false)
     }
 
-    /// How many entries each column has. Neighbouring rows often have the same columns, which may be counted in another
-    /// way than any keys.
+    /// The number of entries in each column. Neighbouring rows often have the same columns, so a backend may count them
+    /// differently from arbitrary keys.
     fn column_counts(&self, columns: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()> {
         self.histogram(columns, counts)
     }
 
-    /// The transpose, whose offsets are known, with columns ascending. Temporary memory: a device takes two and a
-    /// quarter bytes an entry, of values of 4 bytes one and a third; where there are more columns than entries, or 2^28
-    /// nonzeros and more, a tenth of source and target, or 16 MiB.
+    /// The transpose, whose offsets are known, with columns ascending. Temporary memory on a device: two and a quarter
+    /// bytes per entry, for values of 4 bytes one and a third; if there are more columns than entries, or at least 2^28
+    /// nonzeros, a tenth of source and target, or 16 MiB.
     fn csr_transpose<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -187,7 +187,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The first `width` entries of every row, laid out as [`EllParts`] says.
+    /// The first `width` entries of every row, in the layout of [`EllParts`].
     fn csr_to_ell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -196,7 +196,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// The rows of an ELL matrix, written at `offsets`; where those leave room for more, it stays as it is.
+    /// The rows of an ELL matrix, written at `offsets`; space beyond a row's entries is left unchanged.
     fn ell_to_csr<V: Element>(
         &self,
         a: EllParts<'_, V, Self>,
@@ -205,8 +205,8 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Which diagonals a matrix of `rows` rows and `columns` columns has entries on. Temporary memory: a bit for each
-    /// diagonal there could be, and eight bytes for each of `most`.
+    /// The diagonals with entries of a matrix of `rows` rows and `columns` columns. Temporary memory: a bit for each
+    /// possible diagonal, and eight bytes for each of `most`.
     fn diagonals(
         &self,
         size: (usize, usize),
@@ -215,14 +215,15 @@ pub trait Conversions: Primitives + CompressedSteps {
         most: usize,
     ) -> Result<Diagonals>;
 
-    /// Whether products with half of a matrix of so many places on its diagonals are faster than with all of it.
+    /// Returns whether products with half of a matrix with this many places on its diagonals are faster than with all
+    /// of it.
     fn half_pays<V: Scalar>(&self, places: usize) -> bool;
 
-    /// Whether a few rows of a square matrix let it be its own transpose, bit by bit.
+    /// Returns whether a sample of rows of a square matrix equals its mirror image, bit by bit.
     fn seems_symmetric<V: Scalar>(&self, a: CsrParts<'_, V, Self>) -> Result<bool>;
 
-    /// Every entry, laid out as [`DiaParts`] says, on these diagonals, of which the last `mirrored` stand for their
-    /// mirror images too. Those are compared bit by bit.
+    /// Every entry, in the layout of [`DiaParts`], on these diagonals, of which the last `mirrored` also represent
+    /// their mirror images. Those are compared bit by bit.
     fn csr_to_dia<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -243,7 +244,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Every entry, laid out as [`JdsParts`] says.
+    /// Every entry, in the layout of [`JdsParts`].
     fn csr_to_jds<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -262,7 +263,7 @@ pub trait Conversions: Primitives + CompressedSteps {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// Every entry, laid out as [`SellParts`] says; `size` is its height, and the length of the longest row.
+    /// Every entry, in the layout of [`SellParts`]; `size` is its height, and the length of the longest row.
     fn csr_to_sell<V: Element>(
         &self,
         a: CsrParts<'_, V, Self>,

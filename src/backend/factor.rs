@@ -1,26 +1,26 @@
-//! Factorisations by a library that was found when the program ran.
+//! Factorisations by an external library that is found at run time.
 //!
-//! Such a library is foreign: that it reports success says nothing of the numbers that it leaves. Who solves with it
-//! tests what it gives (`direct::OnDevice` does).
+//! Such a library is not trusted: its success status says nothing about the accuracy of its numbers. The caller must
+//! verify each solution (`direct::OnDevice` does).
 
 use super::{Backend, CsrArrays};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Which factorisation of a matrix A.
+/// The kind of factorisation of a matrix A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorKind {
     /// L L^H: A is Hermitian and positive definite.
     Positive,
-    /// L D L^H: A is Hermitian, which for real entries is symmetric.
+    /// L D L^H: A is Hermitian (symmetric if real).
     Hermitian,
-    /// L D L^T: A is complex and equals its transpose.
+    /// L D L^T: A is complex symmetric.
     Symmetric,
     /// L U.
     General,
 }
 
-/// An order of elimination, with the parts into which nested dissection has cut it.
+/// A fill-reducing ordering, with the parts of its nested dissection.
 ///
 /// ```text
 /// parts   5 4 | 4 6 | 2   2 | 3        the first separator has 3 unknowns; of its sides one consists of
@@ -28,16 +28,16 @@ pub enum FactorKind {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Elimination {
-    /// The old index of each new one: the leaves one behind the other, then the separators, level by level, those that
-    /// keep the fewest unknowns apart first.
+    /// The old index of each new one: the leaves one after another, then the separators, level by level from the
+    /// smallest subgraphs up.
     pub order: Vec<u32>,
-    /// How many unknowns of the order belong to each part, 2^k leaves and 2^k - 1 separators; empty where the order was
-    /// not found by dissection.
+    /// The number of unknowns in each part, 2^k leaves and 2^k - 1 separators; empty if the ordering is not by nested
+    /// dissection.
     pub parts: Vec<u32>,
 }
 
 impl Elimination {
-    /// Refuses what is no order of `n` unknowns, or parts that do not add up to it.
+    /// Returns an error unless this is an ordering of `n` unknowns whose parts add up to it.
     #[cfg(any(test, feature = "cuda"))]
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         Error::check_dimension("length of the order of elimination", n, self.order.len())?;
@@ -66,74 +66,74 @@ impl Elimination {
     }
 }
 
-/// How to factorise.
+/// Options of a factorisation.
 #[derive(Debug, Clone, Copy)]
 pub struct FactorOptions<'a> {
-    /// Which factorisation.
+    /// The kind of factorisation.
     pub kind: FactorKind,
-    /// The order of elimination, rows and columns alike; none: the library finds one.
+    /// The fill-reducing ordering, for rows and columns alike; if none, the library computes one.
     pub order: Option<&'a Elimination>,
-    /// Whether pivots of L D L^H are looked for in blocks of 2 x 2 too (Bunch and Kaufman), where the library can.
+    /// True if L D L^H uses 2 x 2 pivots too (Bunch and Kaufman), if the library can.
     pub blocks_of_two: bool,
-    /// Whether the same input gives the same bits, where the library can.
+    /// True if the same input must give the same bits, if the library can.
     pub deterministic: bool,
 }
 
-/// What a factorisation takes, known before it is computed.
+/// The cost of a factorisation, known before it is computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FactorEstimate {
     /// Entries of the factors.
     pub entries: f64,
-    /// Operations, where the library tells them.
+    /// Operations, if the library reports them.
     pub flops: Option<f64>,
     /// Bytes that the factors keep.
     pub bytes: u64,
-    /// Bytes that factorising takes at most.
+    /// The most bytes during the factorisation.
     pub peak: u64,
     /// Bytes that are free.
     pub free: u64,
 }
 
-/// Factors of a matrix in the memory of a backend. The pattern has been analysed.
+/// Factors of a matrix in the memory of a backend, whose pattern has been analysed.
 pub trait Factors<T: Scalar, B: Backend>: Send {
-    /// What the numbers will take.
+    /// The cost of the numerical factorisation.
     fn estimate(&self) -> FactorEstimate;
 
-    /// Computes the factors, from these values of the entries. The pattern is not analysed again, and what an earlier
-    /// call allocated serves again. Gives the first row, from 0, at which the matrix turned out not to be positive
-    /// definite, where that was promised.
+    /// Computes the factors for these values of the entries. The pattern is not analysed again, and memory of an
+    /// earlier call is reused. Returns the first row, from 0, at which the matrix was found not to be positive
+    /// definite, for the kind that requires it.
     ///
     /// # Errors
-    /// On another number of values, without memory, or when the library or the device fails.
+    /// If the number of values differs, if memory runs out, or if the library or the device fails.
     fn factorise(&mut self, values: &B::Slice<T>) -> Result<Option<usize>>;
 
-    /// x = A^-1 b for `count` right-hand sides, one behind the other.
+    /// x = A^-1 b for `count` right-hand sides, stored one after another.
     ///
     /// # Errors
-    /// On vectors of other lengths, before the first [`Factors::factorise`], or when the library or the device fails.
+    /// If a vector has another length, before the first [`Factors::factorise`], or if the library or the device fails.
     fn solve(&mut self, count: usize, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()>;
 }
 
-/// What factorises in the memory of a backend, where a library for that was found.
+/// Factorisations in the memory of a backend, if a library was found.
 pub trait FactorSteps: Backend {
     /// Name and release of the library.
     ///
     /// # Errors
-    /// Why there is none, and how to get it.
+    /// The reason why there is none, and how to install it.
     fn factor_library(&self) -> Result<String> {
         Err(Error::Unsupported("no library factorises in this memory".into()))
     }
 
-    /// Whether the library looks for pivots in blocks of two.
+    /// Returns whether the library has 2 x 2 pivots.
     fn has_blocks_of_two(&self) -> bool {
         false
     }
 
-    /// Analyses the pattern of a square matrix with `n` rows, which it takes over.
+    /// Analyses the pattern of a square matrix with `n` rows, and keeps it.
     ///
     /// # Errors
-    /// As [`FactorSteps::factor_library`]; on an order of another length, without memory, or when the library or the
-    /// device fails.
+    /// As [`FactorSteps::factor_library`]; if the ordering has another length, if memory runs out, or if the library or
+    /// the device fails.
     fn factors<T: Scalar>(
         &self,
         n: usize,

@@ -1,8 +1,8 @@
-//! Matrices on grids of points: the steps between two levels of multigrid where the next level has a point for each box
-//! of 2 x 2 x 2 points.
+//! Matrices on grids: the steps between two levels of geometric multigrid, where each box of 2 x 2 x 2 points becomes a
+//! point of the next level.
 //!
-//! Two prolongations take the next level's vectors to the finer grid. The one is constant on boxes. The other
-//! interpolates between the points whose coordinates are all even, which are those of the next level:
+//! There are two prolongations. One is constant on boxes. The other interpolates between the points whose coordinates
+//! are all even, which are those of the next level:
 //!
 //! ```text
 //!     0 -- x -- 0 -- x --      0  a point of the next level: keeps its value
@@ -11,20 +11,20 @@
 //!     |    |    |    |
 //! ```
 //!
-//! Weights are those of the matrix. A point between two along x has the value with which its row of A x is zero, where
-//! couplings to points with another y or z count as couplings to the point itself. A point between four or eight has
-//! the value with which its row is zero once its neighbours have theirs. So a jump of coefficients shows in the weights
-//! (Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2, 1981; Dendy, Black box multigrid, J. Comput.
-//! Phys. 48, 1982).
+//! Its weights come from the matrix. A point between two others along x gets the value for which its row of A x is
+//! zero, where couplings to points with another y or z are added to its diagonal. A point between four or eight others
+//! gets the value for which its row is zero, given the values of its neighbours. So the weights adapt to jumps of
+//! coefficients (Alcouffe, Brandt, Dendy and Painter, SIAM J. Sci. Stat. Comput. 2, 1981; Dendy, Black box multigrid,
+//! J. Comput. Phys. 48, 1982).
 
 use super::{Backend, ChebyshevStep, CsrParts, DIA_SECTION, GridStencil, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Neighbours that a point can have, itself included.
+/// The most neighbours of a point, including itself.
 pub const NEIGHBOURS: usize = 27;
 
-/// Points of a box: point (x, y, z) has the number x + nx (y + ny z).
+/// The points of a box: point (x, y, z) has the number x + nx (y + ny z).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     /// nx, ny and nz.
@@ -55,18 +55,18 @@ impl Grid {
         x + nx * (y + ny * z)
     }
 
-    /// Whether there is a point at x, y and z.
+    /// Returns whether there is a point at x, y and z.
     pub(crate) fn has(self, place: [usize; 3]) -> bool {
         (0..3).all(|axis| place[axis] < self.sizes[axis])
     }
 
-    /// How far apart the numbers of points are that are (dx, dy, dz) apart.
+    /// The difference between the numbers of two points that are (dx, dy, dz) apart.
     pub(crate) fn distance(self, [dx, dy, dz]: [i64; 3]) -> i64 {
         let [nx, ny, _] = self.sizes.map(|size| size as i64);
         dx + nx * (dy + ny * dz)
     }
 
-    /// The neighbour of a point, where there is one.
+    /// The neighbour of a point, if it exists.
     pub(crate) fn neighbour(self, place: [usize; 3], by: [i64; 3]) -> Option<[usize; 3]> {
         let mut other = place;
         for axis in 0..3 {
@@ -75,14 +75,14 @@ impl Grid {
         self.has(other).then_some(other)
     }
 
-    /// The way from a point to another that lies beside it.
+    /// The displacement from a point to another, if they are neighbours.
     pub(crate) fn between(self, from: usize, to: usize) -> Option<[i64; 3]> {
         let (from, to) = (self.place(from), self.place(to));
         let by = [0, 1, 2].map(|axis| to[axis] as i64 - from[axis] as i64);
         by.iter().all(|d| d.abs() <= 1).then_some(by)
     }
 
-    /// Pairs of a point and one of these neighbours that it has.
+    /// The number of pairs of a point and an existing one of these neighbours.
     pub(crate) fn pairs(self, neighbours: Neighbours) -> usize {
         let with_neighbour = |by: [i64; 3]| -> usize {
             (0..3).map(|axis| self.sizes[axis].saturating_sub(by[axis].unsigned_abs() as usize)).product()
@@ -91,36 +91,36 @@ impl Grid {
     }
 }
 
-/// To which neighbours points are coupled: bit (dx + 1) + 3 (dy + 1) + 9 (dz + 1) stands for the one that is (dx, dy,
-/// dz) away. In this order the numbers of a point's neighbours ascend.
+/// The neighbours to which points are coupled: bit (dx + 1) + 3 (dy + 1) + 9 (dz + 1) is the one at displacement (dx,
+/// dy, dz). In this order the numbers of a point's neighbours ascend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbours(pub u32);
 
 impl Neighbours {
-    /// All that a point in space has, and itself.
+    /// All neighbours in three dimensions, and the point itself.
     pub const ALL: Self = Self((1 << NEIGHBOURS) - 1);
 
-    /// All that a point in a plane of constant z has, and itself.
+    /// All neighbours in a plane of constant z, and the point itself.
     pub const IN_PLANE: Self = Self(0b111_111_111 << 9);
 
-    /// How many there are.
+    /// The number of neighbours.
     pub fn count(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// How far away each is, in the order of their numbers.
+    /// The displacement of each, in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = [i64; 3]> {
         let all = (0..NEIGHBOURS as u32).filter(move |bit| self.0 >> bit & 1 == 1);
         all.map(|bit| [bit % 3, bit / 3 % 3, bit / 9].map(|d| i64::from(d) - 1))
     }
 
-    /// With the one that is (dx, dy, dz) away.
+    /// Adds the neighbour at displacement (dx, dy, dz).
     #[must_use]
     pub fn with(self, by: [i64; 3]) -> Self {
         Self(self.0 | 1 << Self::bit(by))
     }
 
-    /// The place in [`Neighbours::iter`] of the one that is (dx, dy, dz) away, if it is there.
+    /// The index in [`Neighbours::iter`] of the neighbour at displacement (dx, dy, dz), if it is included.
     pub(crate) fn number(self, by: [i64; 3]) -> Option<usize> {
         let bit = Self::bit(by);
         (self.0 >> bit & 1 == 1).then(|| (self.0 & ((1 << bit) - 1)).count_ones() as usize)
@@ -131,14 +131,14 @@ impl Neighbours {
     }
 }
 
-/// A matrix that couples each point to neighbours. Its entries lie as those of all diagonals of [`super::DiaParts`], of
-/// which diagonal k is that of neighbour k.
+/// A matrix that couples each point to neighbours. Its entries have the layout of a [`super::DiaParts`] that stores all
+/// diagonals, of which diagonal k is that of neighbour k.
 pub struct GridMatrix<'a, T: Scalar, B: Backend> {
     /// The points.
     pub grid: Grid,
     /// The neighbours.
     pub neighbours: Neighbours,
-    /// An entry for each neighbour of each point, and [`super::no_entry`] where there is none.
+    /// An entry for each neighbour of each point, and [`super::no_entry`] if there is none.
     pub values: &'a B::Slice<T>,
 }
 
@@ -155,13 +155,13 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for GridMatrix<'_, T, B> {
     }
 }
 
-/// Values that a matrix on a grid is stored in.
+/// The number of stored values of a matrix on a grid.
 pub fn grid_values(grid: Grid, neighbours: Neighbours) -> usize {
     grid.points().next_multiple_of(DIA_SECTION) * neighbours.count()
 }
 
 impl<T: Scalar, B: Backend> GridMatrix<'_, T, B> {
-    /// Refuses another number of values.
+    /// Returns an error for another number of values.
     pub(crate) fn check(&self) -> Result<()> {
         Error::check_dimension(
             "values of a matrix on a grid",
@@ -171,15 +171,16 @@ impl<T: Scalar, B: Backend> GridMatrix<'_, T, B> {
     }
 }
 
-/// The sums over boxes of 2 x 2 x 2 points of what couples the points.
+/// Sums over boxes of 2 x 2 x 2 points of the couplings between points.
 pub(crate) struct BoxSums {
     away: Vec<[i64; 3]>,
-    /// For a point at each of the 8 places in a box and each of its neighbours: which neighbour of the box that is in.
+    /// For a point at each of the 8 positions in a box and each of its neighbours: the neighbour of the box that
+    /// contains it.
     boxes_of: [[usize; NEIGHBOURS]; 8],
 }
 
 impl BoxSums {
-    /// A box has the neighbours of its points, and all that lie nearer along an axis.
+    /// The neighbours of a box are those of its points, and all those nearer along an axis.
     pub(crate) fn new(neighbours: Neighbours) -> Self {
         let away: Vec<[i64; 3]> = neighbours.iter().collect();
         let mut boxes_of = [[0; NEIGHBOURS]; 8];
@@ -193,8 +194,8 @@ impl BoxSums {
         Self { away, boxes_of }
     }
 
-    /// The entries of the row of a box: `row(point)(k)` is the value of a point of `grid` for neighbour k, zero where
-    /// there is none. And whether each is finite and couples the point to one of the grid.
+    /// The entries of the row of a box: `row(point)(k)` is the value of a point of `grid` for neighbour k, or zero if
+    /// there is none. Also returns whether each is finite and couples the point to one of the grid.
     pub(crate) fn row<T: Scalar, V: Fn(usize) -> T>(
         &self,
         grid: Grid,
@@ -221,64 +222,65 @@ impl BoxSums {
     }
 }
 
-/// The bits of the axes along which a step is not zero, and of those along which it goes down.
+/// Bit masks of the axes along which a step is not zero, and of those along which it is negative.
 pub(crate) fn bits_of(step: [i64; 3]) -> (usize, usize) {
     let bits = |of: fn(i64) -> bool| (0..3).map(|axis| usize::from(of(step[axis])) << axis).sum();
     (bits(|d| d != 0), bits(|d| d < 0))
 }
 
-/// A point of a box whose coordinates are odd along the axes `odd` (bit 0 for x) has a weight for each of the points of
-/// the next level that it lies between. These weights have consecutive numbers; this is the first of them, by `odd`.
+/// A point of a box whose coordinates are odd along the axes `odd` (bit 0 for x) has a weight for each of the coarse
+/// points that it interpolates from. These weights have consecutive numbers, of which this is the first, for each
+/// `odd`.
 pub(crate) const FIRST_WEIGHT: [usize; 8] = [0, 0, 2, 4, 8, 10, 14, 18];
 
-/// Weights of a box in the plane, and in space.
+/// Weights of a box in two dimensions, and in three.
 const WEIGHTS: [usize; 2] = [8, 26];
 
-/// The number of the weight that a point which is odd along `odd` has for one of the points that it lies between: the
-/// one that is above it along the axes `corner`, which are among those of `odd`, and below it along the others.
+/// The number of the weight that a point with odd coordinates along `odd` has for one of the coarse points around it:
+/// the one above along the axes `corner` (a subset of `odd`), and below along the others.
 pub(crate) fn weight_number(odd: usize, corner: usize) -> usize {
     let bits = (0..3).filter(|bit| odd >> bit & 1 == 1).enumerate();
     FIRST_WEIGHT[odd] + bits.map(|(place, bit)| (corner >> bit & 1) << place).sum::<usize>()
 }
 
-/// How many weights a grid has. Weight `number` of the box whose even point is point I of the next level is at `number`
-/// times the points of the next level, plus I.
+/// The number of weights of a grid. Weight `number` of the box whose even point is point I of the next level is at
+/// `number` times the points of the next level, plus I.
 pub fn grid_weights(grid: Grid) -> usize {
     WEIGHTS[usize::from(grid.sizes[2] > 1)] * grid.coarser().points()
 }
 
-/// Refuses another number of weights.
+/// Returns an error for another number of weights.
 pub(crate) fn check_weights(grid: Grid, weights: usize) -> Result<()> {
     Error::check_dimension("weights of a grid", grid_weights(grid), weights)
 }
 
-/// The neighbours on the next level of a matrix that interpolates: all in the plane, or all.
+/// The neighbours on the next level if the prolongation interpolates: all in the plane, or all.
 pub(crate) fn interpolated(grid: Grid) -> Neighbours {
     if grid.sizes[2] > 1 { Neighbours::ALL } else { Neighbours::IN_PLANE }
 }
 
-/// The weights of a point are divided by its diagonal entry and the couplings that count as couplings to itself. Where
-/// their sum is less than this part of the magnitudes of the other couplings, the sum of these magnitudes is the
-/// divisor, so that weights stay bounded.
+/// The weights of a point are divided by its diagonal entry plus the couplings that are added to it. If that is less
+/// than this fraction of the sum of magnitudes of the other couplings, they are divided by that sum instead, so that
+/// weights stay bounded.
 pub(crate) const LEAST_LEFT: f64 = 0.25;
 
-/// Rows of a matrix on a grid that become rows of another, with the same neighbours ([`GridSteps::grid_rows`]).
+/// Rows of a matrix on a grid that are copied to rows of another with the same neighbours ([`GridSteps::grid_rows`]).
 #[derive(Debug, Clone, Copy)]
 pub struct RowsOnGrid {
-    /// To which neighbours points are coupled.
+    /// The neighbours to which points are coupled.
     pub neighbours: Neighbours,
     /// The number of the first row.
     pub first: usize,
-    /// The number that it has in the other matrix.
+    /// The number of that row in the other matrix.
     pub place: usize,
-    /// How many rows follow one another.
+    /// The number of consecutive rows.
     pub rows: usize,
-    /// The other matrix' grid, where entries that lead out of it are to be left out.
+    /// The other matrix's grid, if entries that lead out of it must be omitted.
     pub within: Option<Grid>,
 }
 
 impl RowsOnGrid {
-    /// Refuses fewer values than the rows take on either side.
+    /// Returns an error if there are fewer values than the rows need, on either side.
     pub(crate) fn check(&self, from: usize, to: usize) -> Result<()> {
         let least = |end: usize| end.next_multiple_of(DIA_SECTION) * self.neighbours.count();
         if from < least(self.first + self.rows) || to < least(self.place + self.rows) {
@@ -294,15 +296,14 @@ impl RowsOnGrid {
     }
 }
 
-/// Steps of multigrid on grids. P takes a value of a box to each of its points, or interpolates. Nothing here waits for
-/// the device, and everything is deterministic.
+/// Steps of multigrid on grids. P copies the value of a box to each of its points, or interpolates. No step waits for
+/// the device, and all are deterministic.
 pub trait GridSteps: Backend {
-    /// P^T A P on the grid of boxes, with the same neighbours, into `values` (layout: [`GridMatrix`]). `unfit[0]`
-    /// becomes 1 where an entry couples a point to one that is no neighbour, or is infinite or NaN, and stays as it is
-    /// otherwise.
+    /// P^T A P on the grid of boxes, with the same neighbours, into `values` (layout: [`GridMatrix`]). `unfit[0]` is
+    /// set to 1 if an entry couples a point to one that is not a neighbour, or is infinite or NaN, and else unchanged.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_coarser<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -310,10 +311,10 @@ pub trait GridSteps: Backend {
         unfit: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The reciprocals of the sums of magnitudes of rows; zero where that is no number.
+    /// The reciprocals of the row sums of magnitudes; zero if that is not finite.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_scales<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -323,7 +324,7 @@ pub trait GridSteps: Backend {
     /// `coarse` = P^T `fine`: the sum over each box.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_restrict<T: Scalar>(
         &self,
         grid: Grid,
@@ -334,7 +335,7 @@ pub trait GridSteps: Backend {
     /// `fine` += P `coarse`.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_prolong<T: Scalar>(
         &self,
         grid: Grid,
@@ -342,11 +343,11 @@ pub trait GridSteps: Backend {
         fine: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// The weights of the prolongation that interpolates, for a matrix on a grid (layout: [`grid_weights`]).
-    /// `unfit[0]` as for [`GridSteps::grid_coarser`].
+    /// The weights of the interpolating prolongation for a matrix on a grid (layout: [`grid_weights`]). `unfit[0]` as
+    /// for [`GridSteps::grid_coarser`].
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_weights<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -354,10 +355,10 @@ pub trait GridSteps: Backend {
         unfit: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// P^H A P for the prolongation of these weights, into `values`: all neighbours of the plane or of space.
+    /// P^H A P for the prolongation with these weights, into `values`: all neighbours in the plane or in space.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_interpolated<T: Scalar>(
         &self,
         a: GridMatrix<'_, T, Self>,
@@ -365,10 +366,10 @@ pub trait GridSteps: Backend {
         values: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// `coarse` = P^H `fine` for the prolongation of these weights.
+    /// `coarse` = P^H `fine` for the prolongation with these weights.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_restrict_weighted<T: Scalar>(
         &self,
         grid: Grid,
@@ -377,10 +378,10 @@ pub trait GridSteps: Backend {
         coarse: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// `fine` += P `coarse` for the prolongation of these weights.
+    /// `fine` += P `coarse` for the prolongation with these weights.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn grid_prolong_weighted<T: Scalar>(
         &self,
         grid: Grid,
@@ -389,10 +390,10 @@ pub trait GridSteps: Backend {
         fine: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Some rows of `from` become rows of `to`, entry by entry, where the values of both lie as in a [`GridMatrix`].
+    /// Copies rows of `from` to rows of `to`, entry by entry; the values of both have the layout of a [`GridMatrix`].
     ///
     /// # Errors
-    /// Where one of them has fewer rows, or when the device fails.
+    /// If one of them has too few rows, or if the device fails.
     fn grid_rows<T: Scalar>(
         &self,
         which: RowsOnGrid,
@@ -400,12 +401,12 @@ pub trait GridSteps: Backend {
         to: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// The matrix as a [`GridStencil`], where its rows are alike but for the sides of the grid. None where they are
-    /// not, where an entry couples points that are no neighbours, or is infinite or NaN, and on a backend whose
-    /// products with all diagonals are no slower, as the provided method says.
+    /// The matrix as a [`GridStencil`], if its rows are equal except at the boundary of the grid. None if they are not,
+    /// if an entry couples points that are not neighbours, or is infinite or NaN, and on a backend whose products with
+    /// all diagonals are equally fast, as the provided method says.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn grid_stencil<T: Scalar>(
         &self,
         _a: CsrParts<'_, T, Self>,
@@ -415,10 +416,10 @@ pub trait GridSteps: Backend {
         Ok(None)
     }
 
-    /// y = A x. Sizes are checked by the caller, here and in the next.
+    /// y = A x. The caller checks sizes, here and in the next.
     ///
     /// # Errors
-    /// On a backend that finds no stencils, or when the device fails.
+    /// On a backend without stencils, or if the device fails.
     fn grid_stencil_product<T: Scalar>(
         &self,
         _a: &GridStencil<T>,
@@ -428,7 +429,7 @@ pub trait GridSteps: Backend {
         Err(no_stencils())
     }
 
-    /// A step of Chebyshev's iteration in one pass with the product A z.
+    /// A step of Chebyshev's iteration, fused with the product A z.
     ///
     /// # Errors
     /// As [`GridSteps::grid_stencil_product`].
@@ -445,7 +446,7 @@ pub trait GridSteps: Backend {
     }
 }
 
-/// What a backend that finds no stencils answers to products with them.
+/// The error of a backend without stencils.
 fn no_stencils() -> Error {
     Error::Unsupported("products with a stencil on a grid, on this backend".into())
 }

@@ -1,28 +1,28 @@
-//! The seam: where data lives and where kernels run.
+//! Backends: where data is stored and where kernels run.
 //!
-//! [`Backend`] owns memory and order of execution. What a backend can compute is told by capability traits, each of
-//! them one room: [`Primitives`] (reduce, scan, sort, merge), [`RunSums`] (the same sums with new values),
-//! [`VectorOps`] (dot, fused updates: all that a Krylov method asks for), [`KrylovSteps`] (the fused steps of conjugate
-//! gradients), [`Products`] (one per storage layout), [`Conversions`] (between layouts), [`RowFacts`] (symmetry,
-//! diagonals), [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals,
-//! components, orders, colours), [`CompressedSteps`] (compressing what repeats), [`BatchSteps`] (many
-//! small systems). Everything above the seam (assembly,
-//! conversions, orderings, solvers) is written once, against these traits, and runs wherever they are implemented.
+//! [`Backend`] owns memory and the order of execution. The operations of a backend are defined by traits:
+//! [`Primitives`] (reduce, scan, sort, merge), [`RunSums`] (the same sums with new values), [`VectorOps`] (dot
+//! products, fused updates: all that a Krylov method needs), [`KrylovSteps`] (the fused steps of conjugate gradients),
+//! [`Products`] (one per storage layout), [`Conversions`] (between layouts), [`RowFacts`] (symmetry, diagonals),
+//! [`PreconditionSteps`] (dense blocks, polynomials, half the precision), [`GraphSteps`] (traversals, components,
+//! orders, colours), [`CompressedSteps`] (compressing what repeats), [`BatchSteps`] (many small systems). Everything
+//! else (assembly, conversions, orderings, solvers) is written once, against these traits, and runs on every backend
+//! that implements them.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `layout` | the storage of each matrix format as borrowed parts: the contract between `matrix` and the kernels |
+//! | `layout` | the storage of each matrix format as borrowed parts: the interface between `matrix` and the kernels |
 //! | `primitives`, `runs`, `vector`, `product`, `convert`, `rows`, `krylov`, `precondition`, `graph` | the traits |
-//! | `compressed` | the compressed format: its storage, and the steps of compressing |
-//! | `factor` | factorisations by a library that was found when the program ran |
+//! | `compressed` | the compressed format: its storage, and the steps of compression |
+//! | `factor` | factorisations by a library that is found at run time |
 //! | `scalars` | arithmetic on the scalars of a recurrence, in the backend's memory |
-//! | `persistent` | many iterations in one call, and what is worked out once for a pattern |
+//! | `persistent` | many iterations in one call, and data derived from a pattern |
 //! | `host` | the implementation on rayon |
 //! | `cuda` | the implementation for NVIDIA devices |
 //!
-//! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`: on the host they are `&[T]`, on a device
-//! an address and a length that only the device follows. So the borrow checker guards device memory as it guards host
-//! memory, and a caller passes its own buffers in and out.
+//! Slices are plain Rust references, `&B::Slice<T>` and `&mut B::Slice<T>`: on the host they are `&[T]`, on a device an
+//! address and a length that only the device accesses. So the borrow checker protects device memory as it does host
+//! memory, and a caller passes its own buffers.
 
 mod batch;
 mod coarsen;
@@ -111,29 +111,28 @@ use crate::scalar::Element;
 use std::fmt::Debug;
 use std::ops::{DerefMut, Range};
 
-/// Where data lives and in which order work on it happens.
+/// A device: its memory and the order of its work.
 ///
-/// A value is a cheap handle (clone it freely). All operations of one handle happen in the order in which they are
+/// A value is a cheap handle that can be cloned. All operations of a handle take effect in the order in which they are
 /// called, as if each had finished before the next; a device may run behind the caller, and [`Backend::download`],
 /// [`Backend::read`] and [`Backend::synchronize`] wait for it.
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// An owned buffer.
     type Vec<T: Element>: DerefMut<Target = Self::Slice<T>> + Debug + Send + Sync + 'static;
-    /// A borrowed buffer, always behind a reference.
+    /// A borrowed buffer, always used by reference.
     type Slice<T: Element>: ?Sized + Debug + Send + Sync;
-    /// Work that was recorded once and can be replayed cheaply; it borrows what it touches.
+    /// Recorded work that can be replayed at low cost; it borrows the buffers that it uses.
     type Recording<'a>: Replay;
-    /// Values on their way from the backend to the caller, see [`Mailbox`].
+    /// A channel for values from the backend to the host, see [`Mailbox`].
     type Mailbox<T: Element>: Mailbox<T, Backend = Self> + 'static;
-    /// How many recorded iterations a solver should keep queued before it waits for the value that the oldest of
-    /// them posted: 1 where execution is immediate.
+    /// How many recorded iterations a solver should keep queued before it waits for the message of the oldest: 1 if
+    /// execution is immediate.
     const QUEUE_DEPTH: usize;
 
-    /// One line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
+    /// A description in one line for reports: `cpu (2 threads)`, `NVIDIA H200 (cuda:0)`.
     fn description(&self) -> String;
 
-    /// Seconds that this process has waited so far for kernels to be compiled and loaded, which each is at its first
-    /// use.
+    /// Seconds that this process has spent so far on compiling and loading kernels, which happens at their first use.
     fn first_use_seconds(&self) -> f64 {
         0.0
     }
@@ -141,11 +140,11 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// A buffer of `len` zeros.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] with the size; nothing is lost and the caller can go on.
+    /// [`Error::OutOfMemory`] with the size; nothing is lost, and the caller can continue.
     fn zeros<T: Element>(&self, len: usize) -> Result<Self::Vec<T>>;
 
-    /// A buffer of `len` elements for a caller that writes all of them before anything reads them: zeros where those
-    /// are had for nothing, as on the host, else whatever lies there, which is a valid value of every element type.
+    /// A buffer of `len` elements for a caller that writes all of them before they are read: zeros if these cost
+    /// nothing, as on the host, else undefined bits, which are valid for every element type.
     ///
     /// # Errors
     /// As [`Backend::zeros`].
@@ -153,26 +152,26 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         self.zeros(len)
     }
 
-    /// Takes host data over (a move on the host, a copy elsewhere).
+    /// Moves host data to the backend (a move on the host, a copy elsewhere).
     ///
     /// # Errors
     /// As [`Backend::zeros`].
     fn upload<T: Element>(&self, data: Vec<T>) -> Result<Self::Vec<T>>;
 
-    /// The content as host data, once all work before it is done.
+    /// Copies the content to the host, after all earlier work.
     ///
     /// # Errors
-    /// When earlier work or the copy fails.
+    /// If earlier work or the copy fails.
     fn download<T: Element>(&self, data: &Self::Slice<T>) -> Result<Vec<T>>;
 
-    /// Copies into host memory of the same length, once all work before it is done.
+    /// Copies into host memory of the same length, after all earlier work.
     ///
     /// # Errors
-    /// On different lengths, and as [`Backend::download`].
+    /// If lengths differ, and as [`Backend::download`].
     fn read<T: Element>(&self, from: &Self::Slice<T>, to: &mut [T]) -> Result<()>;
 
-    /// The same of parts of a slice, which come one behind the other. Small ones are waited for together: a wait costs
-    /// a device more than a few copies.
+    /// [`Backend::read`] for parts of a slice, which are stored one after another. Small parts are waited for together,
+    /// since a wait costs a device more than a few copies.
     ///
     /// # Errors
     /// As [`Backend::read`].
@@ -193,11 +192,11 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// The element of a slice of one, as kernels leave what they found: counts, sums, what is wrong. Waits for all work
-    /// before it.
+    /// The element of a slice of length one, in which kernels leave a result: counts, sums, error flags. Waits for all
+    /// earlier work.
     ///
     /// # Errors
-    /// On another number of elements, and as [`Backend::download`].
+    /// If the length is not one, and as [`Backend::download`].
     fn value<T: Element>(&self, cell: &Self::Slice<T>) -> Result<T> {
         let mut value = [T::default()];
         self.read(cell, &mut value)?;
@@ -207,7 +206,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// Copies from host memory of the same length.
     ///
     /// # Errors
-    /// On different lengths.
+    /// If lengths differ.
     fn write<T: Element>(&self, from: &[T], to: &mut Self::Slice<T>) -> Result<()>;
 
     /// Number of elements.
@@ -216,7 +215,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// The elements of `range`.
     ///
     /// # Panics
-    /// Where `range` exceeds the slice, as indexing does.
+    /// If `range` exceeds the slice, as indexing does.
     fn part<T: Element>(slice: &Self::Slice<T>, range: Range<usize>) -> &Self::Slice<T>;
 
     /// The elements of `range`, mutably.
@@ -228,7 +227,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// Two disjoint halves, the first `middle` elements and the rest.
     ///
     /// # Panics
-    /// Where `middle` exceeds the length.
+    /// If `middle` exceeds the length.
     fn split_mut<T: Element>(
         slice: &mut Self::Slice<T>,
         middle: usize,
@@ -237,21 +236,21 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// `to = from`, same lengths.
     ///
     /// # Errors
-    /// On different lengths.
+    /// If lengths differ.
     fn copy<T: Element>(&self, from: &Self::Slice<T>, to: &mut Self::Slice<T>) -> Result<()>;
 
-    /// Every element becomes `value`.
+    /// Sets every element to `value`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn fill<T: Element>(&self, value: T, to: &mut Self::Slice<T>) -> Result<()>;
 
-    /// Keeps `body` for replay without running it. The host calls it again and again; a CUDA device runs it once
-    /// under capture and replays the graph, so the body must enqueue the same work each time and must not wait for
-    /// the device. It borrows its buffers for as long as the recording lives.
+    /// Records `body` for replay. The host stores it and calls it again and again; a CUDA device runs it once under
+    /// capture and replays the graph. So the body must enqueue the same work each time and must not wait for the
+    /// device. It borrows its buffers as long as the recording exists.
     ///
     /// # Errors
-    /// When the work can't be recorded.
+    /// If the work can't be recorded.
     fn record<'a>(&self, body: impl FnMut() -> Result<()> + Send + 'a) -> Result<Self::Recording<'a>>;
 
     /// A mailbox for messages of `len` elements.
@@ -260,7 +259,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// As [`Backend::zeros`].
     fn mailbox<T: Element>(&self, len: usize) -> Result<Self::Mailbox<T>>;
 
-    /// Waits until all work is done, and reports what failed in it.
+    /// Waits until all work is done, and reports its errors.
     ///
     /// # Errors
     /// The first failure since the last call.
@@ -272,25 +271,25 @@ pub trait Replay {
     /// Runs (or enqueues) the work once.
     ///
     /// # Errors
-    /// Those of the recorded operations.
+    /// The errors of the recorded operations.
     fn replay(&mut self) -> Result<()>;
 }
 
-/// A ring through which recorded work tells the caller values (a residual norm, say) without stopping the device.
-/// Messages arrive in the order of posting; at most [`Backend::QUEUE_DEPTH`] + 1 may be under way. Posting takes
-/// `&self`, so that the recording and its reader can share the mailbox.
+/// A ring buffer through which recorded work sends values (such as a residual norm) to the host without stopping the
+/// device. Messages arrive in the order of posting; at most [`Backend::QUEUE_DEPTH`] + 1 may be in transit. Posting
+/// takes `&self`, so that the recording and the reader can share the mailbox.
 pub trait Mailbox<T: Element>: Debug + Send + Sync {
     /// The backend that fills it.
     type Backend: Backend;
-    /// Enqueues the posting of `value`, of the mailbox's message length.
+    /// Enqueues a message with `value`, which has the mailbox's message length.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn post(&self, backend: &Self::Backend, value: &<Self::Backend as Backend>::Slice<T>) -> Result<()>;
-    /// Copies the next message, of the mailbox's message length: waits for it where `wait`, else returns `false` if it
-    /// has not arrived.
+    /// Copies the next message, which has the mailbox's message length. If it has not arrived, waits for it if `wait`,
+    /// else returns `false`.
     ///
     /// # Errors
-    /// When work before the message failed, or where it waits for a message that was never posted.
+    /// If work before the message failed, or if it waits for a message that was never posted.
     fn next(&self, backend: &Self::Backend, wait: bool, message: &mut [T]) -> Result<bool>;
 }

@@ -1,4 +1,4 @@
-//! Two steps of an Arnoldi process at a time, with the basis read twice for both.
+//! Two-step Arnoldi process, in which the basis is read twice for two steps.
 //!
 //! From a basis V of v_0 to v_j, the last of which is v, and from w_1 = A v and w_2 = A w_1:
 //!
@@ -9,29 +9,28 @@
 //! v_(j+2) = (w_2 - V h_2 - r v_(j+1)) / s_2
 //! ```
 //!
-//! V (V^H V)^-1 V^H projects on the span of V whatever rounding has done to its vectors. So one projection is enough
-//! where the textbook takes two, and the vectors may be stored in half the precision that sums are made in. Sources:
-//! K. Swirydowicz, J. Langou, S. Ananthan, U. Yang and S. Thomas, Low synchronization Gram-Schmidt and generalized
-//! minimal residual algorithms, Numer. Linear Algebra Appl. 28 (2021), for the correction by V^H V;
-//! J. I. Aliaga, H. Anzt, T. Gruetzmacher, E. S. Quintana-Orti and A. E. Tomas, Compressed basis GMRES on
-//! high-performance GPUs, Int. J. High Perform. Comput. Appl. 37 (2023), for the narrow basis; A. T. Chronopoulos,
-//! s-step iterative methods, SIAM J. Numer. Anal. 28 (1991), for several products between two orthogonalisations.
+//! V (V^H V)^-1 V^H is the projection on the span of V even if rounding has made its vectors not quite orthogonal. So
+//! one projection suffices instead of the usual two, and the vectors may be stored in half the precision of the inner
+//! products. Sources: K. Swirydowicz, J. Langou, S. Ananthan, U. Yang and S. Thomas, Low synchronization Gram-Schmidt
+//! and generalized minimal residual algorithms, Numer. Linear Algebra Appl. 28 (2021), for the correction by V^H V; J.
+//! I. Aliaga, H. Anzt, T. Gruetzmacher, E. S. Quintana-Orti and A. E. Tomas, Compressed basis GMRES on high-performance
+//! GPUs, Int. J. High Perform. Comput. Appl. 37 (2023), for the narrow basis; A. T. Chronopoulos, s-step iterative
+//! methods, SIAM J. Numer. Anal. 28 (1991), for several products between two orthogonalisations.
 
 use super::{Backend, Slot};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// The most vectors of a basis: a lane of a warp has one each in the small dense steps.
+/// The most vectors of a basis: one for each lane of a warp in the small dense steps.
 pub(crate) const MOST_VECTORS: usize = 32;
 
-/// A stored vector may be so far from orthogonal to another at most, as the cosine of their angle: beyond it,
-/// corrections by V^H V lose digits.
+/// The largest cosine of the angle between two stored vectors: beyond it, the correction by V^H V loses digits.
 pub(crate) const MOST_COSINE: f64 = 1.0 / 64.0;
 
-/// Scalars behind the two columns of factors: r, s_1, s_2, ||w_1||^2, ||w_2||^2.
+/// Scalars after the two columns of factors: r, s_1, s_2, ||w_1||^2, ||w_2||^2.
 pub(crate) const BEHIND: usize = 5;
 
-/// Where the parts of the dense buffer of [`PairScalars`] begin, for at most so many columns.
+/// The layout of the dense buffer of [`PairScalars`], for at most this many columns.
 #[derive(Debug, Clone, Copy)]
 pub struct PairLayout {
     /// The most columns, m.
@@ -50,19 +49,19 @@ impl PairLayout {
         4 * self.width() + 3
     }
 
-    /// Where h_1, h_2, r, s_1, s_2, ||w_1||^2 and ||w_2||^2 are, behind G.
+    /// The range of h_1, h_2, r, s_1, s_2, ||w_1||^2 and ||w_2||^2, after G.
     pub fn factors(self) -> std::ops::Range<usize> {
         let start = self.width() * self.width();
         start..start + 2 * self.width() + BEHIND
     }
 
-    /// Columns that tell how what A was multiplied by is made of the basis.
+    /// Columns with the coefficients of the vectors that A was multiplied with, in terms of the basis.
     pub fn combination(self) -> std::ops::Range<usize> {
         let start = self.factors().end;
         start..start + self.columns * self.width()
     }
 
-    /// The triangular factor R of the Hessenberg matrix, a column behind the other.
+    /// The triangular factor R of the Hessenberg matrix, column by column.
     pub fn triangle(self) -> std::ops::Range<usize> {
         let start = self.combination().end;
         start..start + self.columns * self.width()
@@ -80,22 +79,22 @@ impl PairLayout {
         start..start + self.width()
     }
 
-    /// Length of all of it.
+    /// The length of the buffer.
     pub fn len(self) -> usize {
         self.right().end
     }
 
-    /// Whether there is nothing.
+    /// Returns whether there are no columns.
     pub fn is_empty(self) -> bool {
         self.columns == 0
     }
 }
 
-/// What the small dense steps of a pair work on.
+/// The operands of the small dense steps for a pair.
 pub struct PairScalars<'a, T: Scalar, B: Backend> {
-    /// Where the parts of `dense` are.
+    /// The layout of `dense`.
     pub layout: PairLayout,
-    /// What [`VectorOps::pair_products`](super::VectorOps::pair_products) has computed.
+    /// The results of [`VectorOps::pair_products`](super::VectorOps::pair_products).
     pub products: &'a B::Slice<T>,
     /// ||v_(j+1)||^2 and ||v_(j+2)||^2, as [`VectorOps::pair_update`](super::VectorOps::pair_update) leaves them.
     pub squares: &'a B::Slice<T>,
@@ -103,14 +102,14 @@ pub struct PairScalars<'a, T: Scalar, B: Backend> {
     pub dense: &'a mut B::Slice<T>,
     /// The state.
     pub state: &'a mut B::Slice<T>,
-    /// Where the number of columns is that R has.
+    /// The position of the number of columns of R.
     pub taken: Slot,
-    /// Whether only w_1 is there, and w_2 is the same vector: one column is taken, unless R has it already.
+    /// True if only w_1 exists, and w_2 is the same vector: one column is added, unless R has it already.
     pub lone: bool,
 }
 
 impl<T: Scalar, B: Backend> PairScalars<'_, T, B> {
-    /// Refuses buffers that are too short for a step of this column and the next.
+    /// Returns an error for buffers that are too short for a step of this column and the next.
     pub(crate) fn check(&self, column: usize) -> Result<()> {
         let (layout, last) = (self.layout, column + usize::from(!self.lone));
         if last >= layout.columns || layout.width() > MOST_VECTORS {
@@ -135,8 +134,8 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for PairScalars<'_, T, B> {
     }
 }
 
-/// Refuses vectors of a pair that do not fit: a basis too short for `count` vectors and `fresh` more, or vectors of
-/// other lengths.
+/// Returns an error for a basis that is too short for `count` vectors and `fresh` more, or for vectors of other
+/// lengths.
 pub(crate) fn check_vectors(
     basis: usize,
     count: usize,

@@ -1,4 +1,4 @@
-//! The fused steps of conjugate gradients on one of several parts, between which sums over all parts are made.
+//! The fused steps of conjugate gradients on one of several ranks, with sums over all ranks between them.
 
 use super::{Backend, Inverse, VectorOps};
 use crate::scalar::Scalar;
@@ -8,13 +8,13 @@ use crate::scalar::Scalar;
 pub struct PartResidual<'a, T: Scalar, B: VectorOps> {
     /// The preconditioner.
     pub inverse: Inverse<'a, T, B>,
-    /// p.q over all parts; none where the communicator has it on its way.
+    /// p.q over all ranks; none if the communicator is sending it.
     pub pq: Option<&'a B::Slice<T>>,
     /// A p.
     pub q: &'a B::Slice<T>,
     /// The residual.
     pub r: &'a mut B::Slice<T>,
-    /// Takes this part's r.r and r.z.
+    /// Gets this rank's r.r and r.z.
     pub sums: &'a mut B::Slice<T>,
     /// The scalars ([`CgSlot`](super::CgSlot)).
     pub state: &'a mut B::Slice<T::Real>,
@@ -27,26 +27,26 @@ pub struct PartDirection<'a, T: Scalar, B: VectorOps> {
     pub inverse: Inverse<'a, T, B>,
     /// The residual.
     pub r: &'a B::Slice<T>,
-    /// r.r and r.z over all parts; none where the communicator has them on their way.
+    /// r.r and r.z over all ranks; none if the communicator is sending them.
     pub sums: Option<&'a B::Slice<T>>,
     /// The direction.
     pub p: &'a mut B::Slice<T>,
-    /// What is added to the solution.
+    /// The sum of the steps.
     pub x: &'a mut B::Slice<T>,
     /// The scalars.
     pub state: &'a mut B::Slice<T::Real>,
 }
 
-/// Which entries of a vector go to other parts, by the pieces in which a backend computes it: piece k has those from
-/// `marks[k]` to `marks[k + 1]`.
+/// The entries of a vector that are sent to other ranks, grouped by the pieces in which a backend computes it: piece k
+/// has those from `marks[k]` to `marks[k + 1]`.
 pub struct Sends<B: Backend> {
-    /// Where each piece's begin, and the end.
+    /// The start of each piece's entries, and the end.
     pub marks: B::Vec<u32>,
-    /// Their numbers in the vector, ascending.
+    /// Their indices in the vector, ascending.
     pub numbers: B::Vec<u32>,
-    /// Their places among what the plan sends.
+    /// Their positions among the entries that the plan sends.
     pub places: B::Vec<u32>,
-    /// The piece to begin with, so that they are computed soon.
+    /// The piece that should be computed first, so that its entries are sent early.
     pub first: usize,
 }
 

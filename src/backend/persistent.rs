@@ -1,5 +1,5 @@
-//! Many iterations of a solver in one call: for systems so small that a backend can keep them beside its processors,
-//! where starting the steps one by one would cost more than the steps.
+//! Persistent iterations: many iterations of a solver in one launch, for systems so small that they fit the backend's
+//! on-chip memory, and starting steps one by one would take longer than the steps.
 
 use super::{Inverse, Slot, VectorOps};
 use crate::error::{Error, Result};
@@ -8,9 +8,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What a launch of persistent conjugate gradient iterations works on. Each iteration is the product and the two steps
-/// of [`KrylovSteps`](super::KrylovSteps), up to rounding, and the first one that is not `Running` afterwards is the
-/// last.
+/// The data of a launch of persistent conjugate gradient iterations. Each iteration is the product and the two steps of
+/// [`KrylovSteps`](super::KrylovSteps), up to rounding; the first one that is not `Running` afterwards is the last.
 #[derive(Debug)]
 pub struct PersistentIterations<'a, T: Scalar, B: VectorOps> {
     /// The preconditioner: identity or diagonal.
@@ -21,29 +20,29 @@ pub struct PersistentIterations<'a, T: Scalar, B: VectorOps> {
     pub r: &'a mut B::Slice<T>,
     /// The direction.
     pub p: &'a mut B::Slice<T>,
-    /// What is added to the solution.
+    /// The sum of the steps.
     pub x: &'a mut B::Slice<T>,
-    /// Room; what it holds afterwards is of no account.
+    /// A workspace, undefined afterwards.
     pub q: &'a mut B::Slice<T>,
-    /// [`CgSlot`](super::CgSlot), as the steps leave it.
+    /// [`CgSlot`](super::CgSlot), as the steps update it.
     pub state: &'a mut B::Slice<T::Real>,
     /// The first [`MESSAGE`](super::CgSlot::MESSAGE) of the state after each iteration, up to the last.
     pub messages: &'a mut B::Slice<T::Real>,
 }
 
-/// What a launch of persistent MINRES iterations works on: those of [`Minres`](crate::krylov::Minres) without a
+/// The data of a launch of persistent MINRES iterations: those of [`Minres`](crate::krylov::Minres) without a
 /// preconditioner, up to rounding. The first one that is not `Running` afterwards is the last.
 #[derive(Debug)]
 pub struct PersistentMinres<'a, T: Scalar, B: VectorOps> {
     /// The most iterations to do.
     pub count: usize,
-    /// What is added to the solution.
+    /// The sum of the steps.
     pub x: &'a mut B::Slice<T>,
-    /// The vector of the Lanczos process that the next iteration multiplies, and the one before; afterwards likewise.
+    /// The Lanczos vector that the next iteration multiplies, and the one before; updated.
     pub v: [&'a mut B::Slice<T>; 2],
-    /// The last two directions, the last one first; likewise.
+    /// The last two directions, the last one first; updated.
     pub w: [&'a mut B::Slice<T>; 2],
-    /// Room; what it holds afterwards is of no account.
+    /// A workspace, undefined afterwards.
     pub q: &'a mut B::Slice<T>,
     /// The state of the recurrence.
     pub state: &'a mut B::Slice<T>,
@@ -53,7 +52,7 @@ pub struct PersistentMinres<'a, T: Scalar, B: VectorOps> {
     pub messages: &'a mut B::Slice<T>,
 }
 
-/// Many iterations of one method or another.
+/// The data of persistent iterations of one of the methods.
 #[derive(Debug)]
 pub enum Persistent<'a, T: Scalar, B: VectorOps> {
     /// Conjugate gradients.
@@ -63,7 +62,7 @@ pub enum Persistent<'a, T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> Persistent<'_, T, B> {
-    /// Refuses vectors that are not as long as the matrix has rows.
+    /// Returns an error for vectors whose length is not the number of rows.
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         let lengths = match self {
             Self::Cg(PersistentIterations { r, p, x, q, .. }) => [&**r, p, x, q, q, q].map(|v| B::len(v)),
@@ -75,15 +74,15 @@ impl<T: Scalar, B: VectorOps> Persistent<'_, T, B> {
     }
 }
 
-/// What a backend worked out from the pattern of a matrix, kept with the matrix: the pattern of a matrix never changes.
+/// Data that a backend derived from the pattern of a matrix and keeps with it, since the pattern never changes.
 #[derive(Default)]
 pub struct Derived(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Derived {
-    /// What `make` made, now or at an earlier call; `None` where an earlier call made something of another type.
+    /// The result of `make`, from now or an earlier call; `None` if an earlier call made another type.
     ///
     /// # Errors
-    /// Those of `make`; nothing is kept then.
+    /// The errors of `make`; nothing is kept then.
     pub fn get_or_make<P: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<P>) -> Result<Option<&P>> {
         let made = match self.0.get() {
             Some(made) => made,

@@ -1,5 +1,5 @@
-//! What preconditioners ask of a backend beyond the steps of the solvers: small dense systems, one a block or a row of
-//! the matrix, the steps of a polynomial, and vectors of half the precision.
+//! Operations of preconditioners in addition to the steps of solvers: small dense systems, one for each block or row of
+//! the matrix, steps of a polynomial, and vectors in half the precision.
 
 use super::{Backend, CsrParts, OffsetsRef, VectorOps};
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::scalar::{Scalar, Widen};
 /// The most rows of a dense block or a local system: one lane of a warp each.
 pub const DENSE_LIMIT: usize = 32;
 
-/// A diagonal entry below this share of the norm of its row is none.
+/// A diagonal entry below this fraction of the norm of its row counts as missing.
 pub const SMALL_DIAGONAL: f64 = 1e-3;
 
 /// A block-diagonal matrix with small dense blocks: rows `starts[k]..starts[k + 1]` form block k. Entry (i, j) of a
@@ -25,7 +25,7 @@ pub struct BlockParts<'a, B: Backend> {
     pub starts: &'a B::Slice<u32>,
     /// The block of each row.
     pub block_of: &'a B::Slice<u32>,
-    /// Where each block's values start, and their number at the end.
+    /// The start of each block's values, and their number at the end.
     pub offsets: &'a B::Slice<u64>,
 }
 
@@ -36,16 +36,16 @@ impl<B: Backend> Clone for BlockParts<'_, B> {
 }
 impl<B: Backend> Copy for BlockParts<'_, B> {}
 
-/// One step of Chebyshev's iteration for A z = r: `last` becomes `keep` z + `momentum` `last` + `step` d .* (r - A z).
-/// Where `momentum` is zero, `last` is not read.
+/// One step of Chebyshev's iteration for A z = r: `last` = `keep` z + `momentum` `last` + `step` d .* (r - A z). If
+/// `momentum` is zero, `last` is not read.
 pub struct ChebyshevStep<'a, T: Scalar, B: Backend> {
-    /// What z is multiplied by.
+    /// The factor of z.
     pub keep: T::Real,
-    /// What the vector before z is multiplied by.
+    /// The factor of the vector before z.
     pub momentum: T::Real,
-    /// What the scaled residual is multiplied by.
+    /// The factor of the scaled residual.
     pub step: T::Real,
-    /// The inverse of A's diagonal; `None` stands for ones.
+    /// The inverse of A's diagonal; `None` means ones.
     pub d: Option<&'a B::Slice<T::Real>>,
     /// The right-hand side.
     pub r: &'a B::Slice<T>,
@@ -61,7 +61,7 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for ChebyshevStep<'_, T, B> {
 }
 
 impl<T: Scalar, B: Backend> ChebyshevStep<'_, T, B> {
-    /// Refuses vectors of other lengths than `n`.
+    /// Returns an error for vectors whose length is not `n`.
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         Error::check_dimension("length of the diagonal", n, self.d.map_or(n, |d| B::len(d)))?;
         Error::check_dimension("length of r", n, B::len(self.r))?;
@@ -72,18 +72,18 @@ impl<T: Scalar, B: Backend> ChebyshevStep<'_, T, B> {
 /// z, and A z.
 pub type WithProduct<'a, T, B> = (&'a <B as Backend>::Slice<T>, &'a <B as Backend>::Slice<T>);
 
-/// Steps of preconditioners. Nothing here waits for the device, and everything is deterministic.
+/// Steps of preconditioners. No step waits for the device, and all are deterministic.
 pub trait PreconditionSteps: VectorOps {
-    /// Whether steps and products run at the speed of memory, so that the bytes which a preconditioner saves tell the
-    /// time.
+    /// True if this is a device on which time is determined by the bytes moved, so that a preconditioner with fewer
+    /// bytes is faster.
     const BYTES_TELL: bool = false;
 
     /// The inverses of the diagonal blocks of a Hermitian A, each exactly Hermitian, into `inverses` (layout:
-    /// [`BlockParts`]). `first_bad[0]` becomes the first row at which a block turned out not to be positive definite
-    /// (Gauss-Jordan elimination without exchanges met a pivot that is not a positive number), `u32::MAX` without one.
+    /// [`BlockParts`]). `first_bad[0]` = the first row at which a block was found not to be positive definite
+    /// (Gauss-Jordan elimination without row exchanges had a pivot that is not positive), or `u32::MAX`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn block_inverses<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -95,7 +95,7 @@ pub trait PreconditionSteps: VectorOps {
     /// z = M r for a block-diagonal M.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn block_multiply<T: Scalar>(
         &self,
         blocks: BlockParts<'_, Self>,
@@ -104,22 +104,22 @@ pub trait PreconditionSteps: VectorOps {
         z: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// A step of Chebyshev's iteration from z, with A z beside it; `None` where z is zero: then `last` becomes `step` d
-    /// .* r.
+    /// A step of Chebyshev's iteration from z, with the product A z given; `None` if z is zero: then `last` becomes
+    /// `step` d .* r.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn chebyshev_step<T: Scalar>(
         &self,
         step: ChebyshevStep<'_, T, Self>,
         from: Option<WithProduct<'_, T, Self>>,
     ) -> Result<()>;
 
-    /// Entries of each row of A on and left of the diagonal, the `limit` nearest to it; 0 where the diagonal entry is
-    /// missing. `lengths` has one element more than A has rows; the last becomes 0.
+    /// Entries of each row of A on and left of the diagonal, the `limit` nearest to it; 0 if the diagonal entry is
+    /// missing. `lengths` has one more element than A has rows, which is set to 0.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn lower_lengths<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -127,13 +127,13 @@ pub trait PreconditionSteps: VectorOps {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Columns and values of the factor G of a factorised sparse approximate inverse, on the pattern of which
-    /// [`PreconditionSteps::lower_lengths`] gave the lengths and `offsets` are the sums. Row i of G solves
-    /// g A(J, J) = c e_i on its columns J, with c so that G A G^H has a diagonal of ones. `first_bad[0]` becomes the
-    /// first row whose A(J, J) is not positive definite, `u32::MAX` without one. A is Hermitian.
+    /// Columns and values of the factor G of a factorised sparse approximate inverse, on the pattern whose lengths
+    /// [`PreconditionSteps::lower_lengths`] returned and whose row starts are `offsets`. Row i of G solves g A(J, J) =
+    /// c e_i on its columns J, with c such that G A G^H has a unit diagonal. `first_bad[0]` = the first row whose A(J,
+    /// J) is not positive definite, or `u32::MAX`. A is Hermitian.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     #[allow(clippy::too_many_arguments)]
     fn sparse_factor<V: Widen<T>, T: Scalar>(
         &self,
@@ -148,7 +148,7 @@ pub trait PreconditionSteps: VectorOps {
     /// y = scale x, rounded to the narrower type.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn narrow<T: Scalar>(
         &self,
         scale: T::Real,
@@ -156,22 +156,22 @@ pub trait PreconditionSteps: VectorOps {
         y: &mut Self::Slice<T::Narrow>,
     ) -> Result<()>;
 
-    /// `changed[0]` = 1 where an element of x is none of the narrower type ([`Scalar::narrow`]), else 0.
+    /// `changed[0]` = 1 if the narrower type can't represent an element of x exactly ([`Scalar::narrow`]), else 0.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn narrow_changes<T: Scalar>(&self, x: &Self::Slice<T>, changed: &mut Self::Slice<u32>) -> Result<()>;
 
-    /// y = x, x of the narrower type.
+    /// y = x, where x has the narrower type.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn widen<T: Scalar>(&self, x: &Self::Slice<T::Narrow>, y: &mut Self::Slice<T>) -> Result<()>;
 
-    /// y += scale x, x of the narrower type.
+    /// y += scale x, where x has the narrower type.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn add_narrow<T: Scalar>(
         &self,
         scale: T::Real,

@@ -1,12 +1,12 @@
-//! The parallel primitives that assembly, conversion and traversal are written with.
+//! The parallel primitives from which assembly, conversion and traversal are built.
 //!
-//! Buffers in, buffers out, and no closures, so that a device can have a kernel for each. All of them are
-//! deterministic: the same input gives the same bits on the same backend, whatever the load and the number of
-//! threads. Integer results and everything that only moves data are the same on every backend; floating-point sums
-//! over more than one element may be bracketed differently from backend to backend, except where an order is stated.
+//! They take and return buffers, and no closures, so that a device can have a kernel for each. All are deterministic:
+//! the same input gives the same bits on the same backend, whatever the load and the number of threads. Integer
+//! results, and results of operations that only move data, are the same on every backend; floating-point sums over
+//! several elements may be added in a different order on each backend, unless an order is stated.
 //!
-//! "Temporary memory" is what a call allocates and frees again; where nothing is said it is small (a few thousandths
-//! of the input).
+//! "Temporary memory" is memory that a call allocates and frees again; unless stated it is small (a few thousandths of
+//! the input).
 
 use super::Backend;
 use crate::error::Result;
@@ -16,13 +16,13 @@ use std::ops::Range;
 /// Which elements a scan has combined at position i.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scan {
-    /// Those up to and with i.
+    /// Those up to and including i.
     Inclusive,
-    /// Those before i; the identity at the first.
+    /// Those before i; at the first position the identity.
     Exclusive,
 }
 
-/// Direction of a sort or merge. Equal keys keep their order in either direction.
+/// Direction of a sort or merge. Equal keys keep their order in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Smallest first.
@@ -34,13 +34,13 @@ pub enum Order {
 
 /// Scans, sorts, merges and reductions over whole buffers.
 ///
-/// Every method fails when the device fails, when temporary memory can't be had, and with
-/// [`Error::Dimension`](crate::Error::Dimension) where lengths don't fit together.
+/// Every method fails if the device fails, if temporary memory can't be allocated, and with
+/// [`Error::Dimension`](crate::Error::Dimension) if lengths don't match.
 #[allow(clippy::missing_errors_doc)]
 pub trait Primitives: Backend {
     // ---- reduce and scan ----
 
-    /// `out[0]` = all of `x` combined; the identity for an empty `x`. `out` has one element.
+    /// `out[0]` = all elements of `x` combined; the identity for an empty `x`. `out` has one element.
     fn reduce<T: Element, O: Combine<T>>(
         &self,
         op: O,
@@ -49,7 +49,7 @@ pub trait Primitives: Backend {
     ) -> Result<()>;
 
     /// `out[s]` = the elements `offsets[s]..offsets[s + 1]` of `x` combined; the identity for an empty segment.
-    /// `offsets` ascend and have one element more than `out`.
+    /// `offsets` ascend and have one more element than `out`.
     fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
         &self,
         op: O,
@@ -58,8 +58,8 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Combines runs of equal neighbouring keys: the r-th run's key in `keys_out[r]`, its values in `out[r]`. Outputs
-    /// are as long as the input; behind the runs they hold nothing of use. Returns the number of runs.
+    /// Combines runs of equal neighbouring keys: the key of run r in `keys_out[r]`, its combined values in `out[r]`.
+    /// Outputs are as long as the input; elements after the runs are undefined. Returns the number of runs.
     fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
         &self,
         op: O,
@@ -69,11 +69,11 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<usize>;
 
-    /// From counts to offsets: `out[i]` = sum of `x[..i]`. `out` is as long as `x`, or one longer: then the total
-    /// comes last. The caller makes sure that the total fits in `I`.
+    /// Converts counts to offsets: `out[i]` = sum of `x[..i]`. `out` is as long as `x`, or one longer: then the total
+    /// is last. The caller ensures that the total fits `I`.
     fn exclusive_scan<I: Offset>(&self, x: &Self::Slice<u32>, out: &mut Self::Slice<I>) -> Result<()>;
 
-    /// `out[i]` = the elements of `x` before i (or up to i) combined. Same lengths.
+    /// `out[i]` = the elements of `x` before i (or up to i) combined. Lengths are equal.
     fn scan<T: Element, O: Combine<T>>(
         &self,
         scan: Scan,
@@ -82,8 +82,8 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// As [`Primitives::scan`], starting anew at each i where `heads[i]` is not zero
-    /// ([`Primitives::head_flags`] makes them from offsets). The first element starts a segment in any case.
+    /// As [`Primitives::scan`], starting anew at each i for which `heads[i]` is not zero ([`Primitives::head_flags`]
+    /// makes them from offsets). The first element always starts a segment.
     fn segmented_scan<T: Element, O: Combine<T>>(
         &self,
         scan: Scan,
@@ -93,8 +93,8 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// As [`Primitives::segmented_scan`], with the segments' offsets in place of heads: `offsets[s]..offsets[s + 1]` is
-    /// segment s.
+    /// As [`Primitives::segmented_scan`], with the segments' offsets instead of heads: segment s is
+    /// `offsets[s]..offsets[s + 1]`.
     fn scan_segments<T: Element, I: Offset, O: Combine<T>>(
         &self,
         scan: Scan,
@@ -110,46 +110,46 @@ pub trait Primitives: Backend {
 
     // ---- histogram and offsets ----
 
-    /// `counts[k]` = number of keys that equal k. Keys at or above `counts`' length are not counted.
+    /// `counts[k]` = number of keys equal to k. Keys that are not below the length of `counts` are ignored.
     ///
     /// # Errors
-    /// On 2^32 keys or more.
+    /// If there are 2^32 keys or more.
     fn histogram(&self, keys: &Self::Slice<u32>, counts: &mut Self::Slice<u32>) -> Result<()>;
 
-    /// Offsets of the segments of ascending segment numbers: `offsets[s]` = number of elements below s. `offsets` has
-    /// one element more than there are segments. Row numbers of sorted triplets become the row offsets of CSR.
+    /// Offsets of segments from ascending segment numbers: `offsets[s]` = number of elements below s. `offsets` has one
+    /// more element than there are segments. This makes row offsets of CSR from row indices of sorted triplets.
     fn offsets_of_sorted<I: Offset>(
         &self,
         segments: &Self::Slice<u32>,
         offsets: &mut Self::Slice<I>,
     ) -> Result<()>;
 
-    /// The inverse: `segments[i]` = the segment to which element i belongs. As long as the last offset.
+    /// The inverse: `segments[i]` = the segment of element i. As long as the last offset.
     fn expand_offsets<I: Offset>(
         &self,
         offsets: &Self::Slice<I>,
         segments: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `heads[i]` = 1 where a segment starts at i, else 0. Empty segments leave no mark. As long as the last offset.
+    /// `heads[i]` = 1 if a segment starts at i, else 0. Empty segments have no mark. As long as the last offset.
     fn head_flags<I: Offset>(&self, offsets: &Self::Slice<I>, heads: &mut Self::Slice<u8>) -> Result<()>;
 
-    /// Start of each run of equal neighbouring keys; then, if there is room, the number of keys. `starts` has room for
-    /// every run (one more than there are keys always suffices). Returns the number of runs.
+    /// Start of each run of equal neighbouring keys; then, if there is space, the number of keys. `starts` has space
+    /// for every run (one more than keys always suffices). Returns the number of runs.
     fn run_starts<K: Key, I: Offset>(
         &self,
         keys: &Self::Slice<K>,
         starts: &mut Self::Slice<I>,
     ) -> Result<usize>;
 
-    /// Start of each run of equal neighbouring pairs (`high[i]`, `low[i]`), and behind them the number of pairs.
+    /// Start of each run of equal neighbouring pairs (`high[i]`, `low[i]`), followed by the number of pairs.
     fn pair_starts<I: Offset>(&self, high: &Self::Slice<u32>, low: &Self::Slice<u32>)
     -> Result<Self::Vec<I>>;
 
     // ---- select ----
 
-    /// The elements whose flag is not zero, in order, at the front of `out`; returns their number. `out` is as long as
-    /// `x`; what is behind them is left alone.
+    /// Copies the elements whose flag is not zero, in order, to the beginning of `out`; returns their number. `out` is
+    /// as long as `x`; the rest of it is unchanged.
     fn compact<T: Element>(
         &self,
         x: &Self::Slice<T>,
@@ -157,7 +157,7 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<usize>;
 
-    /// The elements whose flag is not zero, then the others, each in order; returns the number of the first kind.
+    /// Copies the elements whose flag is not zero, then the others, each in order; returns the number of the first.
     fn partition<T: Element>(
         &self,
         x: &Self::Slice<T>,
@@ -165,19 +165,20 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<usize>;
 
-    /// The first of each run of equal neighbouring keys (equal bits), at the front of `out`; returns their number.
+    /// Copies the first of each run of equal neighbouring keys (equal bits) to the beginning of `out`; returns their
+    /// number.
     fn unique<K: Key>(&self, x: &Self::Slice<K>, out: &mut Self::Slice<K>) -> Result<usize>;
 
     // ---- sort and merge ----
 
-    /// Whether the keys ascend, or, with `strictly`, ascend without equal neighbours.
+    /// Returns whether the keys ascend; with `strictly`, without equal neighbours.
     fn is_sorted<K: Key>(&self, keys: &Self::Slice<K>, strictly: bool) -> Result<bool>;
 
     /// Sorts by bits `bits.start..bits.end` of the ordered form ([`Key::to_ordered`]), stably (radix sort). Digits that
-    /// are the same in all keys cost nothing. Temporary memory: a second buffer of the keys.
+    /// are equal in all keys are skipped. Temporary memory: a second buffer of the keys.
     fn sort<K: Key>(&self, keys: &mut Self::Vec<K>, bits: Range<u32>) -> Result<()>;
 
-    /// As [`Primitives::sort`], and carries `values` along. Temporary memory: second buffers of both.
+    /// As [`Primitives::sort`], and permutes `values` in the same way. Temporary memory: second buffers of both.
     fn sort_pairs<K: Key, V: Element>(
         &self,
         keys: &mut Self::Vec<K>,
@@ -185,8 +186,8 @@ pub trait Primitives: Backend {
         bits: Range<u32>,
     ) -> Result<()>;
 
-    /// Sorts each segment of keys by itself, ascending, stably, and carries `values` along. Offsets ascend from 0 to
-    /// the number of keys; others are an error.
+    /// Sorts each segment of keys by itself, ascending, stably, and permutes `values` in the same way. Offsets must
+    /// ascend from 0 to the number of keys.
     fn segmented_sort_pairs<K: Key, V: Element, I: Offset>(
         &self,
         offsets: &Self::Slice<I>,
@@ -194,11 +195,11 @@ pub trait Primitives: Backend {
         values: &mut Self::Vec<V>,
     ) -> Result<()>;
 
-    /// Sorts by comparisons, stably (merge sort): for keys of many bits of which few elements differ from sorted order.
-    /// Temporary memory: a second buffer of the keys.
+    /// Sorts by comparisons, stably (merge sort): for keys of many bits in nearly sorted order. Temporary memory: a
+    /// second buffer of the keys.
     fn merge_sort<K: Key>(&self, order: Order, keys: &mut Self::Vec<K>) -> Result<()>;
 
-    /// As [`Primitives::merge_sort`], and carries `values` along. Temporary memory: second buffers of both.
+    /// As [`Primitives::merge_sort`], and permutes `values` in the same way. Temporary memory: second buffers of both.
     fn merge_sort_pairs<K: Key, V: Element>(
         &self,
         order: Order,
@@ -206,7 +207,8 @@ pub trait Primitives: Backend {
         values: &mut Self::Vec<V>,
     ) -> Result<()>;
 
-    /// Merges two sorted sequences into `out`, as long as both together. Of equal keys, those of `a` come first.
+    /// Merges two sorted sequences into `out`, which is as long as both together. Among equal keys, those of `a` come
+    /// first.
     fn merge<K: Key>(
         &self,
         order: Order,
@@ -229,7 +231,7 @@ pub trait Primitives: Backend {
     /// `out[i]` = `x[indices[i]]`.
     ///
     /// # Errors
-    /// Where an index lies outside of `x` (a device tells it at the next [`Backend::synchronize`]).
+    /// If an index is outside of `x` (a device reports it at the next [`Backend::synchronize`]).
     fn gather<T: Element, I: Offset>(
         &self,
         x: &Self::Slice<T>,
@@ -237,7 +239,7 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// `out[indices[i]]` = `x[i]`. The indices are distinct; other elements of `out` are left alone.
+    /// `out[indices[i]]` = `x[i]`. The indices are distinct; other elements of `out` are unchanged.
     ///
     /// # Errors
     /// As [`Primitives::gather`], for `out`.
@@ -263,7 +265,7 @@ pub trait Primitives: Backend {
         out: &mut Self::Slice<u64>,
     ) -> Result<()>;
 
-    /// Both mirror images of each place, for stored halves: `out` has (`high[i]`, `low[i]`) at 2 i, and behind it
+    /// Both mirror images of each entry, for one stored triangle: `out` has (`high[i]`, `low[i]`) at 2 i, followed by
     /// (`low[i]`, `high[i]`), or, on the diagonal, (`beyond`, 0). Both of `out` are twice as long.
     fn mirror(
         &self,

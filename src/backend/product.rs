@@ -1,4 +1,4 @@
-//! What a backend multiplies: one product a storage layout, always y = alpha op(A) x + beta y.
+//! The products of a backend: one for each storage layout, always y = alpha op(A) x + beta y.
 
 use super::{
     Backend, ChebyshevStep, CompressedParts, CompressedSteps, Conversions, CooParts, CsrParts, DiaParts,
@@ -7,7 +7,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 
-/// Which form of A a product applies.
+/// The form of A in a product.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Op {
     /// A.
@@ -15,24 +15,24 @@ pub enum Op {
     None,
     /// A^T.
     Transpose,
-    /// A with its values conjugated (A where the type is real).
+    /// A with conjugated values (A if the type is real).
     Conjugate,
-    /// A^H, conjugated and transposed (A^T where the type is real).
+    /// A^H, conjugated and transposed (A^T if the type is real).
     ConjugateTranspose,
 }
 
 impl Op {
-    /// Whether rows and columns change places.
+    /// Returns whether A is transposed.
     pub fn transposes(self) -> bool {
         matches!(self, Op::Transpose | Op::ConjugateTranspose)
     }
 
-    /// Whether values are conjugated.
+    /// Returns whether values are conjugated.
     pub fn conjugates(self) -> bool {
         matches!(self, Op::Conjugate | Op::ConjugateTranspose)
     }
 
-    /// The same form of A^T: what a matrix that is stored transposed has to do.
+    /// The same form for A^T, as needed by a matrix that is stored transposed.
     #[must_use]
     pub fn transposed(self) -> Op {
         match self {
@@ -44,8 +44,8 @@ impl Op {
     }
 }
 
-/// What a product with A computes: y = alpha op(A) x + beta y, as `gemv` of the BLAS. Where `beta` is zero, `y` is not
-/// read: it may hold NaN.
+/// The operands of a product with A: y = alpha op(A) x + beta y, as `gemv` of the BLAS. If `beta` is zero, `y` is not
+/// read and may hold NaN.
 #[derive(Debug)]
 pub struct Gemv<'a, T: Scalar, B: Backend> {
     /// The form of A.
@@ -54,7 +54,7 @@ pub struct Gemv<'a, T: Scalar, B: Backend> {
     pub alpha: T,
     /// As many elements as op(A) has columns.
     pub x: &'a B::Slice<T>,
-    /// The factor of what y holds.
+    /// The factor of the previous y.
     pub beta: T,
     /// As many elements as op(A) has rows.
     pub y: &'a mut B::Slice<T>,
@@ -67,16 +67,16 @@ impl<'a, T: Scalar, B: Backend> Gemv<'a, T, B> {
     }
 }
 
-/// Products with stored matrices. Padding is never multiplied. Sizes are checked by the callers in `matrix`.
+/// Products with stored matrices. Padding is never multiplied. The callers in `matrix` check sizes.
 ///
-/// Every backend has CSR. The provided methods say that the backend has no kernel for a layout yet.
+/// Every backend has CSR. The provided methods return an error because the backend has no kernel for a layout.
 pub trait Products: VectorOps + CompressedSteps {
     /// r = scale (b - A x), each element as if computed in twice the precision of `T` and rounded once. A restart needs
-    /// it: where b - A x cancels, working precision leaves too few digits to improve x. Sizes are checked by the
-    /// caller.
+    /// this: because of cancellation in b - A x, working precision leaves too few digits to improve x. The caller
+    /// checks sizes.
     ///
     /// # Errors
-    /// Where the backend has no kernel, as the provided method says, or when the device fails.
+    /// If the backend has no kernel, as the provided method says, or if the device fails.
     #[allow(unused_variables)]
     fn csr_residual<V: Widen<T>, T: Scalar>(
         &self,
@@ -95,13 +95,13 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in CSR. Every backend has it for A itself.
     ///
     /// # Errors
-    /// Where the backend has no kernel for the form of A, or when the device fails.
+    /// If the backend has no kernel for the form of A, or if the device fails.
     fn csr<V: Widen<T>, T: Scalar>(&self, a: CsrParts<'_, V, Self>, gemv: Gemv<'_, T, Self>) -> Result<()>;
 
     /// y = A x and `xy` = x.y (conjugating x) in one pass over A, for a square A in CSR.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn csr_dot<V: Widen<T>, T: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -110,11 +110,11 @@ pub trait Products: VectorOps + CompressedSteps {
         xy: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Y = alpha A X + beta Y for `vectors` vectors at once, A in CSR. The vectors lie interleaved: element i of vector
-    /// j is at i * vectors + j, so that a nonzero meets all of them in one place.
+    /// Y = alpha A X + beta Y for `vectors` vectors at once, with A in CSR. The vectors are interleaved: element i of
+    /// vector j is at i * vectors + j, so that a nonzero is multiplied with neighbouring elements.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn csr_block<V: Widen<T>, T: Scalar>(
         &self,
         _a: CsrParts<'_, V, Self>,
@@ -124,8 +124,8 @@ pub trait Products: VectorOps + CompressedSteps {
         self.no_kernel("the product of csr with several vectors")
     }
 
-    /// Y = A X and `xy[j]` = x_j.y_j (conjugating x_j) for as many interleaved vectors as `xy` has entries, 2 to 32,
-    /// for a square A in CSR; in one pass where the backend can.
+    /// Y = A X and `xy[j]` = x_j.y_j (conjugating x_j) for interleaved vectors, 2 to 32, as many as `xy` has entries,
+    /// for a square A in CSR; in one pass if the backend can.
     ///
     /// # Errors
     /// As [`Products::csr_block`].
@@ -143,8 +143,8 @@ pub trait Products: VectorOps + CompressedSteps {
         self.dot(x, y, xy)
     }
 
-    /// The transpose of A, on a backend whose products with op(A) = A^T go through it; `None` where they need no copy.
-    /// Matrices keep it from the first such product on.
+    /// The transpose of A, on a backend that needs it for products with op(A) = A^T; `None` if it does not. Matrices
+    /// keep it from the first such product on.
     fn transposed_copy<M: Transposable<Self>>(&self, _a: &M) -> Option<Result<M::Copy>> {
         None
     }
@@ -152,7 +152,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in coordinates.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn coo<V: Widen<T>, T: Scalar>(&self, _a: CooParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format coo")
     }
@@ -160,7 +160,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in ELL.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn ell<V: Widen<T>, T: Scalar>(&self, _a: EllParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format ell")
     }
@@ -168,7 +168,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in jagged diagonals.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn jds<V: Widen<T>, T: Scalar>(&self, _a: JdsParts<'_, V, Self>, _gemv: Gemv<'_, T, Self>) -> Result<()> {
         self.no_kernel("format jds")
     }
@@ -176,7 +176,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in SELL-C-sigma.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn sell<V: Widen<T>, T: Scalar>(
         &self,
         _a: SellParts<'_, V, Self>,
@@ -185,7 +185,7 @@ pub trait Products: VectorOps + CompressedSteps {
         self.no_kernel("format sell")
     }
 
-    /// y = A x and `xy` = x.y (conjugating x) for a square A in SELL-C-sigma, in one pass where the backend can.
+    /// y = A x and `xy` = x.y (conjugating x) for a square A in SELL-C-sigma, in one pass if the backend can.
     ///
     /// # Errors
     /// As [`Products::sell`].
@@ -206,7 +206,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A stored by diagonals.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn dia<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         _a: DiaParts<'_, V, Self>,
@@ -215,7 +215,7 @@ pub trait Products: VectorOps + CompressedSteps {
         self.no_kernel("format dia")
     }
 
-    /// y = A x and `xy` = x.y (conjugating x) for a square A stored by diagonals, in one pass where the backend can.
+    /// y = A x and `xy` = x.y (conjugating x) for a square A stored by diagonals, in one pass if the backend can.
     ///
     /// # Errors
     /// As [`Products::dia`].
@@ -236,7 +236,7 @@ pub trait Products: VectorOps + CompressedSteps {
     /// The product with A in the compressed format.
     ///
     /// # Errors
-    /// Where the backend has no kernel, or when the device fails.
+    /// If the backend has no kernel, or if the device fails.
     fn compressed<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         _a: CompressedParts<'_, V, Self>,
@@ -245,8 +245,7 @@ pub trait Products: VectorOps + CompressedSteps {
         self.no_kernel("format compressed")
     }
 
-    /// y = A x and `xy` = x.y (conjugating x) for a square A in the compressed format, in one pass where the backend
-    /// can.
+    /// y = A x and `xy` = x.y (conjugating x) for a square A in the compressed format, in one pass if the backend can.
     ///
     /// # Errors
     /// As [`Products::compressed`].
@@ -264,12 +263,12 @@ pub trait Products: VectorOps + CompressedSteps {
         self.dot(x, y, xy)
     }
 
-    /// A step of Chebyshev's iteration in one pass with the product A z, A square in the compressed format. Returns
+    /// A step of Chebyshev's iteration fused with the product A z, for a square A in the compressed format. Returns
     /// whether it was done: a backend declines forms of the format for which it has no kernel, and then does so at each
     /// call. The provided method always declines.
     ///
     /// # Errors
-    /// When the device fails. Sizes are checked by the caller.
+    /// If the device fails. The caller checks sizes.
     fn compressed_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
         &self,
         _a: CompressedParts<'_, V, Self>,
@@ -279,7 +278,7 @@ pub trait Products: VectorOps + CompressedSteps {
         Ok(false)
     }
 
-    /// The same for A in compressed rows.
+    /// As [`Products::compressed_chebyshev`], for A in CSR.
     ///
     /// # Errors
     /// As [`Products::compressed_chebyshev`].
@@ -292,7 +291,7 @@ pub trait Products: VectorOps + CompressedSteps {
         Ok(false)
     }
 
-    /// The same for A by diagonals.
+    /// As [`Products::compressed_chebyshev`], for A by diagonals.
     ///
     /// # Errors
     /// As [`Products::compressed_chebyshev`].
@@ -305,12 +304,12 @@ pub trait Products: VectorOps + CompressedSteps {
         Ok(false)
     }
 
-    /// What is known of these products' speed: the model behind [`choose`](crate::matrix::choose) goes by it.
+    /// The performance model of these products, which [`choose`](crate::matrix::choose) uses.
     fn model(&self) -> ProductModel {
         ProductModel::new(0.0, 0.0, 0.0, &[("csr", 1.0)])
     }
 
-    /// The refusal of the provided methods.
+    /// The error of the provided methods.
     ///
     /// # Errors
     /// Always [`Error::Unsupported`].
@@ -320,16 +319,15 @@ pub trait Products: VectorOps + CompressedSteps {
     }
 }
 
-/// A matrix of which a transposed copy can be made, for backends whose products with A^T go through one
-/// ([`Products::transposed_copy`]).
+/// A matrix with a transposed copy, for backends that need one for products with A^T ([`Products::transposed_copy`]).
 pub trait Transposable<B: Backend> {
-    /// What the copy is stored in.
+    /// The format of the copy.
     type Copy;
 
     /// The transpose.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn transposed(&self, backend: &B) -> Result<Self::Copy>
     where
         B: Conversions;

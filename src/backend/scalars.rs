@@ -1,18 +1,18 @@
-//! Arithmetic on the few scalars of a recurrence, in the backend's memory.
+//! Arithmetic on the scalars of a recurrence, in the backend's memory.
 //!
-//! A Krylov method computes a handful of numbers an iteration (step lengths, norms, rotations) from its inner products.
-//! They never travel to the host: they lie in one small buffer, the *state*, and a [`ScalarProgram`], straight-line
-//! code on that buffer, computes them where they lie. So every method is written once, and no backend has a kernel
-//! that belongs to one method.
+//! In each iteration a Krylov method computes a handful of numbers (step lengths, norms, rotations) from its inner
+//! products. They are not copied to the host: they are stored in a small buffer, the *state*, and a [`ScalarProgram`],
+//! straight-line code on that buffer, computes them in the backend's memory. So every method is written once, and no
+//! backend has a kernel for a particular method.
 //!
 //! ```text
 //! state    0 status | 1 r.r | 2 curvature | 3 threshold | 4 ended | the method's own scalars | temporaries, constants
 //! ```
 //!
-//! Once the status says that the recurrence has come to an end, the iterations that are queued behind change nothing:
-//! each iteration's first program copies the status to `ended` ([`Writer::begin`]), and programs and
-//! [updates](super::LinearUpdate) do nothing where `ended` is not zero. So the iteration that meets the threshold is
-//! carried out to its end, and the next one is not begun.
+//! Once the status says that the recurrence has ended, the iterations that are already queued change nothing: each
+//! iteration's first program copies the status to `ended` ([`Writer::begin`]), and programs and
+//! [updates](super::LinearUpdate) do nothing if `ended` is not zero. So the iteration that meets the threshold is
+//! completed, and the next one is not begun.
 
 use super::{Backend, CgStatus};
 use crate::error::Result;
@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::OnceLock;
 
-/// The place of a scalar in the state.
+/// The position of a scalar in the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot(pub(crate) u32);
 
@@ -31,17 +31,17 @@ impl Slot {
     pub const STATUS: Slot = Slot(0);
     /// ||r||^2 after this iteration, or the method's estimate of it.
     pub const RR: Slot = Slot(1);
-    /// p.Ap, where the method computes it.
+    /// p.Ap, if the method computes it.
     pub const CURVATURE: Slot = Slot(2);
-    /// The iteration has converged where `RR` is at most this.
+    /// The iteration has converged when `RR` is at most this.
     pub const THRESHOLD: Slot = Slot(3);
     /// Not zero from the iteration on that changes nothing.
     pub const ENDED: Slot = Slot(4);
-    /// Scalars that an iteration tells the caller: status, r.r, curvature.
+    /// Scalars in the message of an iteration: status, r.r, curvature.
     pub const MESSAGE: usize = 3;
-    /// The first of a method's own.
+    /// The first of a method's own scalars.
     const FIRST: u32 = 5;
-    /// Most scalars of a state: what a kernel keeps beside its processor.
+    /// The most scalars of a state, which must fit a kernel's shared memory.
     pub const MOST: usize = 192;
 
     /// The place in the buffer.
@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// What an instruction does with its operands a and b.
+/// The operation of an instruction on its operands a and b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Code {
@@ -76,21 +76,21 @@ pub(crate) enum Code {
     Square,
     /// The real part.
     RealPart,
-    /// 1 where re(a) < re(b), else 0
+    /// 1 if re(a) < re(b), else 0
     Less,
-    /// 1 where a is finite, else 0
+    /// 1 if a is finite, else 0
     Finite,
     /// (|a|^2 + |b|^2)^(1/2), without overflow
     Hypotenuse,
-    /// b where re(a) is not zero, else what the target held
+    /// b if re(a) is not zero, else the previous value of the target
     Where,
     /// The larger of the real parts.
     Larger,
-    /// ended = status; runs also where the recurrence has ended
+    /// ended = status; runs even if the recurrence has ended
     Begin,
-    /// Where re(a) is not zero: status = b, and the program ends
+    /// If re(a) is not zero: status = b, and the program ends
     Finish,
-    /// Where re(a) is not zero: status = ended = b, and the program ends
+    /// If re(a) is not zero: status = ended = b, and the program ends
     Fail,
 }
 
@@ -121,7 +121,7 @@ impl Code {
     }
 }
 
-/// Codes that there are.
+/// The number of codes.
 #[cfg(feature = "cuda")]
 pub(crate) const CODES: u32 = Code::Fail as u32 + 1;
 
@@ -132,14 +132,14 @@ pub(crate) const WORDS: usize = 4;
 #[derive(Debug)]
 pub struct ScalarProgram<B: Backend> {
     pub(crate) words: B::Vec<u32>,
-    /// The same on the host, for a backend that compiles it, and the number by which such a backend knows it.
+    /// The same code on the host for a backend that compiles it, and the number by which that backend identifies it.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the host interprets words"))]
     pub(crate) code: Vec<u32>,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the host interprets words"))]
     pub(crate) number: OnceLock<u32>,
 }
 
-/// Hands out the places of a state and writes the programs on it.
+/// Assigns the positions of a state and writes the programs on it.
 ///
 /// ```
 /// use residua::{Backend, Host, backend::{ScalarLayout, Slot, VectorOps}};
@@ -156,7 +156,7 @@ pub struct ScalarLayout {
     initial: RefCell<Vec<f64>>,
     /// Constants of all programs, each once.
     constants: RefCell<Vec<(f64, Slot)>>,
-    /// Temporaries, which every program uses from the first on.
+    /// Temporaries, which are shared by all programs.
     temporaries: RefCell<Vec<Slot>>,
 }
 
@@ -166,12 +166,12 @@ impl ScalarLayout {
         Self { initial: RefCell::new(vec![0.0; Slot::FIRST as usize]), ..Self::default() }
     }
 
-    /// A further scalar, with its value at the start of a recurrence.
+    /// Adds a scalar, with its value at the start of a recurrence.
     ///
     /// # Panics
-    /// Beyond [`Slot::MOST`] scalars: a method has a few dozen.
-    // Kept apart, as all that writes programs: a method has a few dozen of these lines for each type of numbers and
-    // backend.
+    /// If there are more than [`Slot::MOST`] scalars; a method has a few dozen.
+    // Not inlined, like everything that writes programs: a method has a few dozen of these calls for each scalar type
+    // and backend.
     #[inline(never)]
     pub fn slot(&self, initial: f64) -> Slot {
         let mut all = self.initial.borrow_mut();
@@ -180,18 +180,18 @@ impl ScalarLayout {
         Slot(all.len() as u32 - 1)
     }
 
-    /// Scalars of the state, temporaries and constants of all programs counted.
+    /// Scalars of the state, including the temporaries and constants of all programs.
     pub fn len(&self) -> usize {
         self.initial.borrow().len()
     }
 
-    /// Never: a state has at least the status.
+    /// Always false: a state has at least the status.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The state at the start of a recurrence that has converged where the squared residual is at most `threshold`. To
-    /// be asked for when all programs are written.
+    /// The state at the start of a recurrence that has converged when the squared residual is at most `threshold`. To
+    /// be called after all programs are written.
     pub fn initial<T: Scalar>(&self, threshold: T::Real) -> Vec<T> {
         let mut state: Vec<T> = self.initial.borrow().iter().map(|&value| T::from_f64(value)).collect();
         state[Slot::THRESHOLD.place()] = T::from_real(threshold);
@@ -201,7 +201,7 @@ impl ScalarLayout {
     /// Writes a program.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn program<B: Backend>(
         &self,
         backend: &B,
@@ -214,12 +214,12 @@ impl ScalarLayout {
     }
 }
 
-/// Takes the instructions of a program down, as its text computes with [`Value`]s.
+/// Records the instructions of a program while its source computes with [`Value`]s.
 #[derive(Debug)]
 pub struct Writer<'l> {
     layout: &'l ScalarLayout,
     words: RefCell<Vec<u32>>,
-    /// Temporaries so far.
+    /// The number of temporaries so far.
     used: Cell<usize>,
 }
 
@@ -249,12 +249,12 @@ impl<'l> Writer<'l> {
         Value { writer: self, at }
     }
 
-    /// Begins an iteration: its first program's first line.
+    /// Begins an iteration: the first statement of its first program.
     pub fn begin(&self) {
         self.emit(Code::Begin, Slot::ENDED, Slot::STATUS, Slot::STATUS);
     }
 
-    /// What the state holds at a place now: a later [`Writer::set`] does not change it.
+    /// The current value at a position of the state; a later [`Writer::set`] does not change it.
     pub fn get(&self, slot: Slot) -> Value<'_> {
         self.value(Code::Copy, slot, slot)
     }
@@ -277,30 +277,30 @@ impl<'l> Writer<'l> {
         self.emit(Code::Copy, slot, value.at, value.at);
     }
 
-    /// Writes a number to the state where `condition` is not zero.
+    /// Writes a number to the state if `condition` is not zero.
     pub fn set_where(&self, condition: Value<'_>, slot: Slot, value: Value<'_>) {
         self.emit(Code::Where, slot, condition.at, value.at);
     }
 
-    /// Where `condition` is not zero, this iteration is the last, and is carried out to its end.
+    /// If `condition` is not zero, this iteration is the last, and is completed.
     pub fn finish(&self, condition: Value<'_>, status: CgStatus) {
         let status = self.constant(f64::from(status as u8));
         self.emit(Code::Finish, Slot::STATUS, condition.at, status.at);
     }
 
-    /// Where `condition` is not zero, the recurrence ends here, and nothing changes any more.
+    /// If `condition` is not zero, the recurrence ends here, and nothing changes any more.
     pub fn fail(&self, condition: Value<'_>, status: CgStatus) {
         let status = self.constant(f64::from(status as u8));
         self.emit(Code::Fail, Slot::STATUS, condition.at, status.at);
     }
 
-    /// Ends the recurrence as not finite where `value` is not.
+    /// Ends the recurrence as not finite if `value` is not.
     pub fn need_finite(&self, value: Value<'_>) {
         let bad = self.constant(1.0) - value.is_finite();
         self.fail(bad, CgStatus::NotFinite);
     }
 
-    /// Takes ||r||^2 down, and ends the iteration as converged where it is at most the threshold.
+    /// Records ||r||^2, and ends the iteration as converged if it is at most the threshold.
     pub fn residual(&self, rr: Value<'_>) {
         self.need_finite(rr);
         self.set(Slot::RR, rr);
@@ -310,7 +310,7 @@ impl<'l> Writer<'l> {
 }
 
 impl<'w> Value<'w> {
-    /// Its place in the state.
+    /// Its position in the state.
     pub fn slot(self) -> Slot {
         self.at
     }
@@ -345,19 +345,19 @@ impl<'w> Value<'w> {
         self.writer.value(Code::RealPart, self.at, self.at)
     }
 
-    /// 1 where the real part is less than that of `other`, else 0 (also beside NaN).
+    /// 1 if the real part is less than that of `other`, else 0 (also if one of them is NaN).
     #[must_use]
     pub fn less_than(self, other: Self) -> Self {
         self.writer.value(Code::Less, self.at, other.at)
     }
 
-    /// 1 where the number is finite, else 0.
+    /// 1 if the number is finite, else 0.
     #[must_use]
     pub fn is_finite(self) -> Self {
         self.writer.value(Code::Finite, self.at, self.at)
     }
 
-    /// (|a|^2 + |b|^2)^(1/2), without overflow on the way.
+    /// (|a|^2 + |b|^2)^(1/2), without intermediate overflow.
     #[must_use]
     pub fn hypot(self, other: Self) -> Self {
         self.writer.value(Code::Hypotenuse, self.at, other.at)
@@ -369,7 +369,7 @@ impl<'w> Value<'w> {
         self.writer.value(Code::Larger, self.at, other.at)
     }
 
-    /// `self` where `condition` is not zero, else `other`.
+    /// `self` if `condition` is not zero, else `other`.
     #[must_use]
     pub fn where_else(self, condition: Self, other: Self) -> Self {
         let chosen = self.writer.value(Code::Copy, other.at, other.at);
@@ -397,8 +397,8 @@ impl Neg for Value<'_> {
     }
 }
 
-/// Runs a program on a state in the host's memory. This is the meaning of each instruction: a device does the same in
-/// the same order, and may round differently where its compiler fuses a product with a sum.
+/// Runs a program on a state in the host's memory. This defines each instruction: a device does the same in the same
+/// order, but may round differently if its compiler fuses a product with a sum.
 pub(crate) fn interpret<T: Scalar>(words: &[u32], state: &mut [T]) {
     for word in words.as_chunks::<WORDS>().0 {
         let [code, to, a, b] = *word;
@@ -446,7 +446,7 @@ pub(crate) fn interpret<T: Scalar>(words: &[u32], state: &mut [T]) {
     }
 }
 
-/// (a^2 + b^2)^(1/2) of numbers from 0 on.
+/// (a^2 + b^2)^(1/2) of numbers that are not negative.
 fn hypotenuse<R: Real>(a: R, b: R) -> R {
     let (large, small) = if a < b { (b, a) } else { (a, b) };
     if large == R::zero() || !Float::is_finite(large) {

@@ -4,14 +4,14 @@ use super::{Backend, CsrParts, NARROW_LIMIT, Offsets, OffsetsRef, Primitives};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
 
-/// Where the entries of a matrix in compressed rows are, without their values.
+/// The pattern of a matrix in compressed rows.
 #[derive(Debug)]
 pub struct CsrPattern<'a, B: Backend> {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Where each row starts.
+    /// The start of each row.
     pub offsets: OffsetsRef<'a, B>,
     /// Column of each entry, ascending within a row.
     pub indices: &'a B::Slice<u32>,
@@ -25,23 +25,23 @@ impl<B: Backend> Clone for CsrPattern<'_, B> {
 impl<B: Backend> Copy for CsrPattern<'_, B> {}
 
 impl<'a, V: Element, B: Backend> CsrParts<'a, V, B> {
-    /// The parts without the values.
+    /// The pattern of the matrix.
     pub fn pattern(&self) -> CsrPattern<'a, B> {
         CsrPattern { rows: self.rows, columns: self.columns, offsets: self.offsets, indices: self.indices }
     }
 }
 
-/// Offsets, columns and values of a matrix that was computed.
+/// Offsets, columns and values of a computed matrix.
 pub type CsrArrays<V, B> = (Offsets<B>, <B as Backend>::Vec<u32>, <B as Backend>::Vec<V>);
 
-/// C = A B by Gustavson's rows (ACM Transactions on Mathematical Software 4, 1978): row i of C is the sum of the rows
-/// of B that row i of A names, each times the entry that names it.
+/// C = A B by Gustavson's row-wise algorithm (ACM Transactions on Mathematical Software 4, 1978): row i of C is the sum
+/// over the entries of row i of A, each times the row of B with the index of its column.
 ///
-/// The pattern of C follows from the patterns alone: an entry that comes out zero is stored. Products of one entry are
-/// rounded and added one by one in the order of A's row, so that every backend gets the same bits, whatever the number
-/// of threads. Sizes are checked by the callers in `matrix`.
+/// The pattern of C follows from the patterns alone: an entry is stored even if it is zero. Products of one entry are
+/// rounded and added one by one in the order of A's row, so that every backend gets the same bits, for any number of
+/// threads. The callers in `matrix` check sizes.
 ///
-/// Every method fails when the device fails, and without temporary memory.
+/// Every method fails if the device fails, and without temporary memory.
 #[allow(clippy::missing_errors_doc)]
 pub trait SparseProducts: Primitives {
     /// The values of C = A B, whose pattern is known.
@@ -53,8 +53,8 @@ pub trait SparseProducts: Primitives {
         values: &mut Self::Slice<V>,
     ) -> Result<()>;
 
-    /// A B, all of it. A backend that asks for the lengths of rows first need not where `known` tells where rows start
-    /// and how many entries all have.
+    /// C = A B, pattern and values. If `known` has the row starts and the number of entries, the backend need not
+    /// compute row lengths.
     fn multiply_rows<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -62,7 +62,7 @@ pub trait SparseProducts: Primitives {
         known: Option<(OffsetsRef<'_, Self>, usize)>,
     ) -> Result<CsrArrays<V, Self>>;
 
-    /// Adds to `count[0]` how many elements of two lists of the same length differ.
+    /// Adds to `count[0]` the number of positions in which two lists of the same length differ.
     fn count_differing(
         &self,
         list: &Self::Slice<u32>,
@@ -70,8 +70,8 @@ pub trait SparseProducts: Primitives {
         count: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `lengths[i]` = columns that row i of A or row i of B has; `lengths` has one element more than A has rows;
-    /// the last becomes 0.
+    /// `lengths[i]` = the number of columns in row i of A or row i of B; `lengths` has one more element than A has
+    /// rows, which is set to 0.
     fn add_lengths(
         &self,
         a: CsrPattern<'_, Self>,
@@ -79,8 +79,8 @@ pub trait SparseProducts: Primitives {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Columns and values of alpha A + beta B, whose rows start at `offsets`. Where only one of both has an entry, the
-    /// other counts as zero and is not added.
+    /// Columns and values of alpha A + beta B, whose rows start at `offsets`. If only one of both has an entry, the
+    /// other is not added as a zero.
     fn add_rows<V: Scalar>(
         &self,
         alpha_a: (V, CsrParts<'_, V, Self>),
@@ -91,7 +91,7 @@ pub trait SparseProducts: Primitives {
     ) -> Result<()>;
 }
 
-/// Offsets of rows with these lengths, of which the last is 0 and no row's, and their sum.
+/// Offsets of rows with these lengths (the last length is 0 and belongs to no row), and their sum.
 pub(crate) fn offsets_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) -> Result<(Offsets<B>, usize)> {
     let len = B::len(lengths);
     let mut wide = backend.buffer::<u64>(len)?;
@@ -101,7 +101,7 @@ pub(crate) fn offsets_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) ->
     Ok((offsets_up_to(backend, lengths, total)?, total))
 }
 
-/// The same where their sum is known: as wide as it asks for, and the host waits for nothing.
+/// Offsets if their sum is known: the width follows from it, and the host does not wait.
 pub(crate) fn offsets_up_to<B: Primitives>(
     backend: &B,
     lengths: &B::Slice<u32>,

@@ -1,15 +1,15 @@
-//! Triangular systems, and the incomplete factorisation that they come from.
+//! Triangular systems, and the incomplete factorisation that they result from.
 //!
 //! A row of a triangular system needs the unknowns of other rows. Its *level* is the length of the longest chain of
-//! such needs: rows of one level need nothing of each other, so that they can be solved side by side (Saad, Iterative
-//! Methods for Sparse Linear Systems, 2nd ed., 11.6). Rows are therefore stored by levels.
+//! such dependences. Rows of the same level are independent and can be solved in parallel (level scheduling; Saad,
+//! Iterative Methods for Sparse Linear Systems, 2nd ed., 11.6). Rows are therefore stored by levels.
 
 use super::{CsrParts, CsrPattern, OffsetsRef, Primitives};
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Which part of a matrix, without the diagonal.
+/// A triangle of a matrix, without the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Left of the diagonal.
@@ -19,7 +19,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The places of a row's entries on this side; `columns` ascend.
+    /// The range of a row's entries in this triangle; `columns` ascend.
     pub(crate) fn places(self, row: usize, columns: &[u32]) -> Range<usize> {
         match self {
             Side::Lower => 0..columns.partition_point(|&column| (column as usize) < row),
@@ -28,7 +28,7 @@ impl Side {
     }
 }
 
-/// A triangular matrix whose rows are stored by levels; unknowns are numbered as rows are stored.
+/// A triangular matrix whose rows are stored by levels; unknowns are numbered in stored order.
 ///
 /// ```text
 ///     | 1 . . . |     levels 0 1 0 1     rows stored: 0 2 | 1 3
@@ -38,39 +38,39 @@ impl Side {
 /// ```
 #[derive(Debug)]
 pub struct TriangleParts<'a, T: Scalar, B: Primitives> {
-    /// The element of the right-hand side that belongs to each row.
+    /// For each row, the index of its right-hand side.
     pub sources: &'a B::Slice<u32>,
-    /// Where each row starts.
+    /// The start of each row.
     pub offsets: OffsetsRef<'a, B>,
-    /// The unknown that each entry belongs to.
+    /// The unknown of each entry.
     pub columns: &'a B::Slice<u32>,
     /// The entries off the diagonal.
     pub values: &'a B::Slice<T>,
-    /// The inverses of the diagonal; none where it is 1.
+    /// The inverses of the diagonal; none for a unit diagonal.
     pub inverses: Option<&'a B::Slice<T>>,
-    /// Where each level starts, and the number of rows behind the last one.
+    /// The start of each level, and the number of rows at the end.
     pub levels: &'a [u32],
 }
 
-/// Pivots of an incomplete factorisation: what is asked of them, and what is done where one fails.
+/// The requirements on pivots of an incomplete factorisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pivots {
-    /// What the diagonal of A is multiplied by before the factorisation (Manteuffel's shift).
+    /// The factor of the diagonal of A before the factorisation (Manteuffel's shift).
     pub diagonal: f64,
     /// The smallest magnitude of a pivot, relative to the largest entry of its row of A.
     pub smallest: f64,
-    /// Whether pivots have to be positive, as those of a Hermitian positive definite matrix are.
+    /// True if pivots must be positive, as for a Hermitian positive definite matrix.
     pub positive: bool,
 }
 
-/// Steps of incomplete factorisations and of triangular solves. All of them are deterministic: sums are added in the
-/// order in which entries are stored, whatever runs when.
+/// Steps of incomplete factorisations and of triangular solves. All are deterministic: sums are added in the order in
+/// which entries are stored, independent of scheduling.
 ///
-/// Every method fails when the device fails.
+/// Every method fails if the device fails.
 #[allow(clippy::missing_errors_doc)]
 pub trait TriangularSteps: Primitives {
-    /// `levels[i]` = the level of row i of the part of a square matrix on one side: 0 without an entry there, else one
-    /// more than the largest level among its entries. `levels` has one element more, of no account.
+    /// `levels[i]` = the level of row i in one triangle of a square matrix: 0 without an entry there, else one more
+    /// than the largest level among its entries. `levels` has one more element, which is undefined.
     fn row_levels(
         &self,
         pattern: CsrPattern<'_, Self>,
@@ -78,11 +78,10 @@ pub trait TriangularSteps: Primitives {
         levels: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// ILU(0) where the values lie: those of A become those of L, whose unit diagonal is not stored, and U, on the
-    /// pattern of A (Saad, algorithm 10.4). `inverses[i]` = 1 / u_ii. `order` lists the rows by levels of the lower
-    /// side. A pivot that fails is replaced by the largest magnitude of its row of A, with the pivot's sign where it
-    /// may have one, and `failed[0]` becomes the number of these. Rows without a stored diagonal entry have a pivot of
-    /// zero.
+    /// ILU(0) in place: the values of A are replaced by those of L, whose unit diagonal is not stored, and U, on the
+    /// pattern of A (Saad, algorithm 10.4). `inverses[i]` = 1 / u_ii. `order` has the rows by levels of the lower
+    /// triangle. A failing pivot is replaced by the largest magnitude in its row of A, with the pivot's sign unless it
+    /// must be positive; `failed[0]` = their number. Rows without a stored diagonal entry have a pivot of zero.
     fn incomplete_lu<T: Scalar>(
         &self,
         pattern: CsrPattern<'_, Self>,
@@ -93,7 +92,7 @@ pub trait TriangularSteps: Primitives {
         failed: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// `lengths[k]` = entries of row `order[k]` on one side. `lengths` has one element more, which becomes 0.
+    /// `lengths[k]` = entries of row `order[k]` in one triangle. `lengths` has one more element, which is set to 0.
     fn triangle_lengths(
         &self,
         pattern: CsrPattern<'_, Self>,
@@ -102,7 +101,7 @@ pub trait TriangularSteps: Primitives {
         lengths: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// The entries on one side of row `order[k]`, from `offsets[k]` on, with `places` of their columns.
+    /// The entries in one triangle of row `order[k]`, from `offsets[k]` on, with the `places` of their columns.
     #[allow(clippy::too_many_arguments)]
     fn triangle_entries<T: Scalar>(
         &self,
@@ -115,8 +114,8 @@ pub trait TriangularSteps: Primitives {
         values: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Solves a triangular system: `x[k] = (r[sources[k]] - sum of values[e] x[columns[e]]) inverses[k]`, rows in the
-    /// order in which they are stored. `x` has one element more than there are rows, in which a device counts.
+    /// Solves a triangular system: `x[k] = (r[sources[k]] - sum of values[e] x[columns[e]]) inverses[k]`, for rows in
+    /// stored order. `x` has one element more than rows, which a device uses as a counter.
     fn triangular_solve<T: Scalar>(
         &self,
         triangle: TriangleParts<'_, T, Self>,

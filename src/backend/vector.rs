@@ -1,6 +1,6 @@
-//! Vector operations. Results that an iteration needs again (dot products, norms) stay in one-element buffers of the
-//! backend: nothing here waits for the device. Sums are deterministic: the same input gives the same bits, whatever
-//! the load and the number of threads.
+//! Vector operations. Results that an iteration needs again (inner products, norms) stay in one-element buffers of the
+//! backend: no operation waits for the device. Sums are deterministic: the same input gives the same bits, whatever the
+//! load and the number of threads.
 
 use super::{Backend, PairScalars, ScalarProgram, Slot};
 use crate::error::{Error, Result};
@@ -9,44 +9,44 @@ use crate::scalar::{Scalar, Widen};
 /// A factor of a [`LinearUpdate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coefficient {
-    /// 0: the vector is not read for this.
+    /// 0: the vector is not read for this output.
     Zero,
     /// 1.
     One,
     /// -1.
     MinusOne,
-    /// What the state holds there.
+    /// The value at this position of the state.
     At(Slot),
-    /// The negative of what the state holds there.
+    /// The negative of the value at this position of the state.
     Minus(Slot),
 }
 
-/// An inner product that a [`LinearUpdate`] computes on its way: conj(left) . right, to a place of the state. Vectors
-/// are counted inputs first, then outputs, which have their new values.
+/// An inner product that a [`LinearUpdate`] computes in the same pass: conj(left) . right, written to the state.
+/// Vectors are numbered inputs first, then outputs, which have their new values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InnerProduct {
-    /// The conjugated one.
+    /// The conjugated vector.
     pub left: usize,
-    /// The other one.
+    /// The other vector.
     pub right: usize,
-    /// Where the sum goes.
+    /// The position of the result.
     pub to: Slot,
 }
 
-/// Vectors of equal length as linear combinations of each other's old values, and inner products of what results, in
+/// Vectors of equal length that become linear combinations of their old values, and inner products of the results, in
 /// one pass:
 ///
 /// ```text
 /// output_i = sum_j c(i, j) input_j + sum_k c(i, inputs + k) output_k        all outputs on the right are old
 /// ```
 ///
-/// A pass moves each input once, each output once out, and once in where a coefficient needs its old values.
+/// A pass reads each input once, writes each output once, and reads it if a coefficient needs its old values.
 pub struct LinearUpdate<'a, 'v, T: Scalar, B: Backend> {
     /// At most [`LinearUpdate::INPUTS`] vectors that are only read.
     pub inputs: &'a [&'v B::Slice<T>],
     /// At most [`LinearUpdate::OUTPUTS`] vectors that are written.
     pub outputs: &'a mut [&'v mut B::Slice<T>],
-    /// Row by row, one row an output: the coefficients of all inputs, then of all outputs.
+    /// The coefficients for each output: those of all inputs, then of all outputs.
     pub coefficients: &'a [Coefficient],
     /// At most [`LinearUpdate::PRODUCTS`] inner products.
     pub products: &'a [InnerProduct],
@@ -65,7 +65,7 @@ impl<T: Scalar, B: Backend> LinearUpdate<'_, '_, T, B> {
         self.inputs.first().map_or_else(|| self.outputs.first().map_or(0, |y| B::len(y)), |x| B::len(x))
     }
 
-    /// Refuses what no backend takes: too many operands, vectors of different lengths, places that are none.
+    /// Returns an error for too many operands, vectors of different lengths, or invalid positions.
     pub(crate) fn check(&self, state: usize) -> Result<()> {
         let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
         let vectors = inputs + outputs;
@@ -106,12 +106,12 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for LinearUpdate<'_, '_, T, B> {
     }
 }
 
-/// What [`VectorOps::hessenberg_step`] works on: the QR factorisation of the Hessenberg matrix H of an Arnoldi process,
-/// a column at a time. Column j of R starts at j (m + 1) in `r`, m being the most columns.
+/// The operands of [`VectorOps::hessenberg_step`]: the QR factorisation of the Hessenberg matrix H of an Arnoldi
+/// process, computed column by column. Column j of R starts at j (m + 1) in `r`, where m is the most columns.
 pub struct Hessenberg<'a, T: Scalar, B: Backend> {
     /// The most columns, m.
     pub columns: usize,
-    /// V^H w of the first and of the second pass of Gram and Schmidt, m + 1 scalars each.
+    /// V^H w of the first and of the second pass of Gram-Schmidt, m + 1 scalars each.
     pub passes: [&'a B::Slice<T>; 2],
     /// The triangular factor R, (m + 1) m scalars.
     pub r: &'a mut B::Slice<T>,
@@ -119,14 +119,14 @@ pub struct Hessenberg<'a, T: Scalar, B: Backend> {
     pub rotations: &'a mut B::Slice<T>,
     /// The rotated right-hand side, m + 1 scalars.
     pub g: &'a mut B::Slice<T>,
-    /// The state. The step reads ||w||^2 at `norm`, and writes there 1 / ||w||, or 0 where w is zero.
+    /// The state. The step reads ||w||^2 at `norm`, and writes 1 / ||w|| there, or 0 if w is zero.
     pub state: &'a mut B::Slice<T>,
-    /// Where ||w||^2 is.
+    /// The position of ||w||^2.
     pub norm: Slot,
 }
 
 impl<T: Scalar, B: Backend> Hessenberg<'_, T, B> {
-    /// Refuses buffers that are too short for a step of this column.
+    /// Returns an error for buffers that are too short for a step of this column.
     pub(crate) fn check(&self, column: usize) -> Result<()> {
         let m = self.columns;
         if column >= m {
@@ -148,30 +148,29 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for Hessenberg<'_, T, B> {
 
 /// Operations on dense vectors of equal length.
 ///
-/// Several vectors may lie side by side, interleaved: entry i of vector j of k at i * k + j. Then [`VectorOps::dot`]
-/// has k results, and the steps of [`KrylovSteps`](super::KrylovSteps) take k systems; what works on each element by
-/// itself needs not know.
+/// Several vectors may be stored interleaved: entry i of vector j of k at i * k + j. Then [`VectorOps::dot`] has k
+/// results, and the steps of [`KrylovSteps`](super::KrylovSteps) take k systems; elementwise operations are the same.
 pub trait VectorOps: Backend {
-    /// Iterations that a recording should hold where iterations are replayed: where starting a replay costs, more than
-    /// one.
+    /// Iterations that a recording should hold: more than one if starting a replay is expensive.
     const RECORDED: usize = 1;
 
-    /// `out[0]` = sum of conj(x\[i\]) y\[i\]; where `out` has k entries, 2 to 32, x and y are k interleaved vectors
-    /// each, and `out[j]` is the dot product of the j-th of them.
+    /// `out[0]` = sum of conj(x\[i\]) y\[i\]; if `out` has k entries, 2 to 32, x and y are k interleaved vectors each,
+    /// and `out[j]` is the inner product of the j-th of them.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn dot<T: Scalar>(&self, x: &Self::Slice<T>, y: &Self::Slice<T>, out: &mut Self::Slice<T>) -> Result<()>;
 
-    /// Interleaves vectors that lie one behind the other: entry i of vector j of `vectors`, at j * n + i in `x`, goes
-    /// to i * `vectors` + j in `y`.
+    /// Interleaves vectors that are stored one after another: entry i of vector j of `vectors`, at j * n + i in `x`,
+    /// goes to i * `vectors` + j in `y`.
     ///
     /// # Errors
-    /// On different lengths or no multiple of `vectors`, or when the device fails.
+    /// If lengths differ or are no multiple of `vectors`, or if the device fails.
     fn interleave<T: Scalar>(&self, vectors: usize, x: &Self::Slice<T>, y: &mut Self::Slice<T>)
     -> Result<()>;
 
-    /// The other way: `vectors` interleaved vectors in `x` come to lie one behind the other in `y`.
+    /// The inverse of [`VectorOps::interleave`]: `vectors` interleaved vectors in `x` are stored one after another in
+    /// `y`.
     ///
     /// # Errors
     /// As [`VectorOps::interleave`].
@@ -180,25 +179,25 @@ pub trait VectorOps: Backend {
     /// `out[0]` = sum of |x\[i\]|^2.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn norm2_squared<T: Scalar>(&self, x: &Self::Slice<T>, out: &mut Self::Slice<T::Real>) -> Result<()>;
 
-    /// y = alpha x + beta y. Where `beta` is zero, `y` is not read.
+    /// y = alpha x + beta y. If `beta` is zero, `y` is not read.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn axpby<T: Scalar>(&self, alpha: T, x: &Self::Slice<T>, beta: T, y: &mut Self::Slice<T>) -> Result<()>;
 
     /// x = alpha x.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn scale_in_place<T: Scalar>(&self, alpha: T, x: &mut Self::Slice<T>) -> Result<()>;
 
     /// z = x .* y, element by element.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn multiply<T: Scalar>(
         &self,
         x: &Self::Slice<T>,
@@ -209,7 +208,7 @@ pub trait VectorOps: Backend {
     /// z = d .* x with a real d: a diagonal matrix times a vector.
     ///
     /// # Errors
-    /// On different lengths, or when the device fails.
+    /// If lengths differ, or if the device fails.
     fn scale<T: Scalar>(
         &self,
         d: &Self::Slice<T::Real>,
@@ -221,7 +220,7 @@ pub trait VectorOps: Backend {
     /// of a weighted norm.
     ///
     /// # Errors
-    /// On different lengths, without memory for a vector, or when the device fails.
+    /// If lengths differ, if memory runs out for a vector, or if the device fails.
     fn weighted_norms<T: Scalar>(
         &self,
         d: &Self::Slice<T::Real>,
@@ -234,12 +233,12 @@ pub trait VectorOps: Backend {
         self.norm2_squared(&weighted, Self::part_mut(out, 1..2))
     }
 
-    /// Carries out a [`LinearUpdate`] with the scalars of `state`, writes its inner products there, and then runs
-    /// `then`. Changes nothing where the state says that the recurrence has ended ([`Slot::ENDED`]).
+    /// Does a [`LinearUpdate`] with the scalars of `state`, writes its inner products there, and then runs `then`.
+    /// Changes nothing if the state says that the recurrence has ended ([`Slot::ENDED`]).
     ///
     /// # Errors
-    /// On vectors of different lengths, too many of them, or coefficients that are no places of the state; when the
-    /// device fails.
+    /// If vectors have different lengths, if there are too many, if coefficients are not positions of the state, or if
+    /// the device fails.
     fn linear_update<T: Scalar>(
         &self,
         update: LinearUpdate<'_, '_, T, Self>,
@@ -250,15 +249,15 @@ pub trait VectorOps: Backend {
     /// Runs a program on its state.
     ///
     /// # Errors
-    /// On a state of more than [`Slot::MOST`] scalars, or when the device fails.
+    /// If the state has more than [`Slot::MOST`] scalars, or if the device fails.
     fn run_program<T: Scalar>(&self, program: &ScalarProgram<Self>, state: &mut Self::Slice<T>)
     -> Result<()>;
 
-    /// `out[j]` = v_j^H w for the first `count` vectors of a basis, which lie one behind the other, each as long as w.
-    /// Moves the vectors of the basis and w once.
+    /// `out[j]` = v_j^H w for the first `count` vectors of a basis, which are stored one after another, each as long as
+    /// w. Moves the vectors of the basis and w once.
     ///
     /// # Errors
-    /// On a shorter basis or fewer places, or when the device fails.
+    /// If the basis or `out` is too short, or if the device fails.
     fn basis_products<T: Scalar>(
         &self,
         basis: &Self::Slice<T>,
@@ -267,8 +266,8 @@ pub trait VectorOps: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// w += alpha V h for the first `count` vectors of a basis, and `square[0]` = ||w||^2 where it is asked for. Moves
-    /// the vectors of the basis once, and w in and out.
+    /// w += alpha V h for the first `count` vectors of a basis, and `square[0]` = ||w||^2 if it is requested. Moves the
+    /// vectors of the basis once, and w in and out.
     ///
     /// # Errors
     /// As [`VectorOps::basis_products`].
@@ -282,8 +281,8 @@ pub trait VectorOps: Backend {
         square: Option<&mut Self::Slice<T>>,
     ) -> Result<()>;
 
-    /// w -= V h, and `out[j]` = v_j^H w of the new w: the update of one pass of Gram and Schmidt with the products of
-    /// the next. The provided method takes one step after the other; a backend that keeps a row of V in registers
+    /// w -= V h, and `out[j]` = v_j^H w of the new w: the update of one pass of Gram-Schmidt with the inner products of
+    /// the next. The provided method does one step after the other; a backend that keeps a row of V in registers
     /// between the two moves the vectors of the basis once, and w in and out.
     ///
     /// # Errors
@@ -300,20 +299,20 @@ pub trait VectorOps: Backend {
         self.basis_products(basis, count, w, out)
     }
 
-    /// Takes column `column` (from 0) of the Hessenberg matrix into its QR factorisation: adds the products of both
-    /// passes up, applies the rotations so far, makes one more (Saad, Iterative Methods for Sparse Linear Systems, 2nd
-    /// ed., 6.5.3), and takes the squared norm of the least-squares residual |g_(j+1)|^2 down as r.r. Begins an
-    /// iteration's end as [`Writer::begin`](super::Writer::begin) does; where the new diagonal entry of R is zero to
-    /// working precision beside its column, the recurrence ends as `Breakdown`.
+    /// Adds column `column` (from 0) of the Hessenberg matrix to its QR factorisation: adds the coefficients of both
+    /// passes, applies the earlier rotations, computes one more (Saad, Iterative Methods for Sparse Linear Systems, 2nd
+    /// ed., 6.5.3), and records the squared norm of the least-squares residual |g_(j+1)|^2 as r.r. Begins the end of an
+    /// iteration as [`Writer::begin`](super::Writer::begin) does; if the new diagonal entry of R is zero to working
+    /// precision relative to its column, the recurrence ends as `Breakdown`.
     ///
     /// # Errors
-    /// On buffers that are too short, or when the device fails.
+    /// If a buffer is too short, or if the device fails.
     fn hessenberg_step<T: Scalar>(&self, column: usize, hessenberg: Hessenberg<'_, T, Self>) -> Result<()>;
 
     /// y = R^-1 g for the first `count` columns of R, which are `stride` scalars apart.
     ///
     /// # Errors
-    /// On buffers that are too short, or when the device fails.
+    /// If a buffer is too short, or if the device fails.
     fn triangular_solve<T: Scalar>(
         &self,
         count: usize,
@@ -323,14 +322,14 @@ pub trait VectorOps: Backend {
         y: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// All inner products that a pair of Arnoldi steps needs ([`pairs`](super::PairScalars)), in the order that
-    /// [`PairLayout::products`](super::PairLayout::products) gives: of the first `count` vectors of a basis, which lie
-    /// one behind the other and may be stored in half the precision, with w_1, w_2 and their own last two, and of w_1
-    /// and w_2 with each other. Where there is one vector only, it is both of the last two. Moves the vectors of the
+    /// All inner products that a pair of Arnoldi steps needs ([`pairs`](super::PairScalars)), in the order of
+    /// [`PairLayout::products`](super::PairLayout::products): of the first `count` vectors of a basis, which are stored
+    /// one after another, possibly in half the precision, with w_1, w_2 and the last two basis vectors, and of w_1 and
+    /// w_2 with each other. If the basis has only one vector, it is both of the last two. Moves the vectors of the
     /// basis once, and w_1 and w_2.
     ///
     /// # Errors
-    /// On vectors of other lengths, more than 32 of them or fewer places, or when the device fails.
+    /// If vectors have other lengths, if there are more than 32, if `out` is too short, or if the device fails.
     fn pair_products<S: Scalar + Widen<T>, T: Scalar>(
         &self,
         basis: &Self::Slice<S>,
@@ -339,18 +338,18 @@ pub trait VectorOps: Backend {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// The factors of a pair from its products: takes the new columns of G, begins an iteration's end as
-    /// [`Writer::begin`](super::Writer::begin) does, and ends the recurrence as `Breakdown` where the vectors of the
-    /// basis are far from orthogonal. `column` is the number of the last vector.
+    /// Computes the factors of a pair from its inner products: adds the new columns of G, begins the end of an
+    /// iteration as [`Writer::begin`](super::Writer::begin) does, and ends the recurrence as `Breakdown` if the vectors
+    /// of the basis are far from orthogonal. `column` is the number of the last vector.
     ///
     /// # Errors
-    /// On buffers that are too short, or when the device fails.
+    /// If a buffer is too short, or if the device fails.
     fn pair_factors<T: Scalar>(&self, column: usize, pair: PairScalars<'_, T, Self>) -> Result<()>;
 
-    /// The next two vectors of a basis of `count`, by the factors
-    /// ([`PairLayout::factors`](super::PairLayout::factors)), rounded to how the basis is stored; `v` is the second of
-    /// them, and `squares` has the squared norms of both. Moves the vectors of the basis once, w_1, w_2, the new ones
-    /// and v.
+    /// The next two vectors of a basis of `count`, from the factors
+    /// ([`PairLayout::factors`](super::PairLayout::factors)), rounded to the precision of the basis; `v` is the second
+    /// of them, and `squares` has the squared norms of both. Moves the vectors of the basis once, w_1, w_2, the new
+    /// vectors and v.
     ///
     /// # Errors
     /// As [`VectorOps::pair_products`].
@@ -364,8 +363,8 @@ pub trait VectorOps: Backend {
         squares: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Takes the two columns of a pair into the QR factorisation of the Hessenberg matrix, as
-    /// [`VectorOps::hessenberg_step`] takes one.
+    /// Adds the two columns of a pair to the QR factorisation of the Hessenberg matrix, as
+    /// [`VectorOps::hessenberg_step`] adds one.
     ///
     /// # Errors
     /// As [`VectorOps::pair_factors`].

@@ -1,4 +1,4 @@
-//! Which format a matrix is stored in, and other choices among a few words.
+//! Options that are one of a few words, such as the storage format.
 
 use crate::matrix::FORMAT_NAMES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -15,7 +15,7 @@ pub(crate) fn parse_format(text: &str) -> Result<String, String> {
     }
 }
 
-/// One of some values by its word.
+/// A parser for values that are named by words.
 pub(crate) fn one_of<T>(words: impl Iterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr + Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! `--config FILE`: options of a command, by their long names, in a file of TOML. The command line takes precedence.
+//! `--config FILE`: options of a command in a TOML file, by their long names. The command line takes precedence.
 
 use super::Failure;
 use crate::Error;
@@ -11,23 +11,23 @@ use toml::de::{DeTable, DeValue};
 /// The largest file that is read.
 const LARGEST: u64 = 1 << 20;
 
-/// An option of the file.
+/// An option in the file.
 struct Wish {
     line: u64,
     key: String,
-    /// The word of a command line that asks for the same.
+    /// The word of the command line that has the same effect.
     word: String,
 }
 
-/// What a file asks for.
+/// The options in a file.
 pub(super) struct Config {
     path: std::path::PathBuf,
     wishes: Vec<Wish>,
 }
 
 impl Config {
-    /// Reads the file for the command that `known` describes. What `given` has from the command line is left out, and
-    /// so is what cannot be together with that.
+    /// Reads the file for the command that `known` describes. Options that `given` has from the command line are
+    /// skipped, and so are those that conflict with them.
     pub(super) fn read(path: &Path, known: &Command, given: &ArgMatches) -> Result<Self, Failure> {
         let text = text(path)?;
         let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() as u64 + 1;
@@ -80,7 +80,7 @@ impl Config {
         Ok(Self { path: path.to_owned(), wishes })
     }
 
-    /// The words of a command line with those of the file, which stand behind the name of the command.
+    /// The words of the command line, with those of the file after the name of the command.
     pub(super) fn with(&self, words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         let mut words: Vec<OsString> = words.collect();
         let at = words.len().min(2);
@@ -88,7 +88,7 @@ impl Config {
         words
     }
 
-    /// The error for a value that its option does not take, where it came from the file.
+    /// The error for a value that its option does not accept, if it came from the file.
     pub(super) fn blame(&self, error: &clap::Error) -> Option<Failure> {
         let name = error.get(ContextKind::InvalidArg)?.to_string();
         let is_it = |wish: &&Wish| name.split(' ').next() == Some(&format!("--{}", wish.key));
@@ -113,7 +113,7 @@ fn text(path: &Path) -> Result<String, Failure> {
         .map_err(|_| Failure::about(path, "a file of options is text in UTF-8, and this is not"))
 }
 
-/// How many letters must be put in, taken out or changed to make one word of another.
+/// The edit distance of two words: letters to insert, delete or replace.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

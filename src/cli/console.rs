@@ -1,4 +1,4 @@
-//! Standard output and standard error, without the panic of `println!` when nobody reads.
+//! Standard output and standard error, without the panic of `println!` if the reader is gone.
 
 use super::Failure;
 use crate::Error;
@@ -12,7 +12,7 @@ pub(crate) fn say(text: &str) -> Result<(), Failure> {
         .map_err(|source| Error::Io { path: "-".into(), source }.into())
 }
 
-/// Prints on standard error. There is nobody to tell where that fails.
+/// Prints on standard error. If that fails, nothing can be done.
 pub(crate) fn tell(text: &str) {
     let mut err = io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     chips: Vec<String>,
 }
 
-/// What packages carry machine code for (sm_80 serves 86 and 89 too), and PTX for what comes later.
+/// The chips for which packages have machine code (sm_80 also runs on 86 and 89), and PTX for later ones.
 #[cfg(feature = "cuda")]
 const CHIPS: [&str; 6] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120", "compute_90"];
 
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// What steps cost: the numbers that decide which method is tried.
+/// Prints the prices by which the solver chooses a method.
 fn prices() -> Result<Ending, Failure> {
     let left = report::Align::Left;
     let mut table = report::Table::new([("", left), ("", report::Align::Right), ("", left)]);
@@ -75,7 +75,7 @@ fn prices() -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Compiles the listed units for the devices that there are, unless the archive has them.
+/// Compiles the listed units for all devices, unless the archive has them.
 #[cfg(feature = "cuda")]
 fn prepare() -> Result<Ending, Failure> {
     use crate::backend::cuda::{self, compile};
@@ -109,7 +109,7 @@ fn pack(path: &Path, chips: &[String]) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Driver, compiler, library of factorisations and devices of CUDA, or why there are none.
+/// Driver, compiler, library of factorisations and devices of CUDA, or the reason why there are none.
 #[cfg(feature = "cuda")]
 fn cuda(table: &mut report::Table) {
     use crate::Cuda;
@@ -164,7 +164,7 @@ fn cuda(table: &mut report::Table) {
     table.row(["cuda", "none: this build has no CUDA (feature `cuda`)"]);
 }
 
-/// The processor's name where the system tells it, else its architecture.
+/// The processor's name if the system reports it, else its architecture.
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name =
@@ -172,7 +172,7 @@ fn processor() -> String {
     name.map_or_else(|| std::env::consts::ARCH.to_string(), |name| name.trim().to_string())
 }
 
-/// Bytes of main memory where the system tells them.
+/// Bytes of main memory if the system reports them.
 fn memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let kibibytes =

@@ -1,25 +1,25 @@
-//! What ends a subcommand early, as one line for a person.
+//! Failures that end a subcommand early, each with a message of one line.
 
 use super::console;
 use crate::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Why a subcommand could not do its work.
+/// The reason why a subcommand failed.
 pub(crate) enum Failure {
-    /// The command line makes no sense: exit status 2.
+    /// A wrong command line: exit status 2.
     Usage(String),
-    /// Bad input, or something that the machine lacks: exit status 3.
+    /// Bad input, or something is missing on this machine: exit status 3.
     Input(String),
     /// One of several processes has failed: exit status 3.
     #[cfg(all(unix, feature = "ranks"))]
     OfRank(Error),
-    /// As before, and whoever started this process tells the user.
+    /// The same, but the process that started this one prints the message.
     #[cfg(all(unix, feature = "ranks"))]
     Told,
-    /// Ctrl-C came before there was anything to write: exit status 130, as a shell gives it.
+    /// Ctrl-C before there were results to write: exit status 130, as in a shell.
     Interrupted,
-    /// The reader of our output is gone: nobody is left to tell, and nothing went wrong here.
+    /// The reader of our output is gone: nothing can be printed, and it is no error here.
     Unread,
 }
 
@@ -29,7 +29,7 @@ impl Failure {
         Failure::Input(format!("{}: {cause}", path.display()))
     }
 
-    /// Prints the message and gives the exit status.
+    /// Prints the message and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (message, status) = match self {
             Failure::Usage(message) => (message, 2),
@@ -46,11 +46,11 @@ impl Failure {
     }
 }
 
-/// A message as one line for a person.
+/// Joins a message to one line.
 pub(super) fn line_of(message: &str) -> String {
     let lines: Vec<&str> = message.lines().map(str::trim).collect();
     let line = lines.join(" ");
-    // The system's number for an error says nothing to a person.
+    // The system's error number is of no use to the user.
     line.rsplit_once(" (os error ").map_or(line.as_str(), |(told, _)| told).to_string()
 }
 
@@ -70,9 +70,9 @@ impl From<Error> for Failure {
     }
 }
 
-/// Names the file that an operation was about.
+/// Adds the file's name to an error.
 pub(crate) trait About<T> {
-    /// The same result, its error naming `path` if it does not already.
+    /// The same result, with an error that names `path` if it does not already.
     fn about(self, path: &Path) -> Result<T, Failure>;
 }
 
@@ -83,7 +83,7 @@ impl<T> About<T> for crate::Result<T> {
                 error.into()
             }
             Error::Stopped => Failure::Interrupted,
-            // The reader names the file itself.
+            // The reader has already named the file.
             Error::Unsupported(what) if what.starts_with(&format!("{}:", path.display())) => {
                 Failure::Input(what)
             }

@@ -12,15 +12,15 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Without KIND, all kinds are listed.")]
 pub(crate) struct Arguments {
-    /// What to make
+    /// The kind of model problem
     kind: Option<String>,
-    /// Points, elements or rows each way, as 100x100x100; a single number stands for all of them
+    /// Points, elements or rows in each direction, such as 100x100x100; a single number stands for all of them
     #[arg(long, value_parser = parse_size)]
     size: Option<Size>,
-    /// File to write; gzip where it ends in .gz
+    /// File to write; gzip if it ends in .gz
     #[arg(short, long, default_value = "-")]
     output: PathBuf,
-    /// Seed of what is random [default: 1]
+    /// Seed of random numbers [default: 1]
     #[arg(long)]
     seed: Option<u64>,
     /// Coefficient of the weak direction [default: 1e-3]
@@ -32,13 +32,13 @@ pub(crate) struct Arguments {
     /// Edge of a block of equal coefficients, in cells [default: 8]
     #[arg(long)]
     block: Option<usize>,
-    /// Diffusion beside a convection of about 1 [default: 1e-2]
+    /// Diffusion, where convection is about 1 [default: 1e-2]
     #[arg(long)]
     diffusion: Option<f64>,
     /// Poisson's ratio of the elastic material [default: 0.3]
     #[arg(long)]
     poisson_ratio: Option<f64>,
-    /// Edges drawn a vertex [default: 8]
+    /// Edges drawn per vertex [default: 8]
     #[arg(long)]
     edge_factor: Option<usize>,
     /// Entries of each row: 16, 4..32 or power:1..1000:2.1 (shortest..longest:exponent) [default: 16]
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// Mesh Peclet number, which gives the diffusion: speed times spacing over it
     #[arg(long, conflicts_with = "diffusion")]
     peclet: Option<f64>,
-    /// Points a wavelength [default: 10]
+    /// Points per wavelength [default: 10]
     #[arg(long)]
     wavelength: Option<f64>,
     /// Viscosity of the fluid [default: 1]
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 fn make<T: Scalar>(arguments: &Arguments, model: &Model<T>) -> Result<Ending, Failure> {
     let parameters = arguments.parameters(model)?;
     let sink = Sink::open(&arguments.output)?;
-    // A size or an option outside of its domain is a wrong command line; no file is involved yet.
+    // A size or an option out of range is a wrong command line; no file is involved yet.
     let a = model.build(&parameters).map_err(usage)?;
     let a = match arguments.shuffle {
         Some(_) if a.rows() != a.columns() => {
@@ -111,7 +111,7 @@ fn usage(error: crate::Error) -> Failure {
 }
 
 impl Arguments {
-    /// The library's parameters; an option that the model does not read is refused rather than ignored.
+    /// The library's parameters; an option that the model does not use is refused rather than ignored.
     fn parameters<T: Scalar>(&self, model: &Model<T>) -> Result<Parameters, Failure> {
         let mut parameters = Parameters::default();
         if let Some(Size(size)) = &self.size {

@@ -1,4 +1,4 @@
-//! `residua info`: what one should know of a matrix before solving with it.
+//! `residua info`: facts about a matrix, for choosing how to solve with it.
 
 use super::failure::About;
 use super::load::{Loaded, is_complex, load_and_warn};
@@ -14,7 +14,7 @@ use num_complex::Complex;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Matrices of up to so many nonzeros have the fill of a factor counted: ten seconds at most.
+/// The fill of a factor is counted for matrices of at most this many nonzeros, which takes at most ten seconds.
 const COUNTED: usize = 10_000_000;
 
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ struct Info {
     look: Look,
 }
 
-/// A Cholesky factor of the pattern of A + A^T in the better order, beside that in the order of minimum degree.
+/// The size of a Cholesky factor of A + A^T in the better of two orderings, and in minimum degree.
 #[derive(Serialize)]
 struct Factor {
     order: String,
@@ -184,7 +184,7 @@ fn tell<T: Scalar<Real = f64>>(arguments: &Arguments) -> Result<Ending, Failure>
     Ok(Ending::Done)
 }
 
-/// What a factor of A takes, by counting.
+/// Counts the entries of a factor of A.
 fn factor<T: Scalar>(a: &Csr<T>) -> Result<Factor, Error> {
     let graph = Adjacency::new(a)?;
     let degree = graph_order_size(&graph, &minimum_degree_order(&graph)?)?;
@@ -202,7 +202,7 @@ fn factor<T: Scalar>(a: &Csr<T>) -> Result<Factor, Error> {
     })
 }
 
-/// Why there is no method.
+/// The reason why no method is possible.
 fn nothing(look: &Look) -> String {
     look.methods().into_iter().next().map_or_else(String::new, |fit| fit.reason)
 }
@@ -311,7 +311,7 @@ fn words(info: &Info, arguments: &Arguments) -> String {
     text
 }
 
-/// A sentence or two in lines that a terminal holds, the later ones indented.
+/// Wraps a sentence for a terminal, with later lines indented.
 fn wrapped(sentence: &str) -> String {
     const WIDTH: usize = 96;
     let (mut text, mut line) = (String::new(), String::new());
@@ -377,7 +377,7 @@ fn histogram(lengths: &Lengths) -> String {
     const BAR: usize = 40;
     let most = lengths.histogram.iter().map(|bin| bin.rows).max().unwrap_or(0).max(1);
     let mut table = Table::new([("entries a row", Align::Right), ("rows", Align::Right), ("", Align::Left)]);
-    // Empty bins before the first row tell nothing.
+    // Empty bins before the first row are skipped.
     for bin in lengths.histogram.iter().skip_while(|bin| bin.rows == 0) {
         let range =
             if bin.from == bin.to { bin.from.to_string() } else { format!("{} to {}", bin.from, bin.to) };

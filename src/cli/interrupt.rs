@@ -10,10 +10,10 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static WORK: OnceLock<Work> = OnceLock::new();
 static WRITING: AtomicBool = AtomicBool::new(false);
 
-/// From here on the first interrupt only sets a flag, so that a solver can end with what it has; a second one, or one
-/// while results are written, ends the process at once, with the status that a shell gives a process ended by Ctrl-C.
+/// From here on the first interrupt only sets a flag, so that a solver can end with its current x. A second one, or one
+/// while results are written, ends the process at once with the status of a process ended by Ctrl-C.
 pub(crate) fn listen() {
-    // Fails only where a handler is set already, by an earlier call.
+    // Fails only if a handler has been set by an earlier call.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::SeqCst) || WRITING.load(Ordering::SeqCst) {
             output::abandon();
@@ -26,19 +26,20 @@ pub(crate) fn listen() {
     });
 }
 
-/// The same, and this process's work is told to stop: setups and factorisations hear of it too.
+/// [`listen`], and the returned work is stopped too: setups and factorisations check it.
 pub(crate) fn listen_during() -> Work {
     let work = WORK.get_or_init(Work::default).clone();
     listen();
     work
 }
 
-/// There is nothing to wait for from here on: results are being written, and whoever should read them may not be there.
+/// Results are being written from here on, so an interrupt ends the process at once, even if their reader has stopped
+/// reading.
 pub(crate) fn begin_writing() {
     WRITING.store(true, Ordering::SeqCst);
 }
 
-/// Whether an interrupt came.
+/// Returns whether an interrupt was received.
 pub(crate) fn requested() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

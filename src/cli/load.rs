@@ -1,4 +1,4 @@
-//! From a file to a matrix in CSR, timed, and back.
+//! Reads a file into a matrix in CSR, with timing, and writes matrices.
 
 use super::Failure;
 use super::console;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A matrix and how it came.
+/// A matrix, with the time to load it.
 pub(crate) struct Loaded<T: Scalar, B: Backend = Host> {
     pub(crate) a: Csr<T, B>,
     pub(crate) header: Header,
@@ -27,7 +27,7 @@ pub(crate) struct Loaded<T: Scalar, B: Backend = Host> {
     pub(crate) assemble: f64,
 }
 
-/// What one should know of how the entries were understood, if others may do so differently.
+/// A note on how the entries were interpreted, if other programs may do so differently.
 pub(crate) fn twice(header: &Header) -> Option<String> {
     (header.repeated() > 0).then(|| {
         format!(
@@ -39,7 +39,7 @@ pub(crate) fn twice(header: &Header) -> Option<String> {
     })
 }
 
-/// As [`load`]; tells on standard error what [`twice`] says.
+/// [`load`], with the note of [`twice`] on standard error.
 pub(crate) fn load_and_warn<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure> {
     let loaded = load(path, false)?;
     if let Some(note) = twice(&loaded.header) {
@@ -48,7 +48,7 @@ pub(crate) fn load_and_warn<T: Scalar>(path: &Path) -> Result<Loaded<T>, Failure
     Ok(loaded)
 }
 
-/// Reads and assembles a matrix, and tells a person how far that is, unless `quiet`.
+/// Reads and assembles a matrix, with a progress line unless `quiet`.
 pub(crate) fn load<T: Scalar>(path: &Path, quiet: bool) -> Result<Loaded<T>, Failure> {
     let start = Instant::now();
     let (progress, meter) = Progress::reading(quiet, path);
@@ -61,14 +61,14 @@ pub(crate) fn load<T: Scalar>(path: &Path, quiet: bool) -> Result<Loaded<T>, Fai
     Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
 }
 
-/// The defaults, with a meter where there is one.
+/// The defaults, with a meter if there is one.
 pub(crate) fn options(meter: Option<Arc<Meter>>) -> ReadOptions {
     let options = ReadOptions::default();
     meter.into_iter().fold(options, ReadOptions::meter)
 }
 
-/// As [`load`], into the memory of a backend: what `reading`, begun at `start`, has read meanwhile, is copied and
-/// assembled there.
+/// [`load`] into the memory of a backend: what `reading`, started at `start`, has read so far is copied and assembled
+/// there.
 #[cfg(feature = "cuda")]
 pub(crate) fn load_on<T: Scalar, B: Assemble + Conversions>(
     backend: &B,
@@ -85,7 +85,8 @@ pub(crate) fn load_on<T: Scalar, B: Assemble + Conversions>(
     Ok(Loaded { a, header, read, assemble: start.elapsed().as_secs_f64() })
 }
 
-/// Whether the file holds complex numbers. A pipe can be read only once, so it counts as real; reading it then tells.
+/// Whether the file has complex numbers. A pipe can be read only once, so it counts as real; reading it then reports
+/// complex numbers as an error.
 pub(crate) fn is_complex(path: &Path) -> Result<bool, Failure> {
     if !path.is_file() {
         return Ok(false);
@@ -93,13 +94,13 @@ pub(crate) fn is_complex(path: &Path) -> Result<bool, Failure> {
     Ok(files::read_header(path).about(path)?.field() == Field::Complex)
 }
 
-/// Whether a right-hand side came with the matrix and holds complex numbers.
+/// Whether a right-hand side came with the matrix and has complex numbers.
 pub(crate) fn came_complex(path: &Path) -> Result<bool, Failure> {
     let came = files::right_hand_side_header(path).about(path)?;
     Ok(came.is_some_and(|header| header.field() == Field::Complex))
 }
 
-/// Writes a matrix, its symmetric kind found out.
+/// Writes a matrix, with its symmetry detected.
 pub(crate) fn save<T: Scalar>(to: &Sink, a: &Csr<T>) -> Result<(), Failure> {
     to.write_matrix(a, &WriteOptions::default())
 }

@@ -1,8 +1,8 @@
-//! What this process does with memory that it has freed.
+//! The allocator's policy for freed memory.
 
-/// Keeps freed memory for what is allocated next, in the place of giving it back to the system, which would clear each
-/// page anew: setting up one level after the other frees and allocates as much many times over, and a tenth of a
-/// solve's processor time went there. A process that solves one system and ends needs nothing back.
+/// Keeps freed memory for later allocations instead of returning it to the system, which would have to clear each page
+/// again. Setting up levels frees and allocates memory of similar size many times, and a tenth of a solve's processor
+/// time went into this. A process that solves one system and ends need not return memory.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn keep_what_is_freed() {
     use std::ffi::c_int;

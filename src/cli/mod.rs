@@ -1,11 +1,11 @@
-//! The command line: one file a subcommand. No numeric code lives here; everything is the library's.
+//! The command line, one file for each subcommand. It contains no numerical code.
 //!
 //! | exit status | means |
 //! |---|---|
 //! | 0 | solved, or done |
-//! | 2 | the command line makes no sense |
-//! | 3 | bad input, or something that the machine lacks; one line on stderr says what and where |
-//! | 4 | not solved; report and best x are written all the same |
+//! | 2 | wrong command line |
+//! | 3 | bad input, or something is missing on this machine; a line on stderr says what and where |
+//! | 4 | not solved; the report and the best x are still written |
 
 mod bench;
 mod choice;
@@ -51,20 +51,20 @@ struct CommandLine {
 enum Command {
     /// Solve A x = b
     Solve(Box<solve::Arguments>),
-    /// Tell what one should know of a matrix before solving with it
+    /// Analyse a matrix before solving with it
     Info(info::Arguments),
-    /// Rewrite a file of any format: sorted, duplicates summed, symmetric where it is, the format by the name; values
-    /// as real or complex numbers in double precision, those of a pattern as 1
+    /// Rewrite a file of any format: sorted, duplicates summed, symmetric if the matrix is, in the format given by the
+    /// name; values as real or complex numbers in double precision, those of a pattern as 1
     Convert(convert::Arguments),
-    /// Renumber a matrix so that its nonzeros lie near the diagonal
+    /// Renumber a matrix so that its nonzeros are near the diagonal
     Reorder(reorder::Arguments),
     /// Compare the formats' products on your matrix
     Bench(bench::Arguments),
     /// Make a model problem
     Generate(generate::Arguments),
-    /// List what this machine can solve on
+    /// List the devices on which this machine can solve
     Devices(devices::Arguments),
-    /// Print what a shell needs to complete words of this command
+    /// Print a script with which a shell completes words of this command
     Completions(pages::Completions),
     /// Write manual pages
     Man(pages::Man),
@@ -78,13 +78,13 @@ pub(crate) enum Ending {
     NotSolved,
 }
 
-/// Why there is nothing to run.
+/// The reason why no command is run.
 enum Refused {
     Line(clap::Error),
     Config(Failure),
 }
 
-/// The command line, with the options of the file that it names.
+/// Parses the command line, and adds the options of the file that it names.
 fn parse() -> Result<CommandLine, Refused> {
     let mut description = CommandLine::command();
     let mut matches = description.try_get_matches_from_mut(std::env::args_os()).map_err(Refused::Line)?;
@@ -111,7 +111,7 @@ pub(crate) fn main() -> ExitCode {
     process::prepare();
     let line = match parse() {
         Ok(line) => line,
-        // Of several processes that MPI has started with the same words, the first tells the user.
+        // If MPI has started several processes with the same words, only the first prints the message.
         #[cfg(all(unix, feature = "ranks"))]
         Err(refused) if Launcher::is_beside_first() => {
             let status = match refused {

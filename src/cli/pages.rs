@@ -1,4 +1,5 @@
-//! `residua completions` and `residua man`: what shells and `man` know of the command, made from its own description.
+//! `residua completions` and `residua man`: shell completions and manual pages, generated from the command's
+//! description.
 
 use super::{CommandLine, Ending, Failure, console};
 use crate::cli::failure::About;
@@ -7,7 +8,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
-/// What the command is called.
+/// The name of the command.
 const NAME: &str = "residua";
 
 #[derive(clap::Args)]
@@ -36,7 +37,7 @@ pub(crate) fn man(arguments: &Man) -> Result<Ending, Failure> {
     let told = |source| crate::Error::Io { path: folder.to_path_buf(), source };
     std::fs::create_dir_all(folder).map_err(told)?;
     let mut all = CommandLine::command().disable_help_subcommand(true);
-    // Subcommands get their full names and the options of all.
+    // Subcommands get their full names and the global options.
     all.build();
     page(folder, NAME, all.clone())?;
     for subcommand in all.get_subcommands() {

@@ -1,31 +1,30 @@
-//! What the command settles with the system before it begins.
+//! Process settings that the command makes before it begins.
 
 use crate::parallel::most_threads;
 
-/// Settles all of it.
+/// Makes all settings.
 pub(super) fn prepare() {
     go_on_beyond_limits_of_files();
     limit_threads();
 }
 
-/// Threads beyond a few for each processor only take memory and time: a number of them that is out of all proportion,
-/// as a typing error in RAYON_NUM_THREADS is, is cut down. A sensible one is left to rayon, which reads it when it
-/// begins.
+/// Far more threads than processors only cost memory and time, so a number in RAYON_NUM_THREADS that is out of
+/// proportion, such as a typing error, is reduced. A reasonable number is left to rayon, which reads it when it starts.
 fn limit_threads() {
     let named = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.parse::<usize>().ok());
     let most = most_threads();
     if named.is_some_and(|named| named > most) {
-        // Fails only where threads have begun already.
+        // Fails only if threads have already been started.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(most).build_global();
     }
 }
 
-/// Where a file grows beyond what the user allows (`ulimit -f`), the system ends the process, unless that ignores the
-/// signal: then the write fails, and we tell where and leave nothing half done.
+/// If a file exceeds the user's limit (`ulimit -f`), the system ends the process unless the signal is ignored: then the
+/// write fails, an error is reported, and no partial file is left.
 #[cfg(unix)]
 fn go_on_beyond_limits_of_files() {
     use std::ffi::c_int;
-    // The same on Linux (but for MIPS, where this number ends a process that is stopped), macOS and the BSDs.
+    // The same number on Linux (except MIPS, where it ends a stopped process), macOS and the BSDs.
     const SIGXFSZ: c_int = 25;
     const IGNORED: usize = 1;
     unsafe extern "C" {
@@ -38,8 +37,8 @@ fn go_on_beyond_limits_of_files() {
 #[cfg(not(unix))]
 fn go_on_beyond_limits_of_files() {}
 
-/// Whether standard output was closed when the process began. Rust puts an open file that takes all and keeps nothing
-/// in its place before `main`, so that this is asked before that.
+/// Returns whether standard output was closed when the process began. Rust opens a null device in its place before
+/// `main`, so this is checked earlier.
 pub(super) fn stdout_was_closed() -> bool {
     #[cfg(target_os = "linux")]
     return at_start::STDOUT_CLOSED.load(std::sync::atomic::Ordering::Relaxed);
@@ -54,7 +53,7 @@ mod at_start {
 
     pub(super) static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-    /// The loader calls what stands in this section before anything of Rust's begins.
+    /// The loader calls the functions in this section before Rust's runtime starts.
     // SAFETY: an array of functions of this type is what the section is for.
     #[used]
     #[unsafe(link_section = ".init_array")]

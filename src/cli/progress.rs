@@ -1,4 +1,4 @@
-//! What is going on, for a person who waits: a line on standard error that is drawn over.
+//! Progress of the current work: a line on standard error that is overwritten.
 
 use super::console;
 use crate::market::Meter;
@@ -12,30 +12,30 @@ use std::time::{Duration, Instant};
 
 const WIDTH: usize = 30;
 
-/// Nothing is drawn before work has taken this long, nor more often.
+/// Nothing is drawn before work has taken this long, nor more often than this.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// Less than this is no base for a guess of what is left.
+/// Below this fraction no estimate of the remaining time is shown.
 const SOME: f64 = 0.03;
 
-/// A line that a thread of its own draws; silent where standard error is no terminal.
+/// A line that is drawn by its own thread; nothing is drawn if standard error is no terminal.
 pub(crate) struct Progress {
     drawn: Option<Drawn>,
 }
 
 struct Drawn {
     state: Arc<Mutex<State>>,
-    /// Dropped at the end.
+    /// Dropped at the end, which stops the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is going on.
+/// The state that is drawn.
 struct State {
     what: String,
     since: Instant,
     meter: Option<Arc<Meter>>,
-    /// What tells of orders of elimination and factorisations.
+    /// The progress of orderings and factorisations.
     work: Option<Work>,
     iterating: Option<Iterating>,
 }
@@ -47,12 +47,12 @@ struct Iterating {
     iteration: usize,
     residual: f64,
     tolerance: f64,
-    /// Of this right-hand side.
+    /// Start of this right-hand side.
     since: Instant,
 }
 
 impl Progress {
-    /// A line that says `what`, unless `quiet`.
+    /// A line that shows `what`, unless `quiet`.
     pub(crate) fn new(quiet: bool, what: &str) -> Self {
         if quiet || !stderr().is_terminal() {
             return Self { drawn: None };
@@ -75,7 +75,7 @@ impl Progress {
         Self { drawn: Some(Drawn { state, stop: Some(stop), thread: Some(thread) }) }
     }
 
-    /// Tells of a file that is read, with a meter for its reader where somebody looks.
+    /// Shows the reading of a file. Returns a meter for its reader if the line is drawn.
     pub(crate) fn reading(quiet: bool, path: &std::path::Path) -> (Self, Option<Arc<Meter>>) {
         let progress = Self::new(quiet, &format!("reading {}", path.display()));
         let meter = progress.drawn.is_some().then(|| Arc::new(Meter::default()));
@@ -83,19 +83,19 @@ impl Progress {
         (progress, meter)
     }
 
-    /// Goes on to other work.
+    /// Switches to other work.
     pub(crate) fn now(&self, what: &str) {
         self.change(|state| {
             *state = State::new(what, state.work.take());
         });
     }
 
-    /// Tells of what this work comes to from now on.
+    /// Shows the progress of this work from now on.
     pub(crate) fn follow(&self, work: &Work) {
         self.change(|state| state.work = Some(work.clone()));
     }
 
-    /// Tells of an iteration, one of `count` right-hand sides.
+    /// Shows an iteration for one of `count` right-hand sides.
     pub(crate) fn iteration(
         &self,
         (right_hand_side, count): (usize, usize),
@@ -125,7 +125,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(drawn) = &mut self.drawn {
             drop(drawn.stop.take());
-            // It has nothing to lose: a panic there only leaves a line.
+            // A panic of the thread only leaves a line behind.
             let _ = drawn.thread.take().map(JoinHandle::join);
         }
     }
@@ -162,7 +162,7 @@ impl State {
 
 impl Iterating {
     fn line(&self, took: Duration) -> String {
-        // CG's residual falls about as a power of the iteration number: progress is its logarithm's.
+        // CG's residual decreases roughly as a power of the iteration number, so progress is measured on its logarithm.
         let done = self.residual.log10() / self.tolerance.max(1e-16).log10();
         let done = if done.is_finite() { done.clamp(0.0, 1.0) } else { 0.0 };
         let label = match self.count {
@@ -181,7 +181,7 @@ impl Iterating {
     }
 }
 
-/// A stage of a setup: how much of it is done and how fast, or how long it was expected to take.
+/// A stage of a setup: how much of it is done and how fast, or how long it is expected to take.
 fn stage(standing: &Standing) -> String {
     let (name, took) = (standing.stage, standing.elapsed);
     if let Some(done) = standing.done {
@@ -190,7 +190,7 @@ fn stage(standing: &Standing) -> String {
     }
     let so_far = format!("{name}, {}", seconds(took.as_secs_f64()));
     match standing.expected {
-        // What was expected to be over is no base for a guess.
+        // If the expected time is over, there is no base for an estimate.
         Some(all) if all > took => {
             let done = took.as_secs_f64() / all.as_secs_f64();
             format!("{so_far}{}  {}", left(done, took), bar(done))
@@ -199,7 +199,7 @@ fn stage(standing: &Standing) -> String {
     }
 }
 
-/// About how much longer it takes, where there is something to go by.
+/// The estimated remaining time, if there is a base for it.
 fn left(done: f64, took: Duration) -> String {
     if !(SOME..1.0).contains(&done) {
         return String::new();

@@ -1,4 +1,4 @@
-//! `residua reorder`: renumber a matrix, for narrow bands or for factors with little fill.
+//! `residua reorder`: renumbers a matrix for a small bandwidth, or for factors with little fill.
 
 use super::device::{self, Device};
 use super::failure::About;
@@ -21,17 +21,18 @@ use std::time::Instant;
 pub(crate) struct Arguments {
     /// File of any format that `residua solve` reads; '-' is standard input
     matrix: PathBuf,
-    /// File for the renumbered matrix; gzip where it ends in .gz
+    /// File for the renumbered matrix; gzip if it ends in .gz
     #[arg(short, long)]
     output: PathBuf,
     /// How to order: rcm (reverse Cuthill-McKee, for products), nested-dissection or minimum-degree (for factors with
     /// little fill)
     #[arg(long, default_value = "rcm")]
     method: By,
-    /// Write, for each row of the new matrix, its number in the old one, counted from zero, one a line
+    /// Write, for each row of the new matrix, its number in the old one, counted from zero, one per line
     #[arg(long, value_name = "FILE")]
     permutation: Option<PathBuf>,
-    /// Where to order: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N; all but rcm run on the CPU
+    /// Where to order: auto (a GPU if there is one, otherwise the CPU), cpu, cuda or cuda:N; all except rcm run on the
+    /// CPU
     #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
     /// Write the figures as JSON
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// Ways to order.
+/// The orderings.
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum By {
     Rcm,
@@ -54,7 +55,7 @@ struct Figures {
     bandwidth_after: usize,
     profile_before: u64,
     profile_after: u64,
-    /// What a Cholesky factor has of entries, and its factorisation of multiplications.
+    /// Entries of a Cholesky factor, and multiplications of its factorisation.
     #[serde(flatten)]
     fill: Option<Fill>,
     seconds: f64,
@@ -81,7 +82,7 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let output = Sink::open(&arguments.output)?;
     let permutation_sink = arguments.permutation.as_deref().map(Sink::open).transpose()?;
     let json = arguments.json.as_deref().map(Sink::open).transpose()?;
-    // The matrix itself may be replaced by what it becomes.
+    // The result may replace the matrix's own file.
     takes_stdout([path], [permutation_sink.as_ref(), json.as_ref()])?;
     let silent = takes_stdout([], [Some(&output), permutation_sink.as_ref(), json.as_ref()])?;
     let device = match arguments.method {
@@ -137,7 +138,7 @@ fn reorder<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// P A P^T and the ordering P, worked out on a backend: the same on each.
+/// P A P^T and the ordering P, computed on a backend; the result is the same on each.
 fn reordered<T: Scalar, B: GraphSteps>(backend: &B, a: Csr<T>) -> Result<(Csr<T>, Ordered), Error> {
     let there = a.into_backend(backend)?;
     let ordering = graph::ordering_on(backend, &there)?;
@@ -153,7 +154,7 @@ fn reordered<T: Scalar, B: GraphSteps>(backend: &B, a: Csr<T>) -> Result<(Csr<T>
     Ok((permuted.to_host(backend)?, ordered))
 }
 
-/// P A P^T and an order P for factors with little fill.
+/// P A P^T and an ordering P for factors with little fill.
 fn for_factors<T: Scalar>(a: &Csr<T>, by: By) -> Result<(Csr<T>, Ordered), Error> {
     let graph = Adjacency::new(a)?;
     let permutation = match by {

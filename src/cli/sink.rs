@@ -1,4 +1,4 @@
-//! Where results go.
+//! The destinations of results.
 
 use super::Failure;
 use super::process::stdout_was_closed;
@@ -9,21 +9,21 @@ use crate::{Csr, Scalar};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A format that results are written in.
+/// A format for results.
 pub(crate) enum Kind {
     Market,
     Npy,
     Npz,
 }
 
-/// A place for one result, found writable before the work starts, so that an hour of solving is never lost to a
-/// mistyped folder.
+/// The destination of one result. It is checked before the work starts, so that no long solve is lost because of a
+/// wrong path.
 pub(crate) struct Sink {
     path: PathBuf,
 }
 
 impl Sink {
-    /// Checks that a result can be put there, without touching what is there.
+    /// Checks that the file can be written, without changing it.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let sink = Self { path: path.to_path_buf() };
         if sink.is_stdout() && stdout_was_closed() {
@@ -41,7 +41,7 @@ impl Sink {
         &self.path
     }
 
-    /// What its name asks for.
+    /// The format, by the extension of the name.
     pub(crate) fn kind(&self) -> Kind {
         let end = self.path.extension().map(|end| end.to_ascii_lowercase()).unwrap_or_default();
         match end.to_str() {
@@ -51,7 +51,7 @@ impl Sink {
         }
     }
 
-    /// Puts a full array there, column after column; `name` is its name in an archive.
+    /// Writes a full array column by column; `name` is its name in an archive.
     pub(crate) fn write_array<T: Scalar>(
         &self,
         name: &str,
@@ -68,7 +68,7 @@ impl Sink {
         }?)
     }
 
-    /// Puts a sparse matrix there.
+    /// Writes a sparse matrix.
     pub(crate) fn write_matrix<T: Scalar>(&self, a: &Csr<T>, options: &WriteOptions) -> Result<(), Failure> {
         match self.kind() {
             Kind::Npy => {
@@ -80,25 +80,25 @@ impl Sink {
         }
     }
 
-    /// Whether it is standard output.
+    /// Returns whether it is standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         self.path == Path::new("-")
     }
 
-    /// Puts the whole result there.
+    /// Writes a text.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
         Ok(output::write(&self.path, |file| file.write_all(text.as_bytes()))?)
     }
 
-    /// Puts a value there as JSON.
+    /// Writes a value as JSON.
     pub(crate) fn write_json(&self, value: &impl serde::Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value).map_err(|error| Failure::about(&self.path, error))?;
         self.write(&(text + "\n"))
     }
 }
 
-/// Whether standard output is taken by a result. Two results can share neither that nor a file, and none may take the
-/// place of what is in `inputs`.
+/// Whether a result is written to standard output. Two results must not share a destination, and none may overwrite a
+/// file in `inputs`.
 pub(crate) fn takes_stdout<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     sinks: impl IntoIterator<Item = Option<&'a Sink>>,
@@ -123,7 +123,7 @@ pub(crate) fn takes_stdout<'a>(
     Ok(stdout)
 }
 
-/// The file that a path names, however it does; none where that is a pipe or a device.
+/// The canonical path of a file; none for a pipe or a device.
 fn file(path: &Path) -> Option<PathBuf> {
     if path == Path::new("-") {
         return None;

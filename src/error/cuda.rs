@@ -1,7 +1,7 @@
-//! The ways in which CUDA can be absent, unfit or broken. The type exists in every build, so that a program can say
-//! why it went on with the CPU.
+//! The ways in which CUDA can be missing, unsuitable or broken. The type exists in every build, so that a program can
+//! say why it uses the CPU.
 
-/// Why a CUDA device cannot be used, or stopped working. Each message says what to do.
+/// The reason why a CUDA device cannot be used, or stopped working. Each message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
@@ -11,31 +11,31 @@ pub enum CudaError {
     /// The driver's library could not be loaded.
     #[error("no NVIDIA driver: libcuda.so.1 was not found; install the driver (`nvidia-smi` must work)")]
     NoDriver,
-    /// A library of the driver's name was loaded, but it does not serve.
+    /// A library with the driver's name was loaded, but it does not work.
     #[error(
         "the NVIDIA driver does not start ({cause}); check that `nvidia-smi` works, and reinstall the driver if not"
     )]
     BrokenDriver {
-        /// The driver's own words.
+        /// The driver's message.
         cause: String,
     },
     /// The driver is older than the functions that residua calls.
     #[error("the NVIDIA driver serves CUDA {found} and residua needs {needed}; update the driver")]
     DriverTooOld {
-        /// What the driver serves.
+        /// The version that was found.
         found: String,
-        /// What is needed.
+        /// The version that is needed.
         needed: &'static str,
     },
-    /// The driver runs, and there is no device.
+    /// The driver works, but there is no device.
     #[error("the NVIDIA driver finds no device; check `nvidia-smi` and the variable CUDA_VISIBLE_DEVICES")]
     NoDevice,
-    /// There is no device of this number.
+    /// There is no device with this number.
     #[error("there is no device cuda:{ordinal}; the driver finds {count}, numbered from 0")]
     NoSuchDevice {
-        /// The number that was asked for.
+        /// The number that was requested.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices.
         count: usize,
     },
     /// Another process holds the device, or its compute mode forbids it.
@@ -45,7 +45,7 @@ pub enum CudaError {
     Busy {
         /// Name and number of the device.
         device: String,
-        /// The driver's own words.
+        /// The driver's message.
         cause: String,
     },
     /// The run-time compiler could not be found.
@@ -54,7 +54,7 @@ pub enum CudaError {
              CUDA_HOME, or name the library in RESIDUA_NVRTC; looked in {searched}"
     )]
     NoCompiler {
-        /// Where it was looked for.
+        /// The places that were searched.
         searched: String,
     },
     /// The library of factorisations could not be found.
@@ -63,18 +63,18 @@ pub enum CudaError {
              name the library in RESIDUA_CUDSS; looked in {searched}"
     )]
     NoDirectSolver {
-        /// Where it was looked for.
+        /// The places that were searched.
         searched: String,
     },
-    /// A library of that name was found, and does not serve.
+    /// A library with the right name was found, but it can't be used.
     #[error("cuDSS in {path} does not serve: {cause}; `pip install --upgrade nvidia-cudss-cu13` (or -cu12)")]
     UnfitDirectSolver {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         cause: String,
     },
-    /// The run-time compiler does not know the chip, or the driver does not take what it made.
+    /// The run-time compiler does not support the chip, or the driver does not accept its output.
     #[error(
         "NVRTC {compiler} does not fit {chip} ({cause}); install another release of nvidia-cuda-nvrtc, not newer than the driver"
     )]
@@ -83,20 +83,20 @@ pub enum CudaError {
         compiler: String,
         /// The chip, as `sm_90`.
         chip: String,
-        /// What was refused.
+        /// The reason.
         cause: String,
     },
-    /// The file of compiled kernels that packages carry is damaged, or none. What is missing is compiled.
+    /// The archive of compiled kernels in a package is damaged or invalid. Missing kernels are compiled.
     #[error(
         "the compiled kernels in {path} are not used: {cause}; install residua again, or set RESIDUA_KERNELS=off"
     )]
     KernelArchive {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         cause: String,
     },
-    /// A kernel's source was refused: an error of residua's own.
+    /// A kernel failed to compile, which is an error of residua.
     #[error("kernel {source_name} does not compile, please report it:\n{log}")]
     Compilation {
         /// The source's name.
@@ -104,17 +104,17 @@ pub enum CudaError {
         /// The compiler's log.
         log: String,
     },
-    /// A kernel failed while it ran. The driver gives the device up for this process.
+    /// A kernel failed while it ran. The device cannot be used any more in this process.
     #[error(
         "a kernel failed on {device} ({cause}); the device is lost to this process: restart it, and report this"
     )]
     KernelFault {
         /// Name and number of the device.
         device: String,
-        /// The driver's own words.
+        /// The driver's message.
         cause: String,
     },
-    /// Waiting work inside of a recording, or something else that cannot be recorded.
+    /// An operation that cannot be recorded, such as waiting for work.
     #[error("{what} cannot be recorded: do it before or after the recording")]
     NotRecordable {
         /// The operation.
@@ -127,7 +127,7 @@ pub enum CudaError {
         call: &'static str,
         /// Name and number of the device.
         device: String,
-        /// The driver's own words.
+        /// The driver's message.
         cause: String,
     },
 }

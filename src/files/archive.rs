@@ -1,5 +1,4 @@
-//! Writing `.npz`: a zip archive of NumPy's arrays, stored as they are. Sizes and places have 64 bits where they need
-//! them.
+//! Writes `.npz`: a zip archive of NumPy arrays, not compressed. Sizes and offsets have 64 bits if they need them.
 
 use super::npy::{BLOCK, descr, put_array, put_head, put_values};
 use crate::backend::OffsetsRef;
@@ -10,14 +9,14 @@ use crate::scalar::Scalar;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a matrix as `scipy.sparse.save_npz` does, in compressed rows: `scipy.sparse.load_npz` reads it. Nothing is
+/// Writes a matrix in CSR as `scipy.sparse.save_npz` does, so that `scipy.sparse.load_npz` reads it. Nothing is
 /// compressed. The file appears under its name when it is complete ([`crate::output`]).
 ///
 /// # Errors
-/// Where the system refuses.
+/// If the file cannot be written.
 pub fn write_npz<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<()> {
     let parts = matrix.parts();
-    // SciPy takes the same type for both.
+    // SciPy needs the same type for indices and offsets.
     let largest = matrix.rows().max(matrix.columns()).max(matrix.nonzeros());
     let wide = i32::try_from(largest).is_err();
     let list = |count: usize| format!("({count},)");
@@ -57,11 +56,11 @@ pub fn write_npz<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(
     output::write(path, |file| put_archive(file, &members, SHORT))
 }
 
-/// Writes a full array, `values` column after column, as the only one of an archive, under `name`; otherwise as
+/// Writes a full array, `values` column by column, as the only member of an archive, under `name`; otherwise as
 /// [`write_npy`](super::write_npy).
 ///
 /// # Errors
-/// Unless there are `rows * columns` values, or where the system refuses.
+/// Unless there are `rows * columns` values, or if the file cannot be written.
 pub fn write_npz_array<T: Scalar>(
     path: impl AsRef<Path>,
     name: &str,
@@ -74,7 +73,7 @@ pub fn write_npz_array<T: Scalar>(
     output::write(path, |file| put_archive(file, &[(name, &array)], SHORT))
 }
 
-/// The first size that 32 bits don't hold.
+/// The first size that does not fit 32 bits.
 const SHORT: u64 = u32::MAX as u64;
 
 /// Writes the bytes of a member; called twice.
@@ -94,7 +93,7 @@ fn put_integers(to: &mut dyn Write, wide: bool, mut numbers: impl Iterator<Item 
     }
 }
 
-/// Counts bytes, and sums them up.
+/// A writer that counts bytes and computes their checksum.
 struct Sum {
     crc: flate2::Crc,
     size: u64,
@@ -112,12 +111,12 @@ impl Write for Sum {
     }
 }
 
-/// A number of four bytes, or the sign that it stands elsewhere.
+/// A number in four bytes, or the mark that a 64-bit field has it.
 fn short(number: u64) -> [u8; 4] {
     u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// Sizes and places below `limit` have 32 bits.
+/// Sizes and offsets below `limit` have 32 bits.
 fn put_archive(to: &mut dyn Write, members: &[(&str, Fill<'_>)], limit: u64) -> io::Result<()> {
     const VERSION: &[u8] = &45u16.to_le_bytes();
     let (mut at, mut list) = (0u64, Vec::new());
@@ -127,7 +126,7 @@ fn put_archive(to: &mut dyn Write, members: &[(&str, Fill<'_>)], limit: u64) -> 
         let size = sum.size;
         let name = format!("{name}.npy");
         let wide = size >= limit;
-        // Stored, no flags; the date is the first that there is, so that the same matrix gives the same file.
+        // Stored, no flags. The date is the earliest possible, so that the same matrix gives the same file.
         let common = |extra: usize| {
             let sizes = [short(if wide { u64::MAX } else { size }); 2].concat();
             let names = [(name.len() as u16).to_le_bytes(), (extra as u16).to_le_bytes()].concat();
@@ -182,7 +181,7 @@ mod tests {
     use super::super::zip::Zip;
     use super::*;
 
-    /// As if sizes and places beyond a few bytes needed 64 bits.
+    /// A small limit makes sizes and offsets use 64 bits.
     #[test]
     fn sizes_and_places_of_64_bits() {
         let path = std::env::temp_dir().join(format!("residua-zip64-{}.npz", std::process::id()));
@@ -202,7 +201,8 @@ mod tests {
             bytes.end("the word").unwrap();
             std::fs::metadata(&path).unwrap().len()
         });
-        // Each size and place of 64 bits takes eight bytes more, behind four; the list's end 76.
+        // Each 64-bit size and offset takes eight bytes more, after a field header of four; the end of the list
+        // takes 76.
         assert_eq!(
             [lengths[0] - lengths[2], lengths[1] - lengths[2]],
             [20 * 4 + 8 + 8 + 76, 20 + 20 + 12 + 76]

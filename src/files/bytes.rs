@@ -1,10 +1,11 @@
-//! Numbers from a stream of bytes, counted. Memory grows with what is there, never with what a header claims.
+//! Reads numbers from a stream and counts bytes. Memory grows with the bytes that arrive, not with the sizes that a
+//! header claims.
 
 use crate::error::{Error, Result};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The error for a place in a file.
+/// An error at an offset in a file.
 pub(super) fn content(path: &Path, offset: u64, cause: impl Into<String>) -> Error {
     Error::Content { path: path.to_owned(), offset, cause: cause.into() }
 }
@@ -12,7 +13,7 @@ pub(super) fn content(path: &Path, offset: u64, cause: impl Into<String>) -> Err
 pub(super) struct Bytes<R> {
     reader: R,
     path: PathBuf,
-    /// Bytes taken so far.
+    /// Bytes read so far.
     pub(super) at: u64,
 }
 
@@ -25,7 +26,7 @@ impl<R: Read> Bytes<R> {
         content(&self.path, self.at, cause)
     }
 
-    /// Up to `bytes.len()` bytes; how many there were.
+    /// Reads up to `bytes.len()` bytes; returns how many there were.
     pub(super) fn fill(&mut self, bytes: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -81,7 +82,7 @@ impl<R: Read> Bytes<R> {
         Ok(items)
     }
 
-    /// All that is left.
+    /// All remaining bytes.
     pub(super) fn rest(&mut self) -> Result<Vec<u8>> {
         const MORE: usize = 1 << 16;
         let mut all = Vec::new();
@@ -100,7 +101,7 @@ impl<R: Read> Bytes<R> {
         }
     }
 
-    /// Refuses what is left.
+    /// Returns an error if bytes remain.
     pub(super) fn end(&mut self, after: &str) -> Result<()> {
         if self.fill(&mut [0])? > 0 {
             return Err(self.error(format!("the file goes on after {after}")));

@@ -1,5 +1,5 @@
-//! Numbers in the columns of cards, as Fortran writes and reads them: lines of a text, cut as a format such as
-//! `(26I3)`, `(5D16.8)` or `(1P,4E20.12)` says.
+//! Numbers in fixed columns, as Fortran reads and writes them: lines of text, split according to a format such as
+//! `(26I3)`, `(5D16.8)` or `(1P,4E20.12)`.
 
 use crate::error::{Error, Result};
 use std::io::{self, BufRead, Read};
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 
 /// The longest line that is accepted.
 const LONGEST_LINE: u64 = 1 << 16;
-/// Fields of a line at most.
+/// The most fields of a line.
 const MOST_FIELDS: usize = 1 << 12;
 
-/// What stands in some columns of a line.
+/// One field of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Field {
-    /// Columns; zero where numbers stand between blanks, in any columns.
+    /// The number of columns; zero if numbers are separated by blanks.
     width: usize,
-    /// `X`: nothing that counts.
+    /// `X`: ignored.
     skipped: bool,
-    /// A number that is written without an exponent stands for itself over ten to this power.
+    /// A number without an exponent is divided by ten to this power.
     scale: i32,
 }
 
-/// How a line is cut.
+/// The fields of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cut {
     fields: Vec<Field>,
 }
 
 impl Cut {
-    /// From a format in its parentheses; `None` where it is none for numbers.
+    /// Parsed from a format in parentheses; `None` if it is not a format for numbers.
     pub(super) fn of(format: &str) -> Option<Self> {
         let text: Vec<u8> =
             format.bytes().filter(|b| !b.is_ascii_whitespace()).map(|b| b.to_ascii_uppercase()).collect();
@@ -40,7 +40,7 @@ impl Cut {
         (at == inside.len() && numbers > 0 && (!free || numbers == fields.len())).then_some(Self { fields })
     }
 
-    /// Numbers a line, where they have their columns.
+    /// Numbers in a line, if fields have fixed columns.
     pub(super) fn numbers(&self) -> Option<usize> {
         (!self.is_free()).then(|| self.fields.iter().filter(|field| !field.skipped).count())
     }
@@ -49,13 +49,13 @@ impl Cut {
         self.fields.iter().any(|field| field.skipped)
     }
 
-    /// Whether numbers stand in any columns, blanks between them.
+    /// Returns whether numbers are separated by blanks.
     fn is_free(&self) -> bool {
         self.fields[0].width == 0
     }
 }
 
-/// Reads items up to a closing parenthesis, or the end.
+/// Parses items up to a closing parenthesis or the end.
 fn group(text: &[u8], at: &mut usize, scale: &mut i32, fields: &mut Vec<Field>, depth: usize) -> Option<()> {
     while let Some(&byte) = text.get(*at).filter(|&&byte| byte != b')') {
         if byte == b',' {
@@ -84,7 +84,8 @@ fn group(text: &[u8], at: &mut usize, scale: &mut i32, fields: &mut Vec<Field>, 
             }
             b'I' | b'E' | b'D' | b'F' | b'G' => {
                 let width = number(text, at).unwrap_or(0);
-                // Decimals, and the digits of an exponent: a number that is written with its point does not need them.
+                // The decimals and the digits of the exponent are ignored: a number written with a point does not need
+                // them.
                 for mark in [b'.', b'E'] {
                     if text.get(*at) == Some(&mark) {
                         *at += 1;
@@ -107,7 +108,7 @@ fn group(text: &[u8], at: &mut usize, scale: &mut i32, fields: &mut Vec<Field>, 
     Some(())
 }
 
-/// Digits as a number, where there are some.
+/// Parses a number if there is one.
 fn number(text: &[u8], at: &mut usize) -> Option<usize> {
     let start = *at;
     while text.get(*at).is_some_and(u8::is_ascii_digit) {
@@ -116,7 +117,7 @@ fn number(text: &[u8], at: &mut usize) -> Option<usize> {
     std::str::from_utf8(&text[start..*at]).ok()?.parse().ok()
 }
 
-/// A text read line by line, counted.
+/// A text that is read line by line, with the line number.
 pub(super) struct Cards<R> {
     reader: io::BufReader<R>,
     path: PathBuf,
@@ -130,12 +131,12 @@ impl<R: Read> Cards<R> {
         Self { reader, path: path.to_owned(), text: Vec::new(), line: 0 }
     }
 
-    /// The error for the line that was read last.
+    /// An error at the last line that was read.
     pub(super) fn error(&self, cause: impl Into<String>) -> Error {
         self.error_at(self.line, cause)
     }
 
-    /// The error for a line.
+    /// An error at a line.
     pub(super) fn error_at(&self, line: u64, cause: impl Into<String>) -> Error {
         Error::Parse { path: self.path.clone(), line, cause: cause.into() }
     }
@@ -167,7 +168,7 @@ impl<R: Read> Cards<R> {
         Ok(self.text.trim_ascii_end())
     }
 
-    /// `count` numbers, in lines of their own. Memory grows with what is there.
+    /// Reads `count` numbers that start on a new line. Memory grows with the numbers that arrive.
     pub(super) fn numbers<V>(
         &mut self,
         cut: &Cut,
@@ -197,15 +198,15 @@ impl<R: Read> Cards<R> {
     }
 }
 
-/// What stands between blanks. Where there are as many words as fields, these are the numbers: in the columns of the
-/// format it is the same, and SciPy's `hb_write` gives a number one column less than its format says.
+/// The words of a line, separated by blanks. If there are as many words as fields, these are the numbers: normally the
+/// result is that of fixed columns, but SciPy's `hb_write` gives a number one column less than its format says.
 fn words(line: &[u8], cut: &Cut) -> Vec<(String, i32)> {
     let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let scales = cut.fields.iter().map(|field| field.scale).chain(std::iter::repeat(0));
     words.zip(scales).map(|(word, scale)| (word.iter().map(|&b| char::from(b)).collect(), scale)).collect()
 }
 
-/// What stands in the columns of each field, without blanks; behind the end of the line nothing does.
+/// The text in the columns of each field, without blanks; empty after the end of the line.
 fn columns(line: &[u8], cut: &Cut) -> Vec<(String, i32)> {
     let mut at = 0;
     let mut pieces = Vec::with_capacity(cut.fields.len());
@@ -220,13 +221,13 @@ fn columns(line: &[u8], cut: &Cut) -> Vec<(String, i32)> {
     pieces
 }
 
-/// A whole number.
+/// Parses an integer.
 pub(super) fn whole(word: &str) -> Result<i64, String> {
     let digits = word.strip_prefix('+').unwrap_or(word);
     digits.parse().map_err(|_| format!("`{}` is not a whole number", short(word)))
 }
 
-/// A number as Fortran writes it: exponents by E or D, or by their sign alone.
+/// Parses a real number as Fortran writes it: the exponent may begin with E or D, or with its sign.
 pub(super) fn real(word: &str, scale: i32) -> Result<f64, String> {
     let wrong = || format!("`{}` is not a number", short(word));
     if !word.bytes().all(|b| b.is_ascii_digit() || b"+-.eEdD".contains(&b)) {
@@ -245,7 +246,7 @@ pub(super) fn real(word: &str, scale: i32) -> Result<f64, String> {
     Ok(if scale != 0 && plain { value / 10f64.powi(scale) } else { value })
 }
 
-/// Fit for a message.
+/// Shortened and escaped for a message.
 fn short(word: &str) -> String {
     word.chars().take(40).flat_map(char::escape_default).collect()
 }
@@ -304,7 +305,7 @@ mod tests {
         for word in ["NaN", "Inf", "1.5x", "--1", "1e", "e5", ".", "1.2.3", "1e400", "*****"] {
             assert!(real(word, 0).is_err(), "{word}");
         }
-        // Scaled by ten to the first power, unless an exponent says what it is.
+        // Scaled by ten to the first power, unless there is an exponent.
         assert_eq!((real("125.", 1), real("125.E0", 1)), (Ok(12.5), Ok(125.0)));
         assert_eq!((whole("+12"), whole("-3")), (Ok(12), Ok(-3)));
         assert!(whole("1.0").is_err() && whole("").is_err());

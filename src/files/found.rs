@@ -1,4 +1,4 @@
-//! What a file held, before its numbers get the type that the caller asks for.
+//! The content of a file, before its numbers are converted to the caller's type.
 
 use super::bytes::content;
 use crate::error::Result;
@@ -39,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// A file's header, and its entries: places for coordinates, none for an array column after column.
+/// A file's header and entries: positions for coordinates, none for an array stored by columns.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) header: Header,
@@ -62,10 +62,10 @@ impl Found {
         Self { header, rows: places.0, columns: places.1, values }
     }
 
-    /// Holds the entries against the symmetry of the header, and takes out what is said twice.
+    /// Checks the entries against the symmetry of the header, and removes entries that are given twice.
     ///
     /// # Errors
-    /// The number of an entry that contradicts it, and why.
+    /// The index of an entry that contradicts it, and the reason.
     pub(super) fn keep_symmetry(&mut self) -> Result<(), (usize, String)> {
         fn keep<T: Scalar>(
             symmetry: Symmetry,

@@ -1,7 +1,7 @@
-//! Rutherford-Boeing and Harwell-Boeing files: compressed columns on cards of a Fortran program.
+//! Rutherford-Boeing and Harwell-Boeing files: compressed sparse columns in Fortran formats.
 //!
-//! The format (Duff, Grimes, Lewis: "Sparse matrix test problems", ACM TOMS 15, 1989; the same: "The Rutherford-Boeing
-//! sparse matrix collection", 1997), by example, the symmetric matrix [4 -1 0; -1 4 0; 0 0 2]:
+//! The format (Duff, Grimes, Lewis: "Sparse matrix test problems", ACM TOMS 15, 1989; the same authors: "The
+//! Rutherford-Boeing sparse matrix collection", 1997), by example, the symmetric matrix [4 -1 0; -1 4 0; 0 0 2]:
 //!
 //! ```text
 //! A small matrix                                                          small      <- title, key
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The type: Real, Complex, Integer or Pattern; Symmetric, Hermitian, skew (Z), Unsymmetric or Rectangular; Assembled.
-//! Harwell-Boeing files may go on with right-hand sides, which a fifth line of the header describes.
+//! Harwell-Boeing files may also have right-hand sides, described in a fifth line of the header.
 
 use super::cards::{Cards, Cut, real, whole};
 use super::found::{Found, Numbers};
@@ -25,7 +25,7 @@ use num_complex::Complex;
 use std::io::Read;
 use std::path::Path;
 
-/// Whether a file starts as these do: by its second to fourth line.
+/// Returns whether the second to fourth line of a file are those of such a header.
 pub(super) fn is(start: &[u8]) -> bool {
     let mut lines = start.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).skip(1);
     let (Some(counts), Some(kind), Some(formats)) = (lines.next(), lines.next(), lines.next()) else {
@@ -45,18 +45,18 @@ pub(super) fn is(start: &[u8]) -> bool {
         && formats.starts_with(b"(")
 }
 
-/// What the header says.
+/// The content of the header.
 struct Head {
     field: Field,
     symmetry: Symmetry,
     rows: u64,
     columns: u64,
     entries: u64,
-    /// Of pointers, indices, values and right-hand sides.
+    /// The formats of pointers, indices, values and right-hand sides.
     cuts: Vec<String>,
-    /// Line of the formats.
+    /// The line with the formats.
     formats: u64,
-    /// Their type and number, and the indices of those that are sparse.
+    /// Type and number of the right-hand sides, and the number of indices of sparse ones.
     right: Option<(String, u64, u64)>,
 }
 
@@ -121,7 +121,7 @@ impl Head {
         Ok(Self { field, symmetry, rows, columns, entries, cuts, formats, right })
     }
 
-    /// How lines of a part are cut.
+    /// The fields of a line in part `part` of the file.
     fn cut<R: Read>(&self, cards: &Cards<R>, part: usize, what: &str) -> Result<Cut> {
         let format = self.cuts.get(part).map_or("", String::as_str);
         Cut::of(format).ok_or_else(|| {
@@ -136,7 +136,7 @@ impl Head {
         Header::new(Format::Coordinate, self.field, self.symmetry, size, self.entries)
     }
 
-    /// `count` values, real or complex as the matrix is.
+    /// Reads `count` values, real or complex like the matrix.
     fn values<R: Read>(&self, cards: &mut Cards<R>, part: usize, count: u64, what: &str) -> Result<Numbers> {
         let cut = self.cut(cards, part, what)?;
         if self.field != Field::Complex {
@@ -146,7 +146,7 @@ impl Head {
         Ok(Numbers::Complex(parts.chunks_exact(2).map(|z| Complex::new(z[0], z[1])).collect()))
     }
 
-    /// Compressed columns: for each entry its row and its column.
+    /// Reads compressed columns: the row and column of each entry.
     fn places<R: Read>(&self, cards: &mut Cards<R>, columns: u64, entries: u64) -> Result<Places> {
         let cut = self.cut(cards, 0, "pointers")?;
         let first = cards.next_line();
@@ -174,13 +174,13 @@ impl Head {
     }
 }
 
-/// Where entries stand, in the matrix and in the file.
+/// The positions of entries, in the matrix and in the file.
 struct Places {
     rows: Vec<u32>,
     columns: Vec<u32>,
-    /// Of the first row index.
+    /// The line of the first row index.
     line: u64,
-    /// Row indices a line.
+    /// Row indices in a line.
     a_line: Option<usize>,
 }
 
@@ -201,7 +201,7 @@ fn integers<R: Read>(cards: &mut Cards<R>, what: &str) -> Result<Vec<u64>> {
     words(cards, &line)
 }
 
-/// Texts in parentheses, with those.
+/// Texts in parentheses, including the parentheses.
 fn parts(line: &str) -> Vec<String> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, byte) in line.bytes().enumerate() {
@@ -220,7 +220,7 @@ fn parts(line: &str) -> Vec<String> {
     parts
 }
 
-/// The matrix.
+/// Reads the matrix.
 pub(super) fn read(path: &Path, reader: impl Read, header_only: bool) -> Result<Found> {
     let mut cards = Cards::new(path, reader);
     let head = Head::of(&mut cards)?;
@@ -242,7 +242,7 @@ pub(super) fn read(path: &Path, reader: impl Read, header_only: bool) -> Result<
     Ok(found)
 }
 
-/// The right-hand side that the file goes on with, if it does.
+/// Reads the right-hand side after the matrix, if there is one.
 pub(super) fn right_hand_side(path: &Path, reader: impl Read, header_only: bool) -> Result<Option<Found>> {
     let mut cards = Cards::new(path, reader);
     let head = Head::of(&mut cards)?;

@@ -1,4 +1,4 @@
-//! Compressed lines, rows or columns, out of a file: a matrix in CSR at once where each line ascends, else triplets.
+//! Compressed rows or columns (lines) from a file: directly CSR if the indices of each line ascend, else triplets.
 
 use super::source::{Stretch, shown_at_a_time};
 use super::stored::{Entries, Stored, spelled_out};
@@ -9,13 +9,13 @@ use crate::matrix::Csr;
 use crate::scalar::{Key, Offset, Scalar};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The header of a matrix of coordinates in which every entry is stored.
+/// The header of a coordinate matrix in which every entry is stored.
 pub(super) fn header(field: Field, (rows, columns): (u64, u64), entries: u64) -> Header {
     let size = (rows as usize, columns as usize);
     Header::new(Format::Coordinate, field, Symmetry::General, size, entries)
 }
 
-/// Reads offsets that ascend from zero to at most `most`; nothing where they do not.
+/// Reads offsets that ascend from zero to at most `most`; none if they do not.
 pub(super) fn offsets(list: Stretch<'_>, most: u64) -> Result<Option<Offsets<Host>>> {
     fn read<O: Offset + Key>(list: Stretch<'_>, most: u64) -> Result<Option<Vec<O>>> {
         let (offsets, fault) = list.indices::<O>(most + 1, &|_, _| ())?;
@@ -35,7 +35,7 @@ pub(super) fn offsets(list: Stretch<'_>, most: u64) -> Result<Option<Offsets<Hos
     }))
 }
 
-/// The last of them.
+/// The last offset.
 pub(super) fn end(offsets: OffsetsRef<'_, Host>) -> usize {
     match offsets {
         OffsetsRef::Narrow(offsets) => offsets.last().map_or(0, |&last| last as usize),
@@ -43,8 +43,8 @@ pub(super) fn end(offsets: OffsetsRef<'_, Host>) -> usize {
     }
 }
 
-/// Whether the indices of each line ascend, none twice, found out while they are read. A place where the next index is
-/// not greater must be the start of a line: those places are counted, and those of them that are starts.
+/// Checks that the indices of each line ascend strictly, while they are read. It counts the positions at which an index
+/// does not exceed the one before, and those of them that are the start of a line: both counts must agree.
 pub(super) struct Ascent<'a> {
     offsets: OffsetsRef<'a, Host>,
     broken: AtomicBool,
@@ -55,7 +55,7 @@ impl<'a> Ascent<'a> {
         Self { offsets, broken: AtomicBool::new(false) }
     }
 
-    /// Looks at some indices, of which the first has this number.
+    /// Checks some indices; `first` is the position of the first one.
     fn look(&self, first: usize, indices: &[u32]) {
         let good = match self.offsets {
             OffsetsRef::Narrow(offsets) => drops_at_starts(offsets, first, indices),
@@ -66,10 +66,10 @@ impl<'a> Ascent<'a> {
         }
     }
 
-    /// Reads indices below `limit`, and tells whether they ascend.
+    /// Reads indices below `limit`; returns whether they ascend.
     pub(super) fn read(self, list: Stretch<'_>, what: &str, limit: u64) -> Result<(Vec<u32>, bool)> {
         let indices = list.indices_of(what, limit, &|first, indices| self.look(first, indices))?;
-        // Where two blocks meet, nobody has looked.
+        // Pairs across two blocks have not been checked yet.
         for k in
             (1..indices.len().div_ceil(shown_at_a_time(list.kind))).map(|k| k * shown_at_a_time(list.kind))
         {
@@ -79,7 +79,7 @@ impl<'a> Ascent<'a> {
     }
 }
 
-/// Whether indices drop, or stay the same, at starts of lines only.
+/// Returns whether indices fail to increase only at starts of lines.
 fn drops_at_starts<O: Offset>(offsets: &[O], first: usize, indices: &[u32]) -> bool {
     let Some((_, rest)) = indices.split_first() else { return true };
     let mut drops = 0u32;
@@ -91,7 +91,7 @@ fn drops_at_starts<O: Offset>(offsets: &[O], first: usize, indices: &[u32]) -> b
     while let Some(start) = offsets.get(line).map(|start| start.to_usize())
         && start - first < indices.len()
     {
-        // Empty lines start where the next one does.
+        // Empty lines have the same start as the next one.
         if start != last {
             drops -= u32::from(indices[start - first - 1] >= indices[start - first]);
             last = start;
@@ -101,17 +101,17 @@ fn drops_at_starts<O: Offset>(offsets: &[O], first: usize, indices: &[u32]) -> b
     drops == 0
 }
 
-/// Lines with all that they hold.
+/// Lines with their indices and values.
 pub(super) struct Lines<T> {
     pub(super) offsets: Offsets<Host>,
     pub(super) indices: Vec<u32>,
     pub(super) values: Vec<T>,
-    /// Whether each of them ascends.
+    /// True if the indices of each line ascend.
     pub(super) ascending: bool,
 }
 
 impl<T: Scalar> Lines<T> {
-    /// The matrix of this size, of which these are the rows, or the columns.
+    /// The matrix of this size with these rows or columns.
     pub(super) fn stored(
         self,
         field: Field,
@@ -156,7 +156,7 @@ mod tests {
             bad[place] = value;
             assert!(!drops_at_starts(&offsets, 0, &bad), "{place}: {value}");
         }
-        // A place beyond the last line is in none.
+        // Entries after the last line belong to none.
         assert!(!drops_at_starts(&[0u64, 2], 0, &[5, 5]));
     }
 }

@@ -1,15 +1,15 @@
-//! Files as users have them: one door, whatever the format. Content decides, not the name.
+//! Reads files of all supported formats. The content determines the format, not the name.
 //!
-//! | what | recognised by | read as |
+//! | file | recognised by | read as |
 //! |---|---|---|
 //! | Matrix Market ([`crate::market`]), plain or gzip | everything else | matrix, vectors |
 //! | SuiteSparse Collection, `.tar.gz` or `.tar` | `ustar` | `NAME/NAME.mtx` or `.rb`; `NAME/NAME_b` is b |
 //! | NumPy `.npy` | its magic | full array: matrix, vectors |
 //! | SciPy `.npz` (`save_npz`: csr, csc, coo, bsr, dia), or one array in an `.npz` | zip | matrix, vectors |
-//! | Rutherford-Boeing, Harwell-Boeing (assembled) | lines 2 to 4 | matrix; right-hand sides behind it are b |
-//! | PETSc binary: `Mat` (seqaij, dense), `Vec` | class id | matrix, vectors; a `Vec` behind a `Mat` is b |
+//! | Rutherford-Boeing, Harwell-Boeing (assembled) | lines 2 to 4 | matrix; right-hand sides after it are b |
+//! | PETSc binary: `Mat` (seqaij, dense), `Vec` | class id | matrix, vectors; a `Vec` after a `Mat` is b |
 //!
-//! What comes through a pipe is Matrix Market.
+//! A pipe is read as Matrix Market.
 
 mod archive;
 mod bytes;
@@ -51,7 +51,7 @@ enum Kind {
     Harwell,
 }
 
-/// The content of a file, out of gzip where it is compressed, and whether it was.
+/// Opens a file and unpacks gzip; returns whether it was compressed.
 fn open(path: &Path) -> Result<(Box<dyn Read + Send>, bool)> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let mut start = Vec::new();
@@ -71,7 +71,7 @@ fn kind(path: &Path) -> Result<Kind> {
         return Ok(Kind::Market);
     }
     let mut start = Vec::new();
-    // A damaged stream is told of by whoever reads it.
+    // The reader of the content reports a damaged stream.
     let _ = open(path)?.0.take(512).read_to_end(&mut start);
     Ok(match start.as_slice() {
         s if s.get(257..262) == Some(b"ustar") => Kind::Tar,
@@ -83,7 +83,7 @@ fn kind(path: &Path) -> Result<Kind> {
     })
 }
 
-/// A file of a binary format.
+/// Reads a file of a binary format.
 fn binary<T: Scalar>(path: &Path, kind: &Kind, options: &ReadOptions) -> Result<Stored<T>> {
     match kind {
         Kind::Npy => npy::Array::open(source::Source::open(path)?)?.read(path),
@@ -96,16 +96,16 @@ fn nothing(path: &Path) -> Error {
     bytes::content(path, 0, "there is no matrix and no vector in this file")
 }
 
-/// The error where the caller's type has no imaginary part.
+/// The error for complex values if the caller's type is real.
 fn complex(path: &Path) -> Error {
     let what = "the file holds complex values, and real ones are asked for";
     Error::Unsupported(format!("{}: {what}", path.display()))
 }
 
-/// What a file says of itself; `-` is standard input.
+/// Reads the header of a file; `-` is standard input.
 ///
 /// # Errors
-/// Where the file cannot be read, or is of no format that is known; the message names file, place and cause.
+/// If the file cannot be read or its format is unknown; the message has the file, the position and the cause.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     let path = path.as_ref();
     match kind(path)? {
@@ -118,13 +118,13 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     }
 }
 
-/// Reads a matrix: [`Stored`] gives it assembled, or as triplets.
+/// Reads a matrix: [`Stored`] returns it assembled, or as triplets.
 ///
-/// Binary formats are read by all threads of the current rayon pool, straight into place. Compressed rows that ascend
-/// are a CSR as soon as they are read.
+/// Binary formats are read in place by all threads of the current rayon pool. Compressed rows with ascending columns
+/// are used as CSR without sorting.
 ///
 /// # Errors
-/// As [`market::read_triplets`], whatever the format.
+/// As [`market::read_triplets`], for any format.
 pub fn read_stored<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Stored<T>> {
     let path = path.as_ref();
     Ok(match kind(path)? {
@@ -143,7 +143,7 @@ pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -
     read_stored(path, options)?.into_triplets()
 }
 
-/// Reads a matrix and assembles it: entries that follow by symmetry are there, duplicates are summed.
+/// Reads a matrix and assembles it: entries implied by symmetry are added, duplicates are summed.
 ///
 /// # Errors
 /// As [`read_stored`], with its default options.
@@ -154,7 +154,7 @@ pub fn read_csr<T: Scalar>(path: impl AsRef<Path>) -> Result<Csr<T>> {
 /// Reads a full matrix, or vectors.
 ///
 /// # Errors
-/// As [`market::read_dense`], whatever the format.
+/// As [`market::read_dense`], for any format.
 pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<DenseFile<T>> {
     let path = path.as_ref();
     match kind(path)? {
@@ -165,10 +165,10 @@ pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> R
     }
 }
 
-/// What a file says of the right-hand side that came with the matrix, if one did.
+/// Reads the header of the right-hand side that came with the matrix, if there is one.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub fn right_hand_side_header(path: impl AsRef<Path>) -> Result<Option<Header>> {
     let path = path.as_ref();
     match kind(path)? {
@@ -179,7 +179,7 @@ pub fn right_hand_side_header(path: impl AsRef<Path>) -> Result<Option<Header>> 
     }
 }
 
-/// Reads the right-hand side that came with the matrix, if one did; and its name.
+/// Reads the right-hand side that came with the matrix, with its name, if there is one.
 ///
 /// # Errors
 /// As [`read_dense`].

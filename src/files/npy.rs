@@ -1,4 +1,4 @@
-//! NumPy's `.npy`: a magic, a header that is a Python dictionary, and an array.
+//! NumPy's `.npy`: a magic number, a header in the form of a Python dictionary, and an array.
 
 use super::bytes::Bytes;
 use super::numbers::Type;
@@ -13,10 +13,10 @@ use crate::scalar::{Real, Scalar};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Values that are written at a time.
+/// Values that are written at once.
 pub(super) const BLOCK: usize = 1 << 12;
 
-/// What the header says.
+/// The content of the header.
 pub(super) struct Head {
     pub(super) kind: Type,
     pub(super) by_columns: bool,
@@ -86,7 +86,7 @@ impl Head {
         self.shape.iter().fold(1, |product: u64, &n| product.saturating_mul(n))
     }
 
-    /// What it says of a vector or a full matrix, or why it is neither.
+    /// The header of a vector or full matrix, or the reason why the array is neither.
     fn array(&self) -> Result<Header, String> {
         let (rows, columns) = match self.shape[..] {
             [rows] => (rows, 1),
@@ -102,7 +102,7 @@ impl Head {
     }
 }
 
-/// What a file says of its array.
+/// Reads the header of a file's array.
 pub(super) fn header(path: &Path, reader: impl Read) -> Result<Header> {
     let mut bytes = Bytes::new(path, reader);
     let head = Head::of(&mut bytes)?;
@@ -113,7 +113,7 @@ pub(super) fn header(path: &Path, reader: impl Read) -> Result<Header> {
 pub(super) struct Array {
     pub(super) head: Head,
     source: Source,
-    /// Where its numbers start.
+    /// The offset of its numbers.
     at: u64,
 }
 
@@ -131,7 +131,7 @@ impl Array {
         self.source.error(self.at, cause)
     }
 
-    /// All numbers, of which the file has neither fewer nor more.
+    /// All its numbers, provided that the file has neither fewer nor more.
     pub(super) fn stretch(&self, what: &str) -> Result<Stretch<'_>> {
         if self.head.kind.is_text() {
             return Err(self.error("an array of text: numbers are expected"));
@@ -143,7 +143,7 @@ impl Array {
         Ok(stretch)
     }
 
-    /// A short text, of bytes or of letters with four bytes each.
+    /// A short text, of bytes or of four-byte characters.
     pub(super) fn word(&self) -> Result<String> {
         let Type { letter, size, .. } = self.head.kind;
         if self.head.count() != 1 || !self.head.kind.is_text() {
@@ -155,12 +155,12 @@ impl Array {
         Ok(text.into_iter().filter(|&byte| byte != 0).map(char::from).collect())
     }
 
-    /// What the header says of a full array.
+    /// The header of a full array.
     pub(super) fn header(&self) -> Result<Header> {
         self.head.array().map_err(|cause| self.error(cause))
     }
 
-    /// The full array.
+    /// Reads the full array.
     pub(super) fn read<T: Scalar>(&self, path: &Path) -> Result<Stored<T>> {
         if self.head.kind.field() == Field::Complex && !T::COMPLEX {
             return Err(super::complex(path));
@@ -179,9 +179,9 @@ pub(super) fn array_header(field: Field, rows: u64, columns: u64) -> Header {
     Header::new(Format::Array, field, Symmetry::General, size, rows.saturating_mul(columns))
 }
 
-/// Values that lie row after row, column after column.
+/// Converts values from row-major to column-major order.
 pub(super) fn by_columns<T: Scalar>(header: &Header, values: Vec<T>) -> Result<Vec<T>> {
-    /// Columns that are filled at a time: of each row, neighbours in memory.
+    /// Columns that are filled at the same time: neighbours in memory within each row.
     const TOGETHER: usize = 16;
     let (rows, columns) = (header.rows(), header.columns());
     if rows <= 1 || columns <= 1 {
@@ -199,17 +199,17 @@ pub(super) fn by_columns<T: Scalar>(header: &Header, values: Vec<T>) -> Result<V
     Ok(turned)
 }
 
-/// Writes a full array, `values` column after column, as NumPy reads it; one column as a vector. The file appears under
-/// its name when it is complete ([`crate::output`]).
+/// Writes a full array, `values` column by column, as NumPy reads it; a single column is written as a vector. The file
+/// appears under its name when it is complete ([`crate::output`]).
 ///
 /// # Errors
-/// Unless there are `rows * columns` values, or where the system refuses.
+/// Unless there are `rows * columns` values, or if the file cannot be written.
 pub fn write_npy<T: Scalar>(path: impl AsRef<Path>, rows: usize, columns: usize, values: &[T]) -> Result<()> {
     Error::check_dimension("number of values", rows.saturating_mul(columns), values.len())?;
     output::write(path, |file| put_array(file, rows, columns, values))
 }
 
-/// An array with its header, as [`write_npy`] writes it.
+/// Writes an array with its header, as [`write_npy`] does.
 pub(super) fn put_array<T: Scalar>(
     to: &mut dyn Write,
     rows: usize,
@@ -221,12 +221,12 @@ pub(super) fn put_array<T: Scalar>(
     put_values(to, values)
 }
 
-/// NumPy's name of a type.
+/// The name of a type in NumPy.
 pub(super) fn descr<T: Scalar>() -> String {
     format!("<{}{}", if T::COMPLEX { 'c' } else { 'f' }, size_of::<T>())
 }
 
-/// Magic and header.
+/// Writes the magic number and the header.
 pub(super) fn put_head(to: &mut dyn Write, descr: &str, by_columns: bool, shape: &str) -> io::Result<()> {
     let order = if by_columns { "True" } else { "False" };
     let mut head = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
@@ -237,7 +237,7 @@ pub(super) fn put_head(to: &mut dyn Write, descr: &str, by_columns: bool, shape:
     to.write_all(head.as_bytes())
 }
 
-/// Values, little end first.
+/// Writes values in little-endian order.
 pub(super) fn put_values<T: Scalar>(to: &mut dyn Write, values: &[T]) -> io::Result<()> {
     let single = size_of::<T::Real>() == 4;
     let mut block = Vec::with_capacity(BLOCK * size_of::<T>());

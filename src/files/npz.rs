@@ -1,4 +1,4 @@
-//! SciPy's `.npz`: the arrays of a sparse matrix, and the name of its format.
+//! SciPy's `.npz`: the arrays of a sparse matrix, with the name of its format.
 
 use super::bytes::content;
 use super::lines::{self, Ascent, Lines, end, offsets};
@@ -14,11 +14,11 @@ use crate::parallel::join;
 use crate::scalar::Scalar;
 use std::path::Path;
 
-/// An archive whose small members are read.
+/// An archive whose small members have been read.
 struct Archive<'a> {
     path: &'a Path,
     zip: Zip,
-    /// SciPy's name of the format; empty where the archive holds one array and nothing else.
+    /// SciPy's name of the format; empty if the archive has a single array.
     format: String,
     size: (u64, u64),
     data: Array,
@@ -86,7 +86,7 @@ pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions) -> Result<Stor
     if archive.format.is_empty() {
         return archive.data.read(path);
     }
-    // Before there is memory for rows.
+    // The options are checked before memory is allocated for rows.
     if let Some(cause) = options.refuse(&archive.header()?) {
         return Err(archive.refuse(cause));
     }
@@ -111,7 +111,7 @@ pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions) -> Result<Stor
             if distances.len() as u64 != count {
                 return Err(archive.refuse(format!("{} offsets for {count} diagonals", distances.len())));
             }
-            // Those outside of the matrix may be anything.
+            // Values outside of the matrix may be anything.
             let values = archive.data.stretch("values")?.values::<T>()?.unchecked();
             let place = |d: usize, j: usize| {
                 if head.by_columns { d + count as usize * j } else { d * length as usize + j }
@@ -126,8 +126,8 @@ pub(super) fn read<T: Scalar>(path: &Path, options: &ReadOptions) -> Result<Stor
     }
 }
 
-/// So many compressed lines of entries, or of blocks, whose indices are below `across`. Values are read beside indices;
-/// each entry has one, each block as many as it has places.
+/// Reads `count` compressed lines of entries or blocks, with indices below `across`. Values are read in parallel with
+/// indices: one for each entry, or as many as a block has places.
 fn compressed<T: Scalar>(archive: &Archive<'_>, count: u64, across: u64) -> Result<Lines<T>> {
     let (indices, indptr) = (archive.array("indices")?, archive.array("indptr")?);
     let (list, starts) = (indices.stretch("integers")?, indptr.stretch("integers")?);
@@ -152,7 +152,7 @@ fn compressed<T: Scalar>(archive: &Archive<'_>, count: u64, across: u64) -> Resu
     let (values, structure): (Result<Values<T>>, Result<_>) = join(|| numbers.values(), structure);
     let (values, (offsets, indices, ascending)) = (values?, structure?);
     let places = numbers.count.checked_div(stored as usize).unwrap_or(0);
-    // Of blocks in Fortran's order the values of one are far from each other.
+    // In Fortran order the values of a block are not contiguous.
     let used = if places == 1 { indices.len() } else { numbers.count };
     let values = numbers.finite(values, used)?;
     Ok(Lines { offsets, indices, values, ascending })

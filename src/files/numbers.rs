@@ -1,4 +1,4 @@
-//! How numbers lie in binary files, and their way into the types that a matrix has.
+//! The representation of numbers in binary files, and their conversion to the types of a matrix.
 
 use crate::market::Field;
 use crate::parallel::vectorised;
@@ -11,14 +11,14 @@ pub(super) struct Type {
     pub(super) letter: u8,
     /// Bytes of one number.
     pub(super) size: usize,
-    /// Whether the most significant byte comes first.
+    /// True if the most significant byte comes first.
     pub(super) big: bool,
 }
 
-/// A number that is not what it should be, by its place among those that were turned together.
+/// An invalid number: its index among those converted together, and its value.
 pub(super) type Bad = (usize, i64);
 
-/// Turns numbers of `N` bytes.
+/// Converts numbers of `N` bytes.
 #[inline(always)]
 fn each<const N: usize, V>(raw: &[u8], out: &mut [V], mut turn: impl FnMut([u8; N]) -> V) {
     for (bytes, place) in raw.as_chunks::<N>().0.iter().zip(out) {
@@ -35,7 +35,7 @@ impl Type {
         matches!(self.letter, b'S' | b'U')
     }
 
-    /// Brings the least significant byte of each part to the front.
+    /// Moves the least significant byte of each part to the front.
     fn to_little(self, raw: &mut [u8]) {
         fn reverse<const N: usize>(raw: &mut [u8]) {
             for part in raw.as_chunks_mut::<N>().0 {
@@ -51,7 +51,7 @@ impl Type {
         }
     }
 
-    /// Integers. One beyond 2^63 is none that any index or value can be.
+    /// Converts integers. One beyond 2^63 is not a valid index or value.
     #[inline(always)]
     fn integers<V>(self, raw: &mut [u8], out: &mut [V], mut turn: impl FnMut(i64) -> V) {
         self.to_little(raw);
@@ -74,13 +74,14 @@ impl Type {
         }
     }
 
-    /// Integers as they are.
+    /// Converts to signed integers.
     pub(super) fn to_signed(self, raw: &mut [u8], out: &mut [i64]) -> Option<Bad> {
         self.integers(raw, out, |value| value);
         None
     }
 
-    /// Integers from zero to below `limit`, which `O` holds; the first that is none of these, if there is one.
+    /// Converts to indices from zero to below `limit`, which `O` can represent. Returns the first invalid one, if there
+    /// is one.
     pub(super) fn to_indices<O: Offset>(self, raw: &mut [u8], out: &mut [O], limit: u64) -> Option<Bad> {
         let good = vectorised(
             #[inline(always)]
@@ -102,7 +103,7 @@ impl Type {
         if good {
             return None;
         }
-        // The bytes are in little order by now.
+        // The bytes are in little-endian order now.
         let (mut bad, mut place) = (None, 0);
         Self { big: false, ..self }.integers(raw, &mut vec![(); out.len()], |value| {
             if bad.is_none() && value as u64 >= limit {
@@ -113,7 +114,7 @@ impl Type {
         bad
     }
 
-    /// Numbers of any type; the first that is not finite, if there is one.
+    /// Converts numbers of any type. Returns the first that is not finite, if there is one.
     pub(super) fn to_values<T: Scalar>(self, raw: &mut [u8], out: &mut [T]) -> Option<Bad> {
         let good = vectorised(
             #[inline(always)]
@@ -130,10 +131,10 @@ impl Type {
                         let [re, im] = halves::<4, 8>(bytes).map(f32::from_le_bytes);
                         T::from_parts(re.into(), im.into()).unwrap_or_default()
                     }),
-                    // In little order by now.
+                    // In little-endian order now.
                     _ => Self { big: false, ..self }.integers(raw, out, |value| T::from_f64(value as f64)),
                 }
-                // Without a branch: the compiler then takes several at a time.
+                // Without a branch, so that the compiler vectorises it.
                 out.iter().fold(true, |all, value| all & value.is_finite())
             },
         );

@@ -1,5 +1,5 @@
-//! PETSc's binary files: big endian; matrices and vectors, one behind the other. Neither the width of indices nor the
-//! type of values is told: the class id's own width tells the former, the file's length the latter.
+//! PETSc's binary files: big endian, matrices and vectors one after another. Neither the width of indices nor the type
+//! of values is stored: the width of the class id gives the former, the length of the file the latter.
 
 use super::lines::{self, Ascent, Lines};
 use super::npy::{array_header, by_columns};
@@ -16,14 +16,15 @@ use std::path::Path;
 const MATRIX: i64 = 1_211_216;
 const VECTOR: i64 = 1_211_214;
 
-/// Types of values, doubles first: eight bytes may be a complex number of two singles too, which nobody can tell.
+/// Types of values, doubles first: eight bytes may also be a complex number in single precision, which cannot be
+/// distinguished.
 const VALUES: [Type; 3] = [
     Type { letter: b'f', size: 8, big: true },
     Type { letter: b'c', size: 16, big: true },
     Type { letter: b'f', size: 4, big: true },
 ];
 
-/// Whether a file starts so.
+/// Returns whether a file starts with a class id.
 pub(super) fn is(start: &[u8]) -> bool {
     let class = |word: &[u8]| [MATRIX, VECTOR].iter().any(|id| (*id as u32).to_be_bytes() == *word);
     let swapped = |word: &[u8]| [MATRIX, VECTOR].iter().any(|id| (*id as u32).to_le_bytes() == *word);
@@ -31,7 +32,7 @@ pub(super) fn is(start: &[u8]) -> bool {
         && (class(&start[..4]) || swapped(&start[..4]) || start[..4] == [0; 4] && class(&start[4..8]))
 }
 
-/// What a file holds: where, not what the numbers are.
+/// The objects in a file, without their numbers.
 pub(super) struct Objects {
     source: Source,
     integer: Type,
@@ -39,7 +40,7 @@ pub(super) struct Objects {
     all: Vec<Object>,
 }
 
-/// A matrix or a vector, and where what follows its header starts.
+/// A matrix or a vector, and the offset of the data after its header.
 struct Object {
     class: i64,
     rows: u64,
@@ -50,7 +51,8 @@ struct Object {
 }
 
 impl Objects {
-    /// Finds all objects of a file. The type of values is the first with which they end where the file does.
+    /// Finds all objects of a file. The type of values is the first with which the last object ends at the end of the
+    /// file.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let source = Source::open(path)?;
         let mut start = [0; 4];
@@ -70,12 +72,12 @@ impl Objects {
         Err(first_error.unwrap_or_else(|| source.error(0, "there is no matrix and no vector in this file")))
     }
 
-    /// The first object, or, as the right-hand side, the vector that follows a matrix.
+    /// The first object, or the vector after a matrix if the right-hand side is requested.
     fn chosen(&self, right_hand_side: bool) -> Option<&Object> {
         self.all.get(usize::from(right_hand_side)).filter(|found| !right_hand_side || found.class == VECTOR)
     }
 
-    /// What the file says of it.
+    /// The header of the chosen object.
     pub(super) fn header(&self, right_hand_side: bool) -> Option<Header> {
         let &Object { rows, columns, nonzeros, .. } = self.chosen(right_hand_side)?;
         let field = self.value.field();
@@ -85,7 +87,7 @@ impl Objects {
         })
     }
 
-    /// Reads it.
+    /// Reads the chosen object.
     pub(super) fn read<T: Scalar>(&self, path: &Path, right_hand_side: bool) -> Result<Option<Stored<T>>> {
         let Some(object) = self.chosen(right_hand_side) else { return Ok(None) };
         if self.value.field() == Field::Complex && !T::COMPLEX {
@@ -105,7 +107,7 @@ impl Objects {
         let numbers = stretch(list.end(), count, self.value, "values")?;
         let structure = || {
             let (mut of_rows, fault) = lengths.indices::<u32>(1 << 32, &|_, _| ())?;
-            // Its place in the scan is the total.
+            // One length more than there are rows: its place in the scan is the total.
             of_rows.push(0);
             let (offsets, total) = offsets_of(&Host, &of_rows)?;
             if fault.is_some() || total as u64 != count {
@@ -127,7 +129,7 @@ fn unequal(lengths: &Stretch<'_>, count: u64) -> crate::Error {
     lengths.source.error(lengths.end(), cause)
 }
 
-/// Goes from header to header.
+/// Finds objects by going from header to header.
 fn walk(source: &Source, integer: Type, value: Type) -> Result<Vec<Object>> {
     let (mut all, mut at) = (Vec::new(), 0);
     while at < source.length() {
@@ -165,7 +167,7 @@ fn walk(source: &Source, integer: Type, value: Type) -> Result<Vec<Object>> {
                     .and_then(|list| Stretch::new(source, list.end(), count, value, "values"));
                 match behind {
                     Ok(values) => values.end(),
-                    // A count that is wrong is told of before a file that seems too short for it.
+                    // A wrong count is reported rather than a file that seems too short.
                     Err(short) => {
                         let sum = lengths
                             .integers()?

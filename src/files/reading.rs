@@ -1,5 +1,5 @@
-//! Reading beside other work, into the memory of a backend: a device takes a fifth of a second to start, and a good
-//! part of a large file is read by then.
+//! Reads a file into the memory of a backend while other work goes on: a device takes a fifth of a second to start, in
+//! which a large part of a big file can be read.
 
 use super::{Kind, Stored, kind, read_stored};
 use crate::assemble::{Assemble, Assembler, ResidentTriplets};
@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-/// A matrix that a thread of its own reads, whatever the format.
+/// A matrix that is being read by another thread, in any format.
 ///
 /// ```
 /// use residua::{Host, files, market::ReadOptions};
@@ -30,13 +30,13 @@ pub struct Reading<T: Scalar>(Source<T>);
 
 #[derive(Debug)]
 enum Source<T: Scalar> {
-    /// Text, whose blocks are copied to the backend as they come.
+    /// Text, whose blocks are copied to the backend as they arrive.
     Text(market::Reading<T>),
     Whole(JoinHandle<Result<Stored<T>>>),
 }
 
 impl<T: Scalar> Reading<T> {
-    /// Starts to read as [`read_stored`] does.
+    /// Starts to read, with the result of [`read_stored`].
     pub fn start(path: impl Into<PathBuf>, options: ReadOptions) -> Self {
         let path = path.into();
         Self(match kind(&path) {
@@ -45,10 +45,11 @@ impl<T: Scalar> Reading<T> {
         })
     }
 
-    /// The entries in the backend's memory when this returns, or in order behind what is enqueued there.
+    /// Waits for the entries. They are in the backend's memory when this returns, or will be before work that is
+    /// enqueued later.
     ///
     /// # Errors
-    /// As [`read_stored`]; on too little memory, or when the device fails.
+    /// As [`read_stored`]; if memory runs out, or if the device fails.
     pub fn into_resident<B: Backend>(self, backend: &B) -> Result<Resident<T, B>> {
         match self.0 {
             Source::Text(text) => {
@@ -61,28 +62,28 @@ impl<T: Scalar> Reading<T> {
     }
 }
 
-/// What a file holds, in the memory of a backend, before it is assembled.
+/// The content of a file, in the memory of a backend, before it is assembled.
 #[derive(Debug)]
 pub enum Resident<T: Scalar, B: Backend> {
-    /// Entries in any order, of which the header tells the symmetry.
+    /// Entries in any order; the header has the symmetry.
     Triplets(Header, ResidentTriplets<T, B>),
-    /// The matrix: compressed rows that ascend.
+    /// The matrix in CSR.
     Rows(Header, Csr<T, B>),
-    /// Compressed columns that ascend: the transpose of the matrix.
+    /// The matrix in compressed columns: the transpose in CSR.
     Columns(Header, Csr<T, B>),
 }
 
 impl<T: Scalar, B: Backend> Resident<T, B> {
-    /// What the file says of itself.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         let (Self::Triplets(header, _) | Self::Rows(header, _) | Self::Columns(header, _)) = self;
         header
     }
 
-    /// The matrix: entries that follow by symmetry are there, duplicates are summed.
+    /// The matrix: entries implied by symmetry are added, duplicates are summed.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn into_csr(self, backend: &B) -> Result<Csr<T, B>>
     where
         B: Assemble + Conversions,

@@ -1,9 +1,9 @@
-//! Bytes that can be had from any place: of a file, of a member of an archive, of what came out of gzip.
+//! Random access to bytes: of a file, of a member of an archive, or unpacked from gzip.
 //!
-//! A header tells where the numbers of an array are. So the threads take pieces of it, each with its own part of the
-//! array in memory. A piece goes through a block that stays in the cache: read, summed for the checksum, turned into
-//! numbers, checked. Checksums of pieces are combined into that of the whole. What is deflated can only be unpacked
-//! from its start, by one thread; several arrays then go beside each other.
+//! The header gives the offset of an array. So each thread reads a piece of it into its own part of the array in
+//! memory. A piece goes through a block that stays in the cache: it is read, added to the checksum, converted to
+//! numbers, and checked. The checksums of pieces are combined into that of the whole. A deflated stream can only be
+//! unpacked from its start, by one thread; several arrays are then unpacked in parallel.
 
 use super::bytes::{Bytes, content};
 use super::numbers::{Bad, Type};
@@ -18,55 +18,55 @@ use std::io::{self, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a piece: enough that starting it costs nothing, few enough that all threads have some.
+/// Bytes of a piece: large enough that starting it costs nothing, small enough that all threads have work.
 const PIECE: usize = 1 << 20;
 
-/// Bytes that are read at a time. They are on the stack, and in the second-level cache until they are numbers.
+/// Bytes that are read at once. They stay on the stack, and in the second-level cache until they are converted.
 const BLOCK: usize = 1 << 16;
 
-/// A byte of a deflated stream unpacks to so many at most: two bits can stand for 258 bytes.
+/// A byte of a deflated stream unpacks to at most this many: two bits can represent 258 bytes.
 const MOST_UNPACKED: u64 = 1032;
 
 pub(super) struct Source {
     label: PathBuf,
     store: Store,
-    /// Bytes, unpacked.
+    /// The number of bytes, unpacked.
     length: u64,
-    /// The checksum of all of them, where one is known.
+    /// The checksum of all bytes, if it is known.
     crc: Option<u32>,
 }
 
 enum Store {
-    /// Those from a place on.
+    /// A file from an offset on.
     File(File, u64),
-    /// So many from a place on, deflated.
+    /// A range of a file, deflated.
     Deflated(File, Range<u64>),
     Memory(Vec<u8>),
 }
 
-/// What turns the bytes of some elements into these, given the number of the first one.
+/// Converts the bytes of some elements; gets the index of the first one.
 type Turn<'a, V> = dyn Fn(usize, &mut [u8], &mut [V]) -> Option<Bad> + Sync + 'a;
 
-/// The first element that is not what it should be.
+/// The first invalid element.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fault {
     pub(super) number: usize,
     pub(super) value: i64,
 }
 
-/// How a member of an archive is kept there.
+/// How a member of an archive is packed.
 pub(super) struct Packing {
     pub(super) deflated: bool,
     pub(super) place: u64,
     /// Bytes in the archive.
     pub(super) packed: u64,
-    /// Bytes out of it, as the archive says.
+    /// Bytes after unpacking, according to the archive.
     pub(super) whole: u64,
     pub(super) crc: u32,
 }
 
 impl Source {
-    /// A file of its own, out of gzip where it is compressed.
+    /// A whole file, which may be gzipped.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let (reader, compressed) = super::open(path)?;
         let (store, length) = if compressed {
@@ -83,7 +83,7 @@ impl Source {
         Ok(Self { label: path.to_owned(), store, length, crc: None })
     }
 
-    /// A member of an archive, whose `label` is told in errors.
+    /// A member of an archive; errors name it by `label`.
     pub(super) fn member(label: PathBuf, archive: File, packing: &Packing) -> Result<Self> {
         let Packing { deflated, place, packed, whole, crc } = *packing;
         let most = if deflated { packed.saturating_add(1).saturating_mul(MOST_UNPACKED) } else { packed };
@@ -109,7 +109,7 @@ impl Source {
         content(&self.label, at, cause)
     }
 
-    /// All bytes from the first on: for headers.
+    /// All bytes from the first on, for headers.
     pub(super) fn bytes(&self) -> Bytes<Box<dyn Read + '_>> {
         let reader: Box<dyn Read + '_> = match &self.store {
             Store::File(file, place) => Box::new(Ahead { file, at: *place, left: self.length }),
@@ -122,7 +122,7 @@ impl Source {
         Bytes::new(&self.label, reader)
     }
 
-    /// Fills `to` with the bytes from `at` on, which the caller knows to be there.
+    /// Fills `to` with the bytes from `at` on, which must exist.
     pub(super) fn exact(&self, at: u64, to: &mut [u8]) -> Result<()> {
         let (file, place) = match &self.store {
             Store::File(file, place) => (file, *place),
@@ -147,8 +147,8 @@ impl Source {
         Ok(())
     }
 
-    /// Fills `out` with the elements of `size` bytes each that start at `at`, and holds all bytes against their
-    /// checksum. The first element that `turn` did not like is told.
+    /// Fills `out` with elements of `size` bytes each, starting at `at`, and verifies the checksum of all bytes.
+    /// Returns the first element that `turn` found invalid.
     fn fill<V: Element>(
         &self,
         (at, size): (u64, usize),
@@ -193,7 +193,7 @@ impl Source {
         Ok(fault)
     }
 
-    /// The checksum of some bytes, if there is one to compare.
+    /// The checksum of some bytes, if there is one to compare with.
     fn summed(&self, places: Range<u64>) -> Result<Hasher> {
         let (mut sum, mut block) = (Hasher::new(), [0; BLOCK]);
         let mut at = places.start;
@@ -207,8 +207,8 @@ impl Source {
     }
 }
 
-/// Elements of `size` bytes from number `first` on, and the checksum of their bytes if that is asked for. `next` gives
-/// bytes by the number of an element.
+/// Reads elements of `size` bytes from index `first` on, and computes the checksum of their bytes if requested. `next`
+/// returns the bytes from an element on.
 fn piece<V: Element>(
     (size, first): (usize, usize),
     out: &mut [V],
@@ -241,7 +241,7 @@ fn whole<R: Read>(bytes: &mut Bytes<R>, block: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Passes `left` bytes on.
+/// Skips `left` bytes, which `see` gets.
 fn skip<R: Read>(bytes: &mut Bytes<R>, mut left: u64, mut see: impl FnMut(&[u8])) -> Result<()> {
     let mut block = [0; BLOCK];
     while left > 0 {
@@ -253,7 +253,7 @@ fn skip<R: Read>(bytes: &mut Bytes<R>, mut left: u64, mut see: impl FnMut(&[u8])
     Ok(())
 }
 
-/// Numbers of one type in a source, which has room for them.
+/// An array of numbers of one type in a source that is long enough.
 #[derive(Clone, Copy)]
 pub(super) struct Stretch<'a> {
     pub(super) source: &'a Source,
@@ -263,10 +263,10 @@ pub(super) struct Stretch<'a> {
 }
 
 impl<'a> Stretch<'a> {
-    /// `count` numbers from `at` on.
+    /// `count` numbers from offset `at` on.
     ///
     /// # Errors
-    /// Where the source ends before them.
+    /// If the source ends before them.
     pub(super) fn new(source: &'a Source, at: u64, count: u64, kind: Type, what: &str) -> Result<Self> {
         let there = source.length.saturating_sub(at) / kind.size as u64;
         if count > there {
@@ -275,12 +275,12 @@ impl<'a> Stretch<'a> {
         Ok(Self { source, at, count: count as usize, kind })
     }
 
-    /// Where they end.
+    /// The offset of its end.
     pub(super) fn end(&self) -> u64 {
         self.place(self.count)
     }
 
-    /// Where one of them stands.
+    /// The offset of one number.
     fn place(&self, number: usize) -> u64 {
         self.at + (number * self.kind.size) as u64
     }
@@ -298,13 +298,13 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// Short lists of integers.
+    /// Reads a short list of integers.
     pub(super) fn integers(&self) -> Result<Vec<i64>> {
         self.check_integers()?;
         Ok(self.read(&|_, raw, out| self.kind.to_signed(raw, out))?.0)
     }
 
-    /// Bytes as they are.
+    /// Reads bytes.
     pub(super) fn text(&self) -> Result<Vec<u8>> {
         let copy = |_: usize, raw: &mut [u8], out: &mut [u8]| {
             out.copy_from_slice(raw);
@@ -313,8 +313,8 @@ impl<'a> Stretch<'a> {
         Ok(self.read(&copy)?.0)
     }
 
-    /// Integers from zero to below `limit`, and the first that is none of these. What was read is shown to `look` by
-    /// and by, with the number of the first one.
+    /// Reads integers from zero to below `limit`; returns the first invalid one. `look` gets the numbers block by
+    /// block, with the index of the first one.
     pub(super) fn indices<O: Offset>(
         &self,
         limit: u64,
@@ -328,7 +328,7 @@ impl<'a> Stretch<'a> {
         })
     }
 
-    /// Integers from zero to below `limit`.
+    /// Reads integers from zero to below `limit`.
     pub(super) fn indices_of(
         &self,
         what: &str,
@@ -343,21 +343,21 @@ impl<'a> Stretch<'a> {
         })
     }
 
-    /// The first of them.
+    /// The first `count` numbers.
     pub(super) fn first(self, count: usize) -> Self {
         Self { count: count.min(self.count), ..self }
     }
 
-    /// All values, finite or not.
+    /// Reads all values, finite or not.
     pub(super) fn values<T: Scalar>(&self) -> Result<Values<T>> {
         let (all, fault) = self.read(&|_, raw, out| self.kind.to_values(raw, out))?;
         Ok(Values { all, fault })
     }
 
-    /// The first `used` of `values`, which were read here.
+    /// The first `used` of `values`, which were read from this array.
     ///
     /// # Errors
-    /// Where one of them is not finite.
+    /// If one of them is not finite.
     pub(super) fn finite<T: Scalar>(&self, values: Values<T>, used: usize) -> Result<Vec<T>> {
         let Values { mut all, fault } = values;
         if let Some(Fault { number, .. }) = fault.filter(|fault| fault.number < used) {
@@ -369,10 +369,10 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// Values as they came.
+/// Values as they were read.
 pub(super) struct Values<T> {
     all: Vec<T>,
-    /// The first that is not finite.
+    /// The first value that is not finite.
     fault: Option<Fault>,
 }
 
@@ -383,12 +383,12 @@ impl<T> Values<T> {
     }
 }
 
-/// Elements of a block of these indices: [`Stretch::indices`] shows so many at a time.
+/// Indices of this type in one block, as [`Stretch::indices`] passes them to `look`.
 pub(super) fn shown_at_a_time(kind: Type) -> usize {
     BLOCK / kind.size
 }
 
-/// A reader of some bytes of a file, whatever else is read of it.
+/// A reader of a range of a file that does not move the file's position.
 struct Ahead<'a> {
     file: &'a File,
     at: u64,

@@ -1,4 +1,4 @@
-//! A matrix or an array as a file holds it, its numbers in the type that the caller asked for.
+//! A matrix or an array as it is stored in a file, with numbers in the caller's type.
 
 use super::bytes::content;
 use super::reading::Resident;
@@ -10,7 +10,7 @@ use crate::matrix::{Csr, Triplets};
 use crate::scalar::Scalar;
 use std::path::Path;
 
-/// What a file holds, before it is assembled: what is in compressed rows already goes no way round.
+/// The content of a file, before it is assembled. CSR in the file stays CSR.
 ///
 /// ```
 /// use residua::{Csr, Triplets, files, market::ReadOptions};
@@ -29,15 +29,15 @@ pub struct Stored<T: Scalar> {
     entries: Entries<T>,
 }
 
-/// The entries, as they came.
+/// The entries in the form of the file.
 #[derive(Debug)]
 pub(super) enum Entries<T: Scalar> {
     Triplets(Triplets<T>, Order),
-    /// Compressed rows, each with ascending columns.
+    /// CSR, with ascending columns.
     Rows(Csr<T>),
-    /// The same of columns: the transpose in compressed rows.
+    /// Compressed columns with ascending rows: the transpose in CSR.
     Columns(Csr<T>),
-    /// A full array, column after column.
+    /// A full array, by columns.
     Array(Vec<T>),
 }
 
@@ -46,23 +46,23 @@ impl<T: Scalar> Stored<T> {
         Self { header, entries }
     }
 
-    /// What the file says of itself.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The matrix: entries that follow by symmetry are there, duplicates are summed.
+    /// The matrix: entries implied by symmetry are added, duplicates are summed.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn into_csr(self) -> Result<Csr<T>> {
         self.into_resident(&Host)?.into_csr(&Host)
     }
 
-    /// The same entries in the memory of a backend, moved where that is the host's.
+    /// The same entries in the memory of a backend; moved if that is the host's.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn into_resident<B: Backend>(self, backend: &B) -> Result<Resident<T, B>> {
         Ok(match self.entries {
             Entries::Rows(a) => Resident::Rows(self.header, a.into_backend(backend)?),
@@ -78,10 +78,10 @@ impl<T: Scalar> Stored<T> {
         })
     }
 
-    /// The stored entries, in the order of the file; of an array those that are not zero.
+    /// The stored entries, in the order of the file; for an array the nonzero ones.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn into_triplets(self) -> Result<MatrixFile<T>> {
         let header = self.header;
         let size = (header.rows(), header.columns());
@@ -100,7 +100,7 @@ impl<T: Scalar> Stored<T> {
         Ok(MatrixFile::new(header, triplets, order))
     }
 
-    /// The full array that it is, or stands for.
+    /// The full array, including the zeros of a sparse matrix.
     pub(super) fn into_dense(self, path: &Path, options: &ReadOptions) -> Result<DenseFile<T>> {
         if let Some(cause) = options.refuse_dense(&self.header) {
             return Err(content(path, 0, cause));
@@ -117,7 +117,7 @@ impl<T: Scalar> Stored<T> {
         Ok(DenseFile::new(header, values))
     }
 
-    /// The same, unless the options refuse a matrix of this size.
+    /// Returns it unless the options refuse a matrix of this size.
     pub(super) fn accepted(self, path: &Path, options: &ReadOptions) -> Result<Self> {
         match options.refuse(&self.header) {
             Some(cause) => Err(content(path, 0, cause)),
@@ -133,13 +133,13 @@ impl<T: Scalar> From<MatrixFile<T>> for Stored<T> {
     }
 }
 
-/// The entries of compressed lines one by one.
+/// The entries of compressed lines as triplets.
 fn expanded<T: Scalar>(size: (usize, usize), lines: Csr<T>, by_columns: bool) -> Result<Triplets<T>> {
     let (offsets, across, values) = lines.into_arrays(&Host)?;
     spelled_out(size, offsets.as_ref(), across, values, by_columns)
 }
 
-/// Triplets of lines that need not ascend, whose places are known to be inside of the matrix.
+/// Triplets of lines whose indices need not ascend, but are inside of the matrix.
 pub(super) fn spelled_out<T: Scalar>(
     (rows, columns): (usize, usize),
     offsets: OffsetsRef<'_, Host>,

@@ -1,4 +1,5 @@
-//! Archives of the SuiteSparse Collection: a folder NAME with NAME.mtx or NAME.rb, and perhaps NAME_b.mtx or NAME_b.rb.
+//! Archives of the SuiteSparse Collection: a folder NAME with NAME.mtx or NAME.rb, and possibly NAME_b.mtx or
+//! NAME_b.rb.
 
 use super::bytes::{Bytes, content};
 use super::{harwell, open};
@@ -8,9 +9,9 @@ use crate::scalar::Scalar;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A file of an archive.
+/// A member of an archive.
 pub(super) struct Member {
-    /// The archive's name and its own, parted by a colon.
+    /// The name of the archive and that of the member, separated by a colon.
     pub(super) label: PathBuf,
     reader: Box<dyn Read + Send>,
     compressed: bool,
@@ -47,7 +48,7 @@ impl Member {
     }
 }
 
-/// Whether a file is named `stem` and holds a matrix as text.
+/// Returns whether a file is named `stem` with the extension of a text format.
 fn is_text(file: &str, stem: &str) -> bool {
     file.strip_prefix(stem).is_some_and(|end| matches!(end, ".mtx" | ".rb"))
 }
@@ -79,7 +80,7 @@ pub(super) fn right_hand_side(path: &Path) -> Result<Option<Member>> {
     member(path, &mut Vec::new(), |file, folder| is_text(file, &format!("{folder}_b")))
 }
 
-/// The first file whose name and last folder are wanted. `names` gets those of all that come before it.
+/// The first member with a wanted name and folder. `names` gets the names of all members before it.
 fn member(
     path: &Path,
     names: &mut Vec<String>,
@@ -128,7 +129,7 @@ fn member(
     }
 }
 
-/// Digits to base eight, blanks around them.
+/// An octal number, surrounded by blanks.
 fn octal(field: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(field).ok()?.trim_matches(['\0', ' ']);
     if text.is_empty() { Some(0) } else { u64::from_str_radix(text, 8).ok() }
@@ -147,7 +148,7 @@ fn skip<R: Read>(bytes: &mut Bytes<R>, mut left: u64) -> Result<()> {
     Ok(())
 }
 
-/// A file of an archive: as many bytes as its header says, or an error.
+/// A reader of a member that returns an error if it has fewer bytes than its header says.
 struct Whole<R> {
     bytes: Bytes<R>,
     left: u64,

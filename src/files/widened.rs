@@ -1,4 +1,4 @@
-//! Rows of entries out of rows of blocks, and out of diagonals.
+//! Converts block rows and diagonals to rows of entries.
 
 use super::lines::{Lines, end};
 use crate::backend::{Backend, Host, Offsets, OffsetsRef, offsets_of};
@@ -8,7 +8,7 @@ use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// Rows that a task takes of a matrix of diagonals: what it keeps of each stays in the cache.
+/// Rows of one task for a matrix of diagonals: few enough that its data stays in the cache.
 const ROWS: usize = 1 << 12;
 
 fn at(offsets: OffsetsRef<'_, Host>, line: usize) -> usize {
@@ -18,8 +18,8 @@ fn at(offsets: OffsetsRef<'_, Host>, line: usize) -> usize {
     }
 }
 
-/// The entries of blocks of `high` x `wide`. Their values are where `place` says, by number of the block, row and
-/// column in it; row by row they have the order of the blocks.
+/// The entries of blocks of `high` x `wide`. `place` returns the index of a value from the index of its block and its
+/// row and column in the block. Within a row the order is that of the blocks.
 pub(super) fn out_of_blocks<T: Scalar>(
     blocks: Lines<T>,
     [high, wide]: [usize; 2],
@@ -31,7 +31,7 @@ pub(super) fn out_of_blocks<T: Scalar>(
     let start = |row: usize| {
         let (line, r) = (row / high, row % high);
         let first = at(blocks, line);
-        // Behind the last row there is no line.
+        // There is no line after the last row.
         let here = if r == 0 { 0 } else { at(blocks, line + 1) - first };
         (first * high + r * here) * wide
     };
@@ -63,8 +63,8 @@ pub(super) fn out_of_blocks<T: Scalar>(
     Ok(Lines { offsets: of_rows, indices, values, ascending })
 }
 
-/// The entries of diagonals that are not zero. Entry j of a diagonal stands in column j, if there is such a column; its
-/// row is j less the distance of the diagonal.
+/// The nonzero entries of diagonals. Entry j of a diagonal is in column j, if there is such a column, and in row j
+/// minus the distance of the diagonal.
 pub(super) fn diagonals<T: Scalar>(
     (rows, columns): (u64, u64),
     distances: &[i64],
@@ -72,7 +72,7 @@ pub(super) fn diagonals<T: Scalar>(
     value: impl Fn(usize, usize) -> T + Sync,
 ) -> Result<Lines<T>> {
     let length = length.min(columns) as i64;
-    // By the rows' columns, those of the same distance as they come.
+    // Sorted by column; equal distances stay in order.
     let mut order: Vec<usize> = (0..distances.len()).collect();
     order.sort_by_key(|&d| distances[d]);
     let ascending = order.windows(2).all(|w| distances[w[0]] < distances[w[1]]);

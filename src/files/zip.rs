@@ -1,4 +1,5 @@
-//! As much of zip as `.npz` files need: the list at the end, members that are stored or deflated, sizes of 64 bits.
+//! A reader for the part of zip that `.npz` files need: the central directory, stored or deflated members, 64-bit
+//! sizes.
 
 use super::bytes::content;
 use super::source::{Packing, Source};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// An open archive.
 pub(super) struct Zip {
     path: PathBuf,
-    /// Bytes of the file.
+    /// The length of the file.
     length: u64,
     members: Vec<Member>,
 }
@@ -19,7 +20,7 @@ struct Member {
     name: String,
     method: u16,
     crc: u32,
-    /// Bytes in the archive, bytes out of it, and where the former are.
+    /// Packed and unpacked size, and the offset of the packed bytes.
     packed: u64,
     whole: u64,
     place: u64,
@@ -79,7 +80,7 @@ impl Zip {
             });
             at += 46 + name + extra + comment;
         }
-        // The number has 16 bits; where that is too few, all of them are set.
+        // The count has 16 bits; all of them are set if that is too few.
         let count = number(&tail, end + 10, 2);
         if count != 0xffff && count != members.len() as u64 {
             let cause =
@@ -89,12 +90,12 @@ impl Zip {
         Ok(Self { path: path.to_owned(), length, members })
     }
 
-    /// Names, without `.npy`.
+    /// The names of members, without `.npy`.
     pub(super) fn names(&self) -> Vec<&str> {
         self.members.iter().map(|member| member.name.strip_suffix(".npy").unwrap_or(&member.name)).collect()
     }
 
-    /// The array of that name.
+    /// The array with this name.
     pub(super) fn member(&self, name: &str) -> Result<Source> {
         let found = self.members.iter().zip(self.names()).find(|(_, known)| *known == name);
         let Some((Member { name: full, method, crc, packed, whole, place }, _)) = found else {
@@ -128,7 +129,7 @@ fn io(path: &Path, source: std::io::Error) -> Error {
     Error::Io { path: path.to_owned(), source }
 }
 
-/// `length` bytes from `start` on; callers have held both against the file's size, or ask for little.
+/// `length` bytes from `start` on; callers have checked both against the size of the file, or request few bytes.
 fn stretch(path: &Path, start: u64, length: u64) -> Result<Vec<u8>> {
     let mut file = File::open(path).map_err(|source| io(path, source))?;
     file.seek(SeekFrom::Start(start)).map_err(|source| io(path, source))?;
@@ -140,7 +141,7 @@ fn stretch(path: &Path, start: u64, length: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A little-endian number of `size` bytes; zero where there are not as many.
+/// A little-endian number of `size` bytes; zero if there are not enough bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
     bytes
         .get(at..at + size)

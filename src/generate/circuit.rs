@@ -18,12 +18,12 @@ const NODES_A_SOURCE: usize = 24;
 /// ```
 ///
 /// Each of `nodes` nodes has two or three resistors to nodes near by, conductances over `contrast`; every third is
-/// tied to one of two supply nodes, which have thousands of neighbours where others have a few; every fourth is the
-/// output of a transistor. One node in 24 has a voltage source, to ground or to the next node. Unsymmetric, and zero
-/// on a part of the diagonal.
+/// connected to one of two supply nodes, which have thousands of neighbours while others have a few; every fourth is
+/// the output of a transistor. One node in 24 has a voltage source, to ground or to the next node. Unsymmetric, and
+/// zero on a part of the diagonal.
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d); unless there are 8 nodes at least and `contrast` is from 1 to 1e100.
+/// As [`poisson2d`](super::poisson2d); unless there are at least 8 nodes and `contrast` is from 1 to 1e100.
 pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if nodes < 8 {
         return Err(Error::InvalidArgument(format!("a circuit of {nodes} nodes: 8 at least")));
@@ -38,8 +38,9 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     for node in 0..nodes {
         let mut random = Random::stream(seed, node as u64);
         let conductance = |random: &mut Random| contrast.powf(-random.unit());
-        // A neighbour one to three places along, or for one wire in four beside the node above in a layout of as many
-        // rows as columns: wires are short, so the graph is nearly planar and has small separators, as circuits have.
+        // A neighbour one to three places along, or, for one wire in four, the node next to the one above in a layout
+        // of as many rows as columns: wires are short, so the graph is nearly planar and has small separators, as
+        // circuits have.
         let width = (nodes as f64).sqrt() as usize + 1;
         let near = |random: &mut Random| {
             let (up, along) = (random.below(4) == 0, random.below(3) as usize);
@@ -53,7 +54,7 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
             }
         }
         match random.below(12) {
-            // Ground, which is no unknown.
+            // Ground, which is not an unknown.
             0 => stamps.resistor(Some(node), None, conductance(&mut random)),
             kind @ 1..=4 if node > 1 => {
                 stamps.resistor(Some(node), Some((kind % 2) as usize), conductance(&mut random));
@@ -67,7 +68,7 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
         }
     }
     for source in 0..sources {
-        // The two supplies are held against ground; of others, half are between two nodes.
+        // The two supplies are connected to ground; of the other sources, half are between two nodes.
         let node = if source < 2 { source } else { source * NODES_A_SOURCE };
         let other = Some(node + 1).filter(|&other| source >= 2 && source % 2 == 0 && other < nodes);
         stamps.source(nodes + source, node, other);
@@ -75,7 +76,7 @@ pub fn circuit(nodes: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     by_entries(rows, rows, stamps.entries)
 }
 
-/// What each element adds to the matrix. A node that is `None` is ground.
+/// The entries that each element adds to the matrix. A node that is `None` is ground.
 struct Stamps {
     entries: Vec<(u64, f64)>,
 }

@@ -5,14 +5,14 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::random::Random;
 
-/// -div(k grad u) on a box of cells (a size of 1 leaves that dimension out), cell-centred finite volumes: the flux
-/// between two cells uses the harmonic mean of their k, and u = 0 on the whole boundary, half a cell away (Wesseling,
-/// "Principles of Computational Fluid Dynamics", section 3.3). k is one number a block of `block` cells each way,
+/// -div(k grad u) on a box of cells (a size of 1 omits that dimension), cell-centred finite volumes: the flux between
+/// two cells uses the harmonic mean of their k, and u = 0 on the whole boundary, half a cell away (Wesseling,
+/// "Principles of Computational Fluid Dynamics", section 3.3). k is constant on blocks of `block` cells each way,
 /// `contrast` to a power drawn uniformly from [0, 1): log-uniform from 1 to `contrast`.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d); unless `contrast` is from 1e-150 to 1e150, so that products of two coefficients
-/// are numbers, and `block` at least 1.
+/// are finite, and `block` at least 1.
 pub fn jumping(size: [usize; 3], contrast: f64, block: usize, seed: u64) -> Result<Csr<f64>> {
     if !(1e-150..=1e150).contains(&contrast) {
         return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1e-150 to 1e150")));

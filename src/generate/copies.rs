@@ -1,4 +1,4 @@
-//! A matrix made larger, of the same kind.
+//! Enlarges a matrix by repeating it.
 
 use super::rows::{narrow, unknowns};
 use crate::backend::{Backend, Host};
@@ -7,8 +7,8 @@ use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-/// `copies` of `a` in the blocks of a diagonal: rows as long and as alike as those of `a`, in a matrix whose size, not
-/// whose latency, decides how long a product takes.
+/// `copies` of `a` as diagonal blocks: the rows have the same lengths as those of `a`, in a matrix so large that
+/// bandwidth, not latency, determines the time of a product.
 ///
 /// ```text
 /// 4 -1  .  .
@@ -18,7 +18,7 @@ use crate::scalar::Scalar;
 /// ```
 ///
 /// # Errors
-/// Where there are more than 2^32 rows or columns, or memory does not suffice.
+/// If there are more than 2^32 rows or columns, or memory runs out.
 pub fn along_the_diagonal<V: Scalar>(a: &Csr<V>, copies: usize) -> Result<Csr<V>> {
     let (rows, columns) = (unknowns(&[a.rows(), copies])?, unknowns(&[a.columns(), copies])?);
     let Some(nonzeros) = a.nonzeros().checked_mul(copies) else {
@@ -29,7 +29,7 @@ pub fn along_the_diagonal<V: Scalar>(a: &Csr<V>, copies: usize) -> Result<Csr<V>
     let mut offsets = Host.zeros::<u64>(rows + 1)?;
     let mut indices = Host.zeros::<u32>(nonzeros)?;
     let mut values = Host.zeros::<V>(nonzeros)?;
-    // A chunk has a length of at least one; where there is nothing to copy there is no chunk either.
+    // Chunks need a length of at least one; if there is nothing to copy, there are no chunks.
     let copied = |length: usize| length.max(1);
     offsets[1..].par_chunks_mut(copied(a.rows())).enumerate().for_each(|(copy, offsets)| {
         for (offset, end) in offsets.iter_mut().zip(&ends[1..]) {

@@ -1,4 +1,4 @@
-//! Model matrices made on a device: too large, or too often needed, to be copied there.
+//! Model matrices generated on a device, because they are too large, or needed too often, to be copied there.
 
 use crate::backend::{Backend, Cuda, Offsets};
 use crate::error::Result;
@@ -6,15 +6,15 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
 impl Cuda {
-    /// The matrix of [`generate::poisson3d`](super::poisson3d) (7 points), made on the device.
+    /// The matrix of [`generate::poisson3d`](super::poisson3d) (7 points), generated on the device.
     ///
     /// # Errors
-    /// On 2^32 points or more, too little memory, or when the device fails.
+    /// If there are 2^32 points or more, if memory runs out, or if the device fails.
     pub fn poisson3d<T: Scalar>(&self, nx: usize, ny: usize, nz: usize) -> Result<Csr<T, Self>> {
         csr(self.stencil([nx, ny, nz], false, 6.0)?)
     }
 
-    /// The matrix of [`generate::poisson2d`](super::poisson2d) (5 points), made on the device.
+    /// The matrix of [`generate::poisson2d`](super::poisson2d) (5 points), generated on the device.
     ///
     /// # Errors
     /// As [`Cuda::poisson3d`].
@@ -22,7 +22,7 @@ impl Cuda {
         csr(self.stencil([nx, ny, 1], false, 4.0)?)
     }
 
-    /// The matrix of [`generate::poisson3d_27`](super::poisson3d_27) (27 points), made on the device.
+    /// The matrix of [`generate::poisson3d_27`](super::poisson3d_27) (27 points), generated on the device.
     ///
     /// # Errors
     /// As [`Cuda::poisson3d`].

@@ -8,12 +8,12 @@ use crate::matrix::Csr;
 /// Young's modulus of [`elasticity2d`] and [`elasticity3d`].
 const YOUNG: f64 = 1e5;
 
-/// A plane-strain plate of nx x ny unit squares, Q1 elements, clamped at x = 0 (those unknowns are left out, so the
+/// A plane-strain plate of nx x ny unit squares, Q1 elements, clamped at x = 0 (those unknowns are omitted, so the
 /// matrix is positive definite): 2 nx (ny + 1) unknowns, two a node. Young's modulus 1e5. Element matrices by 2-point
 /// Gauss quadrature a direction (Hughes, "The Finite Element Method", chapter 2).
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d), and unless `poisson_ratio` lies in (0, 0.5).
+/// As [`poisson2d`](super::poisson2d), and unless `poisson_ratio` is in (0, 0.5).
 pub fn elasticity2d(nx: usize, ny: usize, poisson_ratio: f64) -> Result<Csr<f64>> {
     elasticity([nx, ny, 0], 2, poisson_ratio)
 }
@@ -43,8 +43,8 @@ fn elasticity(elements: [usize; 3], dimensions: usize, poisson_ratio: f64) -> Re
         let component = i % dimensions;
         let [x, y, z] = point(free, i / dimensions);
         let node = [x + 1, y, z];
-        // From the highest corner to the lowest: elements in ascending order. Both triangles then sum the same
-        // numbers in the same order, and the matrix is symmetric to the last bit.
+        // In descending order of corners, the elements ascend. Both triangles then sum the same numbers in the same
+        // order, and the matrix is exactly symmetric.
         for a in (0..corners).rev() {
             let corner = |c: usize, d: usize| (c >> d) & 1;
             let inside =
@@ -68,8 +68,8 @@ fn elasticity(elements: [usize; 3], dimensions: usize, poisson_ratio: f64) -> Re
     })
 }
 
-/// The element matrix of the unit square or cube, row-major; corner `a` lies at the bits of `a`:
-/// K\[a i, b j\] = integral of lambda d_i N_a d_j N_b + mu d_j N_a d_i N_b + mu (grad N_a . grad N_b) delta_ij.
+/// The element matrix of the unit square or cube, row-major; the bits of `a` are the coordinates of corner `a`: K\[a i,
+/// b j\] = integral of lambda d_i N_a d_j N_b + mu d_j N_a d_i N_b + mu (grad N_a . grad N_b) delta_ij.
 fn element_stiffness(dimensions: usize, poisson_ratio: f64) -> Vec<f64> {
     let lambda = YOUNG * poisson_ratio / ((1.0 + poisson_ratio) * (1.0 - 2.0 * poisson_ratio));
     let mu = YOUNG / (2.0 * (1.0 + poisson_ratio));
@@ -101,7 +101,7 @@ fn element_stiffness(dimensions: usize, poisson_ratio: f64) -> Vec<f64> {
             }
         }
     }
-    // Symmetric in exact arithmetic; made so to the last bit.
+    // Symmetric in exact arithmetic; made exactly symmetric.
     let transposed: Vec<f64> = (0..edge * edge).map(|e| k[e % edge * edge + e / edge]).collect();
     k.iter().zip(transposed).map(|(a, b)| 0.5 * (a + b)).collect()
 }

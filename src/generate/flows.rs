@@ -1,4 +1,4 @@
-//! Transport: oil in rock, charge in semiconductors, fluids in motion.
+//! Transport problems: oil reservoirs, semiconductors, fluid flow.
 
 use super::grid::{check_positive, point};
 use super::rows::{by_entries, by_rows, unknowns};
@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::random::Random;
 
-/// A step of a reservoir simulation in a box of cells, three unknowns each: a pressure, which flows by Darcy's law
-/// through permeabilities that are lognormal over `contrast`, and two saturations, which go with the flow, upwind
+/// A step of a reservoir simulation in a box of cells with three unknowns each: a pressure, governed by Darcy's law
+/// with lognormal permeabilities over `contrast`, and two saturations, transported with the flow by upwind differences
 /// (K. Aziz and A. Settari, Petroleum Reservoir Simulation, 1979). Not symmetric.
 ///
 /// # Errors
@@ -19,7 +19,7 @@ pub fn reservoir(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>
     }
     let count = unknowns(&cells)?;
     let n = unknowns(&[count, 3])?;
-    // A sum of twelve uniform numbers is nearly normal; six deviations cover the contrast.
+    // A sum of twelve uniform numbers is nearly normal; six standard deviations cover the contrast.
     let permeability = |cell: usize| {
         let mut random = Random::stream(seed, cell as u64);
         let normal = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
@@ -30,7 +30,7 @@ pub fn reservoir(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>
         let (cell, unknown) = (i / 3, i % 3);
         let (at, own) = (point(cells, cell), permeability(cell));
         let mut random = Random::stream(!seed, cell as u64);
-        // Compressibility keeps the pressure's part regular; time keeps the saturations'.
+        // Compressibility makes the pressure block regular, the time derivative the saturation blocks.
         let storage = if unknown == 0 { 1e-4 * (1.0 + random.unit()) } else { 1.0 };
         let mut centre = storage;
         for d in 0..3 {
@@ -45,13 +45,13 @@ pub fn reservoir(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>
                 if unknown == 0 {
                     centre += transmissibility;
                     row.add(3 * other, -transmissibility);
-                    // The pressure's equation sees how mobile the fluids are upstream.
+                    // The pressure equation depends on the mobility of the fluids upstream.
                     if !ahead {
                         row.add(3 * other + 1, -0.1 * transmissibility);
                         row.add(3 * cell + 1, 0.1 * transmissibility);
                     }
                 } else {
-                    // Oil and water flow towards larger numbers of cells, and the second saturation half as fast.
+                    // Oil and water flow towards cells with larger numbers, and the second saturation half as fast.
                     let flow = transmissibility * if unknown == 1 { 1.0 } else { 0.5 };
                     if ahead {
                         centre += flow;
@@ -69,7 +69,7 @@ pub fn reservoir(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>
 }
 
 /// Electrons in a rectangular semiconductor by the exponential fitting of D. L. Scharfetter and H. K. Gummel (IEEE
-/// Trans. Electron Devices 16, 1969): drift in a potential whose exponential goes over `contrast`, and diffusion. The
+/// Trans. Electron Devices 16, 1969): diffusion, and drift in a potential whose exponential spans `contrast`. The
 /// contact is at x = 0. An M-matrix, which is not symmetric.
 ///
 /// # Errors
@@ -104,9 +104,9 @@ pub fn drift_diffusion(nx: usize, ny: usize, contrast: f64) -> Result<Csr<f64>> 
     })
 }
 
-/// Flow around the middle of a rectangle, linearised around a wind that turns there: [`stokes`] with convection, upwind.
-/// A saddle point that is not symmetric (H. C. Elman, D. J. Silvester and A. J. Wathen, Finite Elements and Fast
-/// Iterative Solvers, 2nd ed., chapter 8).
+/// Flow around the centre of a rectangle, linearised around a rotating velocity field: [`stokes`] with upwind
+/// convection. A saddle point problem that is not symmetric (H. C. Elman, D. J. Silvester and A. J. Wathen, Finite
+/// Elements and Fast Iterative Solvers, 2nd ed., chapter 8).
 ///
 /// # Errors
 /// As [`stokes`].

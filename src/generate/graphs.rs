@@ -40,7 +40,7 @@ pub fn rmat(vertices: usize, edge_factor: usize, kind: RmatKind, seed: u64) -> R
     let [a, b, c] = QUADRANTS;
     let draw = |edge: usize| -> u64 {
         let mut random = Random::stream(seed, edge as u64);
-        // Where the number of vertices is no power of two, an edge outside is drawn again.
+        // If the number of vertices is not a power of two, an edge outside is drawn again.
         loop {
             let (mut row, mut column) = (0u64, 0u64);
             for _ in 0..levels {
@@ -77,17 +77,17 @@ pub fn rmat(vertices: usize, edge_factor: usize, kind: RmatKind, seed: u64) -> R
     by_keys(vertices, vertices, &keys, values)
 }
 
-/// How many entries each row of [`random`] has.
+/// The distribution of row lengths in [`random`].
 ///
 /// Written `8` (every row), `4..32` (uniform between the two, both included) or `power:1..1000:2.1` (power law:
 /// a length l is drawn with a probability proportional to l^-2.1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RowLengths {
-    /// The same for all rows.
+    /// The same length for all rows.
     Constant(usize),
-    /// Uniform from the first to the second, both included.
+    /// Uniform between the two, both included.
     Uniform(usize, usize),
-    /// From `min` to `max`, both included, the probability falling with this power of the length.
+    /// From `min` to `max`, both included, with a probability that decreases with this power of the length.
     PowerLaw {
         /// Shortest row.
         min: usize,
@@ -160,7 +160,7 @@ impl FromStr for RowLengths {
 /// Rows of the given lengths, columns uniform without repetition, values uniform in [-1, 1).
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d), and where a row could be longer than there are columns.
+/// As [`poisson2d`](super::poisson2d), and if a row could be longer than there are columns.
 pub fn random(rows: usize, columns: usize, lengths: RowLengths, seed: u64) -> Result<Csr<f64>> {
     if lengths.max() > columns {
         return Err(Error::InvalidArgument(format!(

@@ -1,13 +1,13 @@
 //! Stencils on boxes of grid points.
 //!
-//! Points are numbered x fastest, then y, then z. Neighbours beyond the boundary are dropped: a zero Dirichlet
+//! Points are numbered x fastest, then y, then z. Neighbours beyond the boundary are omitted: a zero Dirichlet
 //! condition one spacing outside.
 
 use super::rows::{by_rows, unknowns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 
-/// A star-shaped stencil at one point: its own coefficient, and those of its neighbours below and above in x, y, z.
+/// A star-shaped stencil at one point: its own coefficient, and those of its neighbours below and above in x, y and z.
 pub(super) struct Star {
     pub(super) centre: f64,
     pub(super) arms: [[f64; 2]; 3],
@@ -26,7 +26,7 @@ pub(super) fn point(size: [usize; 3], index: usize) -> [usize; 3] {
     [index % nx, index / nx % ny, index / nx / ny]
 }
 
-/// The matrix with a star at each point (up to 7 entries a row).
+/// The matrix with a star at each point (up to 7 entries per row).
 pub(super) fn star_matrix(size: [usize; 3], star: impl Fn([usize; 3]) -> Star + Sync) -> Result<Csr<f64>> {
     let n = unknowns(&size)?;
     let strides = [1, size[0], size[0] * size[1]];
@@ -67,7 +67,7 @@ fn box_matrix(size: [usize; 3], centre: f64) -> Result<Csr<f64>> {
 /// -Laplacian on nx x ny points, 5 points: 4 on the diagonal, -1 to the left, right, below and above.
 ///
 /// # Errors
-/// Where the grid has more than 2^32 points, or memory does not suffice; so for all functions here.
+/// If the grid has more than 2^32 points, or memory runs out; the same for all functions here.
 pub fn poisson2d(nx: usize, ny: usize) -> Result<Csr<f64>> {
     star_matrix([nx, ny, 1], |_| Star::laplacian([1.0, 1.0, 0.0]))
 }
@@ -97,7 +97,7 @@ pub fn poisson3d_27(nx: usize, ny: usize, nz: usize) -> Result<Csr<f64>> {
     box_matrix([nx, ny, nz], 26.0)
 }
 
-/// -(u_xx + `anisotropy` u_yy), 5 points: strong coupling in x where `anisotropy` is small.
+/// -(u_xx + `anisotropy` u_yy), 5 points: strong coupling in x if `anisotropy` is small.
 ///
 /// # Errors
 /// As [`poisson2d`], and unless `anisotropy` is positive.
@@ -106,7 +106,7 @@ pub fn anisotropic2d(nx: usize, ny: usize, anisotropy: f64) -> Result<Csr<f64>> 
     star_matrix([nx, ny, 1], |_| Star::laplacian([1.0, anisotropy, 0.0]))
 }
 
-/// -(u_xx + u_yy + `anisotropy` u_zz), 7 points: layers that are weakly coupled where `anisotropy` is small.
+/// -(u_xx + u_yy + `anisotropy` u_zz), 7 points: layers that are weakly coupled if `anisotropy` is small.
 ///
 /// # Errors
 /// As [`anisotropic2d`].

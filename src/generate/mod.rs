@@ -1,8 +1,8 @@
-//! Model problems: matrices to test, to measure and to learn with.
+//! Model problems: matrices for testing, measuring and learning.
 //!
-//! Each is built row by row straight into CSR, in parallel, and is the same whatever the number of threads: random ones
-//! draw each row (or cell, or edge) from its own numbered stream of a seed. (Where a power is taken, machines may
-//! differ in the last bit.) [`MODELS`] is the table behind the command's `generate`; the functions are for programs.
+//! Each is built row by row in CSR, in parallel, and is the same for any number of threads: random ones draw each row
+//! (or cell, or edge) from its own numbered stream of a seed. (Results of powers may differ in the last bit between
+//! machines.) [`MODELS`] is the table for the command's `generate`; programs call the functions.
 //!
 //! The 5-point matrix on 3 x 2 points (x fastest), from [`poisson2d`]`(3, 2)`:
 //!

@@ -1,11 +1,11 @@
-//! The table of model problems: what the command's `generate` and the tests go through.
+//! The table of model problems, for the command's `generate` and for tests.
 
 use super::*;
 use crate::error::Error;
 use crate::scalar::Scalar;
 use num_complex::Complex;
 
-/// What shapes a model problem. Each model reads the options that it names in [`Model::options`].
+/// The parameters of a model problem. Each model uses those that it names in [`Model::options`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Parameters {
@@ -55,40 +55,40 @@ macro_rules! setters {
     };
 }
 setters! {
-    /// Points, elements or rows in each dimension; one number stands for all of them. Default: the model's own.
+    /// Points, elements or rows in each dimension; a single number is used for all of them. Default: the model's own.
     size: Vec<usize>;
     /// Seed of everything random. Default 1.
     seed: u64;
     /// Coefficient of the weak direction. Default 1e-3.
     anisotropy: f64;
-    /// Largest coefficient over smallest. Default 1e6.
+    /// Largest coefficient divided by the smallest. Default 1e6.
     contrast: f64;
     /// Edge of a block of equal coefficients, in cells. Default 8.
     block: usize;
-    /// Diffusion beside convection of speed about 1. Default 1e-2.
+    /// Diffusion, relative to convection of speed about 1. Default 1e-2.
     diffusion: f64;
     /// Poisson's ratio of elastic material. Default 0.3.
     poisson_ratio: f64;
-    /// Edges drawn a vertex. Default 8.
+    /// Edges for each vertex. Default 8.
     edge_factor: usize;
     /// Row lengths of a random matrix. Default 16.
     row_lengths: RowLengths;
-    /// Mesh Peclet number, speed times spacing over diffusion, which gives the diffusion; 0 leaves that as it is.
+    /// Mesh Peclet number, speed times spacing over diffusion, which determines the diffusion; 0 means that it doesn't.
     /// Default 0.
     peclet: f64;
-    /// Points a wavelength. Default 10.
+    /// Points in a wavelength. Default 10.
     wavelength: f64;
     /// Viscosity of a fluid. Default 1.
     viscosity: f64;
 }
 
 impl Parameters {
-    /// The mesh Peclet number, or another if none was given.
+    /// The mesh Peclet number, or `other` if none was given.
     fn peclet_or(&self, other: f64) -> f64 {
         if self.peclet == 0.0 { other } else { self.peclet }
     }
 
-    /// Diffusion on a grid of these points.
+    /// The diffusion on a grid of this size.
     fn diffusion_on(&self, size: &[usize]) -> f64 {
         let fewest = size.iter().copied().min().unwrap_or(1);
         if self.peclet == 0.0 { self.diffusion } else { 1.0 / ((fewest as f64 + 1.0) * self.peclet) }
@@ -101,24 +101,24 @@ impl Parameters {
 pub struct Model<T: Scalar = f64> {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub about: &'static str,
-    /// Size when none is given; its length is the number of dimensions.
+    /// Size if none is given; its length is the number of dimensions.
     pub size: &'static [usize],
     /// Names of the [`Parameters`] that it reads, besides the size.
     pub options: &'static [&'static str],
-    /// Whether the matrix equals its transpose.
+    /// True if the matrix equals its transpose.
     pub symmetric: bool,
-    /// Whether it is also positive definite.
+    /// True if it is also positive definite.
     pub positive_definite: bool,
     build: fn(&[usize], &Parameters) -> Result<Csr<T>>,
 }
 
 impl Model {
-    /// The model of that name.
+    /// The model with this name.
     ///
     /// # Errors
-    /// Where there is none; the message lists the names.
+    /// If there is none; the message lists the names.
     pub fn find(name: &str) -> Result<&'static Model> {
         MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
             let names: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
@@ -131,8 +131,7 @@ impl<T: Scalar> Model<T> {
     /// The matrix.
     ///
     /// # Errors
-    /// Where the size has another number of dimensions than the model, is zero or too large, or an option lies outside
-    /// of its domain.
+    /// If the size has another number of dimensions than the model, is zero or too large, or an option is out of range.
     pub fn build(&self, parameters: &Parameters) -> Result<Csr<T>> {
         let size = match parameters.size.as_slice() {
             [] => self.size.to_vec(),

@@ -1,4 +1,4 @@
-//! Optimal control, networks and ranks of pages.
+//! Optimal control, networks and PageRank.
 
 use super::graphs::{RmatKind, rmat};
 use super::rows::{by_entries, by_rows, unknowns};
@@ -40,7 +40,8 @@ pub fn control(stages: usize, states: usize, contrast: f64, seed: u64) -> Result
                 entries.push(((row as u64) << 32 | column as u64, value));
                 entries.push(((column as u64) << 32 | row as u64, value));
             };
-            // Controls of this stage, states of the one before it, and what they lead to: the states of this stage.
+            // The coupling of this stage's states to its controls, to the states of the stage before, and to
+            // themselves.
             for control in 0..controls {
                 couple(stage * each + states + control, random.unit() - 0.5);
             }
@@ -54,9 +55,9 @@ pub fn control(stages: usize, states: usize, contrast: f64, seed: u64) -> Result
     by_entries(n, n, entries)
 }
 
-/// The normal equations of flows in a road network over `steps` hours: places on a jittered grid with roads to those
-/// near by and a few motorways, and storage from hour to hour. Weights are random over `contrast`, as in the last steps
-/// of an interior-point method (M. G. C. Resende and G. Veiga, SIAM J. Optim. 3, 1993). Positive definite.
+/// The normal equations of flows in a road network over `steps` hours: nodes on a perturbed grid with roads to near
+/// ones and a few motorways, and storage from hour to hour. Weights are random over `contrast`, as in the last steps of
+/// an interior-point method (M. G. C. Resende and G. Veiga, SIAM J. Optim. 3, 1993). Positive definite.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d), and unless `contrast` is from 1 to 1e100.
@@ -85,7 +86,7 @@ pub fn network_flow(places: usize, steps: usize, contrast: f64, seed: u64) -> Re
     by_entries(n, n, entries)
 }
 
-/// Places that a road leads to: the next ones in a layout of as many rows as columns, and far ones for a few.
+/// Places that a road leads to: the next ones in a layout of as many rows as columns, and distant ones for a few.
 fn neighbours(places: usize, place: usize, random: &mut Random) -> Vec<usize> {
     let width = (places as f64).sqrt() as usize + 1;
     let mut others = vec![place + 1, place + width + random.below(2) as usize];
@@ -98,7 +99,7 @@ fn neighbours(places: usize, place: usize, random: &mut Random) -> Vec<usize> {
     others
 }
 
-/// A Newton step for the power flow in a grid of `buses`, two unknowns each (angle and voltage): lines to buses near by
+/// A Newton step for the power flow in a grid of `buses`, two unknowns each (angle and voltage): lines to near buses
 /// and a few long ones, with more reactance than resistance (A. R. Bergen and V. Vittal, Power Systems Analysis, 2nd
 /// ed., chapter 10). Not symmetric.
 ///
@@ -126,7 +127,7 @@ pub fn power_grid(buses: usize, seed: u64) -> Result<Csr<f64>> {
                 }
             }
         }
-        // Loads, and the generators' buses among them, keep it regular.
+        // Loads, including those at the generators' buses, make it regular.
         add(2 * i, 2 * i, if i % 40 == 0 { 10.0 } else { 0.01 * random.unit() });
         add(2 * i + 1, 2 * i + 1, if i % 8 == 0 { 10.0 } else { 0.05 * random.unit() });
     }

@@ -1,4 +1,4 @@
-//! Fourth order and images: stencils of more than one layer of neighbours.
+//! Fourth-order problems and images: stencils with more than one layer of neighbours.
 
 use super::grid::{check_positive, point};
 use super::rows::{by_entries, by_rows, unknowns};
@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::random::Random;
 
-/// The biharmonic operator on a clamped plate of nx x ny points, 13 points a row: u and its normal derivative are 0 at
-/// the rim (G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.8). Positive definite, with a
-/// condition number of the fourth power of the side.
+/// The biharmonic operator on a clamped plate of nx x ny points, 13 points per row: u and its normal derivative are 0
+/// at the boundary (G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.8). Positive definite, with
+/// a condition number that grows with the fourth power of the side.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d).
@@ -20,7 +20,7 @@ pub fn plate(nx: usize, ny: usize) -> Result<Csr<f64>> {
             for dx in -2_i64..=2 {
                 let value = match (dx.abs(), dy.abs()) {
                     (0, 0) => {
-                        // Behind the rim lies what lies before it.
+                        // Values beyond the boundary mirror those before it.
                         let walls = [at[0] == 0, at[0] + 1 == nx, at[1] == 0, at[1] + 1 == ny];
                         20.0 + walls.into_iter().filter(|&wall| wall).count() as f64
                     }
@@ -78,8 +78,8 @@ pub fn image(nx: usize, ny: usize, contrast: f64, seed: u64) -> Result<Csr<f64>>
     by_entries(n, n, entries)
 }
 
-/// The curl of the curl in a box of unit cells, plus a mass: unknowns on edges, as Yee's scheme and Nedelec's elements
-/// of lowest order have them (K. S. Yee, IEEE Trans. Antennas Propag. 14, 1966). Faces have random coefficients over two
+/// The curl of the curl in a box of unit cells, plus a mass: unknowns on edges, as in Yee's scheme and Nedelec's
+/// elements of lowest order (K. S. Yee, IEEE Trans. Antennas Propag. 14, 1966). Faces have random coefficients over two
 /// decades. Positive definite; gradients are mapped to the mass alone, which is `1 / contrast`.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn maxwell(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>> 
     if !(1.0..=1e100).contains(&contrast) {
         return Err(Error::InvalidArgument(format!("contrast {contrast:e}: from 1 to 1e100")));
     }
-    // Edges along d start at the points that have a next one in direction d.
+    // Edges along d start at the points that have a neighbour in direction d.
     let sides = cells.map(|n| n + 1);
     let along: [[usize; 3]; 3] =
         std::array::from_fn(|d| std::array::from_fn(|e| sides[e] - usize::from(e == d)));
@@ -98,7 +98,7 @@ pub fn maxwell(cells: [usize; 3], contrast: f64, seed: u64) -> Result<Csr<f64>> 
     let edge = |d: usize, at: [usize; 3]| starts[d] + at[0] + along[d][0] * (at[1] + along[d][1] * at[2]);
     let mut entries = Vec::with_capacity(14 * n);
     for axis in 0..3 {
-        // Faces across the axis have edges along the two others.
+        // Faces across the axis have edges along the other two.
         let (d, e) = ((axis + 1) % 3, (axis + 2) % 3);
         let faces: [usize; 3] = std::array::from_fn(|k| if k == axis { sides[k] } else { cells[k] });
         for face in 0..faces.iter().product() {

@@ -1,14 +1,14 @@
-//! Building CSR row by row, in parallel, without triplets in between.
+//! Builds CSR row by row, in parallel, without intermediate triplets.
 
 use crate::backend::{Backend, Host, NARROW_LIMIT, Offsets};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 
-/// Rows that one task makes.
+/// Rows of one task.
 const CHUNK: usize = 1 << 12;
 
-/// The entries of the row at hand.
+/// The entries of the current row.
 #[derive(Default)]
 pub(super) struct Row {
     entries: Vec<(u32, f64)>,
@@ -39,8 +39,8 @@ impl Row {
     }
 }
 
-/// The matrix whose row `i` is what `fill(i, row)` puts into the empty `row`. Each row is made twice (once to count),
-/// so that memory holds the finished matrix and nothing else.
+/// The matrix whose row `i` is what `fill(i, row)` writes to the empty `row`. Each row is computed twice (once to
+/// count), so that only the finished matrix needs memory.
 pub(super) fn by_rows(
     rows: usize,
     columns: usize,
@@ -89,7 +89,7 @@ pub(super) fn by_rows(
     Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
-/// From sorted, distinct keys `row << 32 | column` and a value for each.
+/// The matrix with sorted, distinct keys `row << 32 | column` and a value for each.
 pub(super) fn by_keys(rows: usize, columns: usize, keys: &[u64], values: Vec<f64>) -> Result<Csr<f64>> {
     let mut offsets = Host.zeros::<u64>(rows + 1)?;
     for &key in keys {
@@ -103,7 +103,8 @@ pub(super) fn by_keys(rows: usize, columns: usize, keys: &[u64], values: Vec<f64
     Ok(Csr::from_parts_unchecked(rows, columns, narrow(offsets)?, indices, values))
 }
 
-/// From entries in any order, `row << 32 | column` and a value each: those of one place are added up in their order.
+/// The matrix with entries in any order, each a key `row << 32 | column` and a value; those at the same position are
+/// added in their order.
 pub(super) fn by_entries(rows: usize, columns: usize, mut entries: Vec<(u64, f64)>) -> Result<Csr<f64>> {
     check_size(rows, columns)?;
     rayon::slice::ParallelSliceMut::par_sort_by_key(&mut entries[..], |entry| entry.0);
@@ -118,7 +119,7 @@ pub(super) fn by_entries(rows: usize, columns: usize, mut entries: Vec<(u64, f64
     by_keys(rows, columns, &keys, values)
 }
 
-/// Row offsets in the width that they need.
+/// Row offsets of the width that they need.
 pub(super) fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
     Ok(if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
         let mut narrow = Host.zeros::<u32>(offsets.len())?;
@@ -129,7 +130,7 @@ pub(super) fn narrow(offsets: Vec<u64>) -> Result<Offsets<Host>> {
     })
 }
 
-/// The product of grid sizes, or an error where indices of 32 bits can't count it.
+/// The product of grid sizes, or an error if it does not fit 32-bit indices.
 pub(super) fn unknowns(factors: &[usize]) -> Result<usize> {
     let product = factors.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
     match product {

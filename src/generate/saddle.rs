@@ -14,13 +14,13 @@ use crate::random::Random;
 /// | A       .  |   D  the barrier's diagonal, over `contrast`: some variables free, some at their bound
 /// ```
 ///
-/// `constraints` rows of A have two to five entries each. The first of row k stands where no later row has any, so that
-/// no constraint depends on others: the matrix is regular, symmetric and indefinite, with as many negative eigenvalues
-/// as constraints.
+/// `constraints` rows of A have two to five entries each. The first of row k is in a column where no later row has any,
+/// so that the constraints are independent: the matrix is regular, symmetric and indefinite, with as many negative
+/// eigenvalues as constraints.
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d); where there are more constraints than variables, and unless `contrast` is from 1
-/// to 1e100.
+/// As [`poisson2d`](super::poisson2d); if there are more constraints than variables, and unless `contrast` is from 1 to
+/// 1e100.
 pub fn quadratic_program(variables: usize, constraints: usize, contrast: f64, seed: u64) -> Result<Csr<f64>> {
     if constraints > variables {
         return Err(Error::InvalidArgument(format!(
@@ -64,9 +64,9 @@ pub fn quadratic_program(variables: usize, constraints: usize, contrast: f64, se
     by_entries(rows, rows, entries)
 }
 
-/// Slow flow in a box (a size of 1 in z: in a rectangle) with u = 0 on all walls, velocities on the faces of cells and
-/// pressures at their centres (Harlow and Welch, "Numerical calculation of time-dependent viscous incompressible flow
-/// of fluid with free surface", Physics of Fluids 8, 1965), cells of edge 1:
+/// Stokes flow in a box (a size of 1 in z: in a rectangle) with u = 0 on all walls, velocities on the faces of cells
+/// and pressures at their centres (Harlow and Welch, "Numerical calculation of time-dependent viscous incompressible
+/// flow of fluid with free surface", Physics of Fluids 8, 1965), cells of edge 1:
 ///
 /// ```text
 /// | viscosity * (-Laplacian)  gradient |   unknowns: inner faces across x, across y, across z, then cells,
@@ -74,10 +74,10 @@ pub fn quadratic_program(variables: usize, constraints: usize, contrast: f64, se
 /// ```
 ///
 /// Symmetric and indefinite. Constant pressures are mapped to zero; with `pinned`, the first cell has -1 on the
-/// diagonal instead, and its pressure is 0 wherever no fluid is created.
+/// diagonal instead, and its pressure is 0 if the divergence is zero everywhere.
 ///
 /// # Errors
-/// As [`poisson2d`](super::poisson2d); unless there are two cells at least in x and in y, and `viscosity` is positive.
+/// As [`poisson2d`](super::poisson2d); unless there are at least two cells in x and in y, and `viscosity` is positive.
 pub fn stokes(cells: [usize; 3], viscosity: f64, pinned: bool) -> Result<Csr<f64>> {
     check_positive("viscosity", viscosity)?;
     if cells[0] < 2 || cells[1] < 2 {
@@ -85,7 +85,7 @@ pub fn stokes(cells: [usize; 3], viscosity: f64, pinned: bool) -> Result<Csr<f64
     }
     let strides = [1, cells[0], cells[0] * cells[1]];
     let pressures = unknowns(&cells)?;
-    // Faces across d lie between two cells each: one less than cells in that direction.
+    // Faces across d are between two cells each: one less than cells in that direction.
     let faces: [[usize; 3]; 3] =
         std::array::from_fn(|d| std::array::from_fn(|e| if e == d { cells[e] - 1 } else { cells[e] }));
     let counts = faces.map(|faces| faces.iter().product::<usize>());
@@ -122,7 +122,7 @@ pub fn stokes(cells: [usize; 3], viscosity: f64, pinned: bool) -> Result<Csr<f64
             if at[e] > 0 {
                 row.push(i - steps[e], -viscosity);
             } else if e != d {
-                // The wall is half a cell away: what mirrors the velocity beyond it has the opposite sign.
+                // The wall is half a cell away: the velocity mirrored beyond it has the opposite sign.
                 centre += 1.0;
             }
         }

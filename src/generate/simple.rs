@@ -1,4 +1,4 @@
-//! Matrices that a formula gives.
+//! Matrices given by a formula.
 
 use super::rows::by_rows;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub fn diagonal(n: usize) -> Result<Csr<f64>> {
     by_rows(n, n, |i, row| row.push(i, i as f64 + 1.0))
 }
 
-/// -u'' on n points: 2 on the diagonal, -1 beside it.
+/// -u'' on n points: 2 on the diagonal, -1 next to it.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d).

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::random::Random;
 
-/// How far points are moved from those of a grid, in each direction and in cells: triangles stay triangles, and a few
-/// elements are nearly flat.
+/// How far points are moved from those of a grid, in each direction and in cells: elements keep their orientation, and
+/// a few are nearly flat.
 const MOVED: [f64; 2] = [0.24, 0.17];
 
 /// The axes in the order in which the edges of a tetrahedron follow them (H. W. Kuhn, IBM J. Res. Dev. 4, 1960).
@@ -37,7 +37,7 @@ impl Mesh {
         std::array::from_fn(|d| if d < self.dimensions { self.cells[d] + 1 } else { 1 })
     }
 
-    /// The number of a node among those that are unknown; none on the side x = 0, where the solution is given.
+    /// The index of a node among the unknown ones; none on the side x = 0, where the solution is given.
     fn unknown(&self, node: usize) -> Option<usize> {
         let [nx, ..] = self.sides();
         (!node.is_multiple_of(nx)).then(|| node / nx * (nx - 1) + node % nx - 1)
@@ -58,7 +58,7 @@ impl Mesh {
         })
     }
 
-    /// Calls `each` for every element, with random numbers of its own.
+    /// Calls `each` for every element, with its own random numbers.
     fn for_each(&self, mut each: impl FnMut(&Element, &mut Random)) {
         let [nx, ny, _] = self.sides();
         let steps = [1, nx, nx * ny];
@@ -89,7 +89,7 @@ impl Mesh {
     fn take(&self, nodes: [usize; 4], random: &mut Random, each: &mut impl FnMut(&Element, &mut Random)) {
         let p = nodes.map(|node| self.position(node));
         let edge = |k: usize| std::array::from_fn(|d| p[k][d] - p[0][d]);
-        // In the plane the third edge is across it.
+        // In two dimensions the third edge is orthogonal to the plane.
         let e: [[f64; 3]; 3] =
             [edge(1), edge(2), if self.dimensions == 3 { edge(3) } else { [0.0, 0.0, 1.0] }];
         let normals = [cross(e[1], e[2]), cross(e[2], e[0]), cross(e[0], e[1])];
@@ -114,10 +114,10 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     (0..3).map(|d| a[d] * b[d]).sum()
 }
 
-/// Diffusion in the unit square (`cells[2]` of 0) or cube by linear elements on triangles or tetrahedra of random shape,
-/// some of them nearly flat; u = 0 at x = 0. The coefficient of an element is random over `contrast`. With a `peclet` of
-/// more than 0 there is a wind that turns around the middle, with that speed times spacing over diffusion at most: the
-/// matrix is not symmetric then.
+/// Diffusion in the unit square (`cells[2]` of 0) or cube by linear elements on triangles or tetrahedra of random
+/// shape, some of them nearly flat; u = 0 at x = 0. The coefficient of an element is random over `contrast`. With a
+/// `peclet` of more than 0 there is convection by a rotating field, whose speed times spacing over diffusion is at most
+/// that: the matrix is then not symmetric.
 ///
 /// # Errors
 /// As [`poisson2d`](super::poisson2d); unless `contrast` is from 1 to 1e100, and `peclet` 0 or positive.
@@ -184,7 +184,7 @@ pub fn elasticity_mesh(cells: [usize; 3], poisson_ratio: f64, seed: u64) -> Resu
     symmetric_to_the_last_bit(n, entries, true)
 }
 
-/// The sum of entries. Both triangles sum the same numbers in the same order if the lower one is that of the upper.
+/// The sum of entries. Both triangles sum the same numbers in the same order if the lower one is taken from the upper.
 fn symmetric_to_the_last_bit(n: usize, mut entries: Vec<(u64, f64)>, symmetric: bool) -> Result<Csr<f64>> {
     if symmetric {
         entries.retain(|(key, _)| key >> 32 <= u64::from(*key as u32));

@@ -3,7 +3,7 @@ use crate::backend::OffsetsRef;
 use crate::error::Error;
 use proptest::prelude::*;
 
-/// Entries in row order; fails unless the matrix keeps CSR's promises.
+/// Entries in row order; fails if the matrix violates the invariants of CSR.
 fn entries(a: &Csr<f64>) -> Vec<(usize, usize, f64)> {
     let parts = a.parts();
     let offsets: Vec<usize> = match parts.offsets {
@@ -100,7 +100,7 @@ fn the_five_point_matrix_is_the_one_in_the_docs() {
     assert_eq!(dense(&poisson2d(3, 2).unwrap()), nalgebra::DMatrix::from_fn(6, 6, |i, j| expected[i][j]));
 }
 
-/// What a one-dimensional stencil gives by Kronecker products.
+/// The Laplacian from a one-dimensional stencil by Kronecker products.
 fn kronecker_laplacian(size: &[usize], weights: &[f64]) -> nalgebra::DMatrix<f64> {
     let n: usize = size.iter().product();
     let mut sum = nalgebra::DMatrix::zeros(n, n);
@@ -153,7 +153,7 @@ fn equal_coefficients_make_jumping_a_poisson_matrix_inside() {
     let (jump, plain) = (jumping(n, 1.0, 2, 9).unwrap(), poisson3d(5, 4, 3).unwrap());
     for ((i, j, value), (pi, pj, plain)) in entries(&jump).into_iter().zip(entries(&plain)) {
         assert_eq!((i, j), (pi, pj));
-        // On the boundary the wall is half a cell away: a flux of 2 instead of 1.
+        // At the boundary the wall is half a cell away: a flux of 2 instead of 1.
         let p = grid::point(n, i);
         let walls = (0..3).map(|d| f64::from(u8::from(p[d] == 0) + u8::from(p[d] + 1 == n[d]))).sum::<f64>();
         assert_eq!(value, if i == j { plain + walls } else { plain });
@@ -181,7 +181,7 @@ fn convection_has_m_matrix_signs_and_positive_row_sums_at_walls() {
     }
 }
 
-/// Rigid motions do no work: away from the clamped side, K (translation) = 0 and K (rotation) = 0.
+/// Rigid body motions have no energy: away from the clamped side, K (translation) = 0 and K (rotation) = 0.
 #[test]
 fn elasticity_knows_rigid_motions() {
     let (nx, ny, nz) = (4, 3, 3);
@@ -362,7 +362,7 @@ fn flow_that_is_free_of_pressure_has_one_null_vector() {
         let pinned = dense(&stokes(cells, 0.7, true).unwrap());
         assert_eq!(signs(&pinned), (faces, cells_in_all, 0));
         assert_eq!(pinned, pinned.transpose());
-        // Away from walls across it, a velocity's row is that of the Laplacian.
+        // Away from the walls across it, a velocity's row is that of the Laplacian.
         assert_eq!(free[(0, 0)], 0.7 * if cells[2] > 1 { 8.0 } else { 5.0 });
     }
     assert!(stokes([1, 5, 1], 1.0, true).is_err() && stokes([2, 2, 1], 0.0, true).is_err());
@@ -446,7 +446,7 @@ fn a_mesh_knows_constants_and_a_cube_rigid_motions() {
     let a = dense(&mesh([6, 5, 0], 100.0, 0.0, 2).unwrap());
     let flux = &a * nalgebra::DVector::from_element(a.ncols(), 1.0);
     for (i, value) in flux.iter().enumerate() {
-        // Nodes beside the side where the solution is given are coupled with it.
+        // Nodes next to the side where the solution is given are coupled with it.
         assert_eq!(i % 6 == 0, value.abs() > 1e-9, "{i}: {value:e}");
     }
     let a = dense(&elasticity_mesh([3, 2, 2], 0.3, 2).unwrap());

@@ -29,9 +29,9 @@ pub fn wathen(nx: usize, ny: usize, seed: u64) -> Result<Csr<f64>> {
     }
     unknowns(&[nx.saturating_add(1), ny.saturating_add(1), 3])?;
     let n = 3 * nx * ny + 2 * nx + 2 * ny + 1;
-    // Nodes come in levels: 2 nx + 1 on a horizontal line of edges, then nx + 1 on the edges that rise from it.
+    // Nodes are numbered by levels: 2 nx + 1 on a horizontal line of edges, then nx + 1 on the edges above it.
     let level = 3 * nx + 2;
-    // The nodes of element (i, j), from its upper right corner on, against the clock.
+    // The nodes of element (i, j), counterclockwise from its upper right corner.
     let nodes = |i: usize, j: usize| {
         let (low, high) = (j * level + 2 * i, (j + 1) * level + 2 * i);
         let rising = j * level + 2 * nx + 1 + i;

@@ -1,4 +1,4 @@
-//! Waves of one frequency.
+//! Time-harmonic waves.
 
 use super::grid::{Star, check_positive, point, star_matrix};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::matrix::Csr;
 use num_complex::Complex;
 use std::f64::consts::TAU;
 
-/// -Laplacian(u) - k^2 u on a box of points (a size of 1 leaves that dimension out), u = 0 around, differences of
+/// -Laplacian(u) - k^2 u on a box of points (a size of 1 omits that dimension), u = 0 on the boundary, differences of
 /// second order times the spacing squared; k from the number of points a `wavelength`. Symmetric, and indefinite as
 /// soon as half a wavelength fits into the box.
 ///
@@ -22,10 +22,10 @@ pub fn helmholtz(size: [usize; 3], wavelength: f64) -> Result<Csr<f64>> {
     })
 }
 
-/// As [`helmholtz`], with a layer of one wavelength (at most a quarter of the box) inside all walls in which waves are
-/// absorbed: k^2 becomes k^2 (1 + i s), and s grows with the square of the depth from 0 to 2 (a sponge; Engquist and
-/// Majda, "Absorbing boundary conditions for the numerical simulation of waves", Mathematics of Computation 31, 1977,
-/// tell what it approximates). Complex symmetric, not Hermitian.
+/// As [`helmholtz`], with a layer of one wavelength (at most a quarter of the box) inside all walls that absorbs waves:
+/// k^2 becomes k^2 (1 + i s), and s grows with the square of the depth from 0 to 2 (a sponge; Engquist and Majda,
+/// "Absorbing boundary conditions for the numerical simulation of waves", Mathematics of Computation 31, 1977, describe
+/// what it approximates). Complex symmetric, not Hermitian.
 ///
 /// # Errors
 /// As [`helmholtz`].

@@ -11,10 +11,10 @@ use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
 use crate::work::look_at;
 
-/// The undirected graph of a square matrix: an edge between i and j where a_ij or a_ji is stored (explicit zeros
-/// count), no edge for the diagonal.
+/// The undirected graph of a square matrix. There is an edge between i and j if a_ij or a_ji is stored (including
+/// explicit zeros); the diagonal gives no edges.
 ///
-/// Borrows the matrix's own pattern where that is symmetric, and holds the pattern of A + A^T where it is not.
+/// It borrows the matrix's own pattern if that is symmetric, and else stores the pattern of A + A^T.
 #[derive(Debug)]
 pub struct Adjacency<'a, B: Backend = Host> {
     vertices: usize,
@@ -22,7 +22,7 @@ pub struct Adjacency<'a, B: Backend = Host> {
     degrees: B::Vec<u32>,
 }
 
-/// May hold the diagonal.
+/// The pattern may include the diagonal.
 #[derive(Debug)]
 enum Pattern<'a, B: Backend> {
     Borrowed { offsets: OffsetsRef<'a, B>, indices: &'a B::Slice<u32> },
@@ -30,11 +30,11 @@ enum Pattern<'a, B: Backend> {
 }
 
 impl<'a, B: GraphSteps> Adjacency<'a, B> {
-    /// The graph of A + A^T, in the memory of any backend. As [`Adjacency::new`], but where the pattern is not
-    /// symmetric the union with its transpose is made by sorting: 16 bytes of temporary memory a nonzero.
+    /// The graph of A + A^T, in the memory of any backend, as [`Adjacency::new`]. If the pattern is not symmetric, its
+    /// union with the transpose is made by sorting, with 16 bytes of temporary memory a nonzero.
     ///
     /// # Errors
-    /// As [`Adjacency::new`], and when the device fails.
+    /// As [`Adjacency::new`], and if the device fails.
     pub fn on<V: Scalar>(backend: &B, a: &'a Csr<V, B>) -> Result<Self> {
         check(a)?;
         let parts = a.parts();
@@ -57,7 +57,7 @@ impl<B: Backend> Adjacency<'_, B> {
         self.vertices
     }
 
-    /// Whether the matrix's own pattern serves, because it is symmetric.
+    /// Returns whether the matrix's own pattern is used, because it is symmetric.
     pub fn is_borrowed(&self) -> bool {
         matches!(self.pattern, Pattern::Borrowed { .. })
     }
@@ -76,18 +76,18 @@ impl<'a> Adjacency<'a> {
     /// The graph of A + A^T.
     ///
     /// Whether the pattern is symmetric is decided by Freivalds' test (R. Freivalds, "Probabilistic machines can use
-    /// less running time", IFIP 1977) with two fixed pseudorandom vectors over the integers modulo 2^64: one pass
-    /// over the nonzeros in order of storage, and a wrong "symmetric" has a probability below 2^-57. It would cost the
-    /// quality of an ordering, nothing else.
+    /// less running time", IFIP 1977) with two fixed pseudorandom vectors over the integers modulo 2^64: one pass over
+    /// the nonzeros in order of storage, and the probability of wrongly reporting "symmetric" is below 2^-57. Only the
+    /// quality of an ordering would suffer.
     ///
     /// # Errors
-    /// On a matrix that is not square, with 2^32 - 1 or more rows, or without memory for A + A^T.
+    /// If the matrix is not square, if it has 2^32 - 1 or more rows, or if memory runs out for A + A^T.
     pub fn new<V: Scalar>(a: &'a Csr<V>) -> Result<Self> {
         Self::build(a, false)
     }
 
-    /// The graph of a matrix that is known to have a symmetric pattern, which saves the test. Where the caller errs,
-    /// orderings and levels still come out as some permutation or distances, but not those of the graph of A + A^T.
+    /// The graph of a matrix whose pattern is known to be symmetric, without testing it. If it is not symmetric,
+    /// orderings are still permutations and levels still distances, but not those of the graph of A + A^T.
     ///
     /// # Errors
     /// As [`Adjacency::new`].
@@ -118,7 +118,7 @@ impl<'a> Adjacency<'a> {
     /// Number of neighbours of `vertex`.
     ///
     /// # Panics
-    /// Where there is no such vertex, as indexing does.
+    /// If there is no such vertex, as indexing does.
     pub fn degree(&self, vertex: usize) -> usize {
         self.degrees[vertex] as usize
     }
@@ -126,12 +126,12 @@ impl<'a> Adjacency<'a> {
     /// The neighbours of `vertex`, ascending.
     ///
     /// # Panics
-    /// Where there is no such vertex, as indexing does.
+    /// If there is no such vertex, as indexing does.
     pub fn neighbours(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
         self.row(vertex).iter().map(|&w| w as usize).filter(move |&w| w != vertex)
     }
 
-    /// The neighbours as they are stored, the vertex itself perhaps among them.
+    /// The neighbours as they are stored, possibly including the vertex itself.
     fn row(&self, vertex: usize) -> &[u32] {
         let parts = self.parts();
         with_offsets!(parts.offsets, o => &parts.indices[o[vertex].to_usize()..o[vertex + 1].to_usize()])
@@ -156,7 +156,7 @@ fn union_by_sorting<B: GraphSteps>(
     let m = B::len(indices);
     let mut rows = backend.zeros(m)?;
     with_offsets!(offsets, offsets => backend.expand_offsets(offsets, &mut rows)?);
-    // Both directions of each edge as keys (row, column), sorted, each once.
+    // Both directions of each edge as keys (row, column), sorted, without duplicates.
     let bits = (n.max(2) as u32 - 1).ilog2() + 1;
     let mut keys = backend.zeros(2 * m)?;
     let (forth, back) = B::split_mut(&mut keys, m);
@@ -237,7 +237,7 @@ fn union_with_transpose<O: Offset>(
     Ok(Pattern::Owned { offsets, indices: union })
 }
 
-/// Calls `each` with the elements of either ascending slice, in order, once.
+/// Calls `each` with the elements of the union of two ascending slices, in order.
 fn merge(mut a: &[u32], mut b: &[u32], mut each: impl FnMut(u32)) {
     while let (Some(&x), Some(&y)) = (a.first(), b.first()) {
         each(x.min(y));

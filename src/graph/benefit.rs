@@ -1,8 +1,8 @@
-//! Whether renumbering can pay, told before it is done.
+//! Predicts whether renumbering pays, before it is done.
 //!
-//! A product reads every entry of A once, and of x whole cache lines. Rows that stand near each other in a good order
-//! share these lines; in a random order almost every entry needs one of its own. How many lines some windows of
-//! neighbouring rows touch is counted; what they would touch at best is the window's own share of x and as much again.
+//! A product reads every entry of A once, and x in whole cache lines. In a good order, neighbouring rows share these
+//! lines; in a random order almost every entry needs its own. The lines that some windows of neighbouring rows touch
+//! are counted; the best case is taken to be twice the window's own share of x.
 
 use crate::backend::{Backend, Host, OrderingPrice, with_offsets};
 use crate::error::Result;
@@ -10,9 +10,9 @@ use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// Rows of a window: few enough for their lines to stay in a cache.
+/// Rows of a window: few enough that their lines stay in a cache.
 const WINDOW: usize = 1024;
-/// Windows that are looked at, evenly spaced: a copy of each, from a device.
+/// Windows in the sample, evenly spaced; each is one copy from a device.
 const WINDOWS: usize = 16;
 
 /// A prediction.
@@ -25,20 +25,20 @@ pub struct Benefit {
     start: f64,
 }
 
-/// Predicts what reverse Cuthill-McKee would save in `products` products with A: an upper bound, since not every graph
-/// can be numbered well. Looks at some 16000 rows. `price` is that of
-/// the backend, [`GraphSteps::ordering_price`](crate::backend::GraphSteps::ordering_price).
+/// Predicts the savings of reverse Cuthill-McKee for `products` products with A. This is an upper bound, since not
+/// every graph has a good numbering. Reads about 16000 rows. `price` is that of the backend,
+/// [`GraphSteps::ordering_price`](crate::backend::GraphSteps::ordering_price).
 ///
 /// # Errors
-/// None that is known of on the host.
+/// None on the host.
 pub fn predicted_benefit<V: Scalar>(a: &Csr<V>, price: OrderingPrice, products: usize) -> Result<Benefit> {
     predicted_benefit_on(&Host, a, price, products)
 }
 
-/// As [`predicted_benefit`], of a matrix in the memory of any backend: only the rows that are looked at are copied.
+/// [`predicted_benefit`] for a matrix in the memory of any backend; only the sampled rows are copied.
 ///
 /// # Errors
-/// On too little memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn predicted_benefit_on<V: Scalar, B: Backend>(
     backend: &B,
     a: &Csr<V, B>,
@@ -47,7 +47,7 @@ pub fn predicted_benefit_on<V: Scalar, B: Backend>(
 ) -> Result<Benefit> {
     let value = size_of::<V>() as f64;
     let seen = Seen::of(backend, a, (price.line / size_of::<V>()).max(1))?;
-    // Bytes a row: what a product streams, what it gathers, and what it would gather at best.
+    // Bytes a row: those that a product streams, those that it gathers, and those that it would gather at best.
     let a_row = |count: usize| count as f64 / seen.rows.max(1) as f64;
     let streamed = a_row(seen.entries) * (4.0 + value) + 4.0 + value;
     let gathered = a_row(seen.lines) * price.line as f64 * price.weight;
@@ -58,7 +58,7 @@ pub fn predicted_benefit_on<V: Scalar, B: Backend>(
     Ok(Benefit { saving, products: products as f64, product, price, start })
 }
 
-/// What windows of rows touch: rows, entries, and lines of x, each window's counted for itself.
+/// Rows, entries, and lines of x touched, summed over the windows.
 #[derive(Default)]
 struct Seen {
     rows: usize,
@@ -67,10 +67,10 @@ struct Seen {
 }
 
 impl Seen {
-    /// `line`: entries of x that share one.
+    /// `line` is the number of entries of x in a cache line.
     fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, line: usize) -> Result<Self> {
         let (parts, rows) = (a.parts(), a.rows());
-        // The window that touched a line last, counted from the first line of a window's own.
+        // The last window that touched each line, relative to the first line of the current window.
         let mut last: Vec<u8> = Vec::new();
         let mut seen = Seen::default();
         let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// The entries of windows of rows.
+/// The entries in windows of rows.
 fn entries_of<B: Backend, O: Offset>(
     backend: &B,
     offsets: &B::Slice<O>,
@@ -109,43 +109,43 @@ fn entries_of<B: Backend, O: Offset>(
 }
 
 impl Benefit {
-    /// The share of a product's time that may be saved.
+    /// The fraction of a product's time that may be saved.
     pub fn saving(&self) -> f64 {
         self.saving
     }
 
-    /// The products that are expected.
+    /// The expected number of products.
     pub fn products(&self) -> f64 {
         self.products
     }
 
-    /// The same where so many products are expected.
+    /// Changes the expected number of products.
     #[must_use]
     pub fn with_products(self, products: usize) -> Self {
         Self { products: products as f64, ..self }
     }
 
-    /// Seconds that may be saved in all of them.
+    /// Seconds that may be saved in all products.
     pub fn gain(&self) -> f64 {
         self.saving * self.products * self.product
     }
 
-    /// Seconds that may be saved in a product.
+    /// Seconds that may be saved in one product.
     pub fn gain_of_a_product(&self) -> f64 {
         self.saving * self.product
     }
 
-    /// Seconds to order and permute.
+    /// Seconds to compute the ordering and permute.
     pub fn price(&self) -> f64 {
         self.price
     }
 
-    /// Seconds of these for what does not have to be loaded or compiled first, as it is once for many solves.
+    /// The same without the seconds of loading and compiling, which happen once for many solves.
     pub fn price_once_loaded(&self) -> f64 {
         self.price - self.start
     }
 
-    /// Whether more is saved than it costs.
+    /// Returns whether the savings exceed the price.
     pub fn pays(&self) -> bool {
         self.gain() > self.price
     }

@@ -1,12 +1,12 @@
 //! Greedy multicolouring and maximal independent sets.
 //!
-//! Vertices of one colour have no edges among each other: their rows can be relaxed at the same time (multicolour
-//! Gauss-Seidel). Vertices of a maximal independent set are the roots of aggregates in multigrid.
+//! Vertices of the same colour have no edges between them, so their rows can be relaxed at the same time (multicolour
+//! Gauss-Seidel). The vertices of a maximal independent set are the roots of aggregates in multigrid.
 //!
-//! Both are the results of the sequential greedy algorithms in the order of
-//! [`priority`](crate::backend::priority), on every backend and with any number of threads. Sources: M. T. Jones and
-//! P. E. Plassmann, "A parallel graph coloring heuristic", SIAM J. Sci. Comput. 14 (1993); M. Luby, "A simple parallel
-//! algorithm for the maximal independent set problem", SIAM J. Comput. 15 (1986).
+//! Both equal the results of the sequential greedy algorithms in the order of [`priority`](crate::backend::priority),
+//! on every backend and with any number of threads. Sources: M. T. Jones and P. E. Plassmann, "A parallel graph
+//! coloring heuristic", SIAM J. Sci. Comput. 14 (1993); M. Luby, "A simple parallel algorithm for the maximal
+//! independent set problem", SIAM J. Comput. 15 (1986).
 
 use super::Adjacency;
 use crate::backend::{Backend, GraphSteps, Host};
@@ -23,7 +23,7 @@ pub struct Colours<B: Backend = Host> {
 /// Colours the graph with few colours: at most one more than the largest degree.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn colours<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<Colours<B>> {
     let mut colours = backend.zeros(graph.vertices())?;
     backend.colour(graph.parts(), &mut colours)?;
@@ -33,10 +33,10 @@ pub fn colours<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<C
     Ok(Colours { colours, count })
 }
 
-/// A maximal set of vertices without edges among them: 1 for its members, 0 for the others.
+/// A maximal set of vertices without edges between them: 1 for its members, 0 for the others.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn independent_set<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<B::Vec<u32>> {
     let mut set = backend.zeros(graph.vertices())?;
     backend.independent_set(graph.parts(), &mut set)?;
@@ -49,7 +49,7 @@ impl<B: Backend> Colours<B> {
         &self.colours
     }
 
-    /// How many colours there are.
+    /// The number of colours.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -1,8 +1,8 @@
 //! Reverse Cuthill-McKee.
 //!
-//! Sources: E. Cuthill and J. McKee, "Reducing the bandwidth of sparse symmetric matrices", ACM 1969; A. George and
-//! J. W. H. Liu, "An implementation of a pseudoperipheral node finder", ACM TOMS 5 (1979); the same, "Computer Solution
-//! of Large Sparse Positive Definite Systems" (1981), chapter 4.
+//! Sources: E. Cuthill and J. McKee, "Reducing the bandwidth of sparse symmetric matrices", ACM 1969; A. George and J.
+//! W. H. Liu, "An implementation of a pseudoperipheral node finder", ACM TOMS 5 (1979); the same authors, "Computer
+//! Solution of Large Sparse Positive Definite Systems" (1981), chapter 4.
 
 use super::{Adjacency, Permutation};
 use crate::backend::{Backend, FirstSweeps, GraphParts, GraphSteps, Host, Roots, Sweep};
@@ -14,13 +14,14 @@ use std::iter;
 
 /// The reverse Cuthill-McKee ordering of A + A^T.
 ///
-/// Each component is ordered from its vertex of lowest degree, then from the far ends that George and Liu's search
-/// visits and, where rows are short and vertices of lowest degree rare, from one to three more of these; the order of
-/// lowest bandwidth is kept. That is two to seven traversals, two of them at a time, each of which reads the pattern
-/// (4 bytes a nonzero) at most once and stops where its bandwidth exceeds that of an earlier one. The result depends on
-/// the pattern alone.
+/// Each component is ordered from its vertex of lowest degree, and from the far ends that George and Liu's search
+/// visits. If rows are short and vertices of lowest degree rare, one to three more of these are tried. The order of
+/// lowest bandwidth is kept. This takes two to seven traversals, two of them at a time; each reads the pattern (4 bytes
+/// a nonzero) at most once, and stops when its bandwidth exceeds that of an earlier one. The result depends only on the
+/// pattern.
 ///
-/// On a matrix that is already numbered well (a grid row by row) this can raise the bandwidth: [`ordering`] compares.
+/// For a matrix that is already in a good order (a grid row by row) this can raise the bandwidth: [`ordering`] compares
+/// both.
 ///
 /// # Errors
 /// As [`Adjacency::new`].
@@ -28,10 +29,10 @@ pub fn reverse_cuthill_mckee<V: Scalar>(a: &Csr<V>) -> Result<Permutation> {
     reverse_cuthill_mckee_on(&Host, &Adjacency::new(a)?)
 }
 
-/// The reverse Cuthill-McKee ordering of a graph in the memory of any backend: the same on each.
+/// The reverse Cuthill-McKee ordering of a graph in the memory of any backend; the result is the same on each.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn reverse_cuthill_mckee_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,
@@ -40,24 +41,24 @@ pub fn reverse_cuthill_mckee_on<B: GraphSteps>(
     Permutation::reversed(backend, &order)
 }
 
-/// Up to this many stored neighbours a vertex, other vertices of lowest degree are tried too. With more of them a
-/// traversal costs more, and orders from different vertices differ less.
+/// If vertices have at most this many stored neighbours on average, other vertices of lowest degree are tried too. With
+/// more neighbours a traversal costs more, and orders from different vertices differ less.
 const SHORT_ROWS: usize = 16;
 
-/// From this many vertices on, three of them are tried instead of one.
+/// With at least this many vertices, three of them are tried instead of one.
 const MANY_VERTICES: usize = 1 << 13;
 
-/// A vertex to sweep a component from once more.
+/// A vertex from which a component is traversed again.
 #[derive(Clone, Copy)]
 struct Candidate {
     root: u32,
-    /// The far end of the tallest level structure so far: as low a bandwidth again is good enough to go on from. A peer
-    /// of the first root must do better.
+    /// True for the far end of the tallest level structure so far: the search continues from it if its bandwidth is as
+    /// low as the best. Another vertex of lowest degree must give a lower one.
     is_end: bool,
 }
 
 impl Candidate {
-    /// The largest bandwidth of use.
+    /// The largest bandwidth that is useful.
     fn limit(self, best: &Sweep) -> usize {
         if self.is_end { best.bandwidth } else { best.bandwidth - 1 }
     }
@@ -65,15 +66,15 @@ impl Candidate {
 
 /// A component during the search.
 struct Component {
-    /// Place of its first vertex in the order.
+    /// The position of its first vertex in the order.
     start: usize,
-    /// The sweep of lowest bandwidth: its order is the one that is kept.
+    /// The traversal with the lowest bandwidth, whose order is kept.
     best: Sweep,
-    /// The sweep of most levels.
+    /// The traversal with the most levels.
     tallest: Sweep,
-    /// What is left to try, in this order.
+    /// The vertices that are still to be tried, in this order.
     candidates: VecDeque<Candidate>,
-    /// What was tried: no vertex is twice.
+    /// The vertices that have been tried, so that none is tried twice.
     tried: Vec<u32>,
 }
 
@@ -88,8 +89,9 @@ impl Component {
         None
     }
 
-    /// Takes account of a sweep. Returns whether its order is now the one to keep. Sweeps that ran side by side are
-    /// judged as if each had known what the earlier ones found, so that their number changes nothing.
+    /// Takes the result of a traversal into account. Returns whether its order is now the best. Traversals that ran at
+    /// the same time are judged as if each had known the results of the earlier ones, so that their number does not
+    /// change the result.
     fn judge(&mut self, candidate: Candidate, sweep: Sweep) -> bool {
         if !sweep.complete || sweep.bandwidth > candidate.limit(&self.best) {
             return false;
@@ -106,9 +108,9 @@ impl Component {
     }
 }
 
-/// What sweeps the components of a graph, as [`GraphSteps::cuthill_mckee`] does.
+/// Traverses the components of a graph, as [`GraphSteps::cuthill_mckee`] does.
 pub(super) trait Sweeps<B: Backend> {
-    /// Calls of [`Sweeps::several`] that are worth being made at once.
+    /// The number of calls of [`Sweeps::several`] worth making at the same time.
     const AT_ONCE: usize;
 
     fn vertices(&self) -> usize;
@@ -116,14 +118,14 @@ pub(super) trait Sweeps<B: Backend> {
     /// Stored neighbours of all vertices.
     fn neighbours(&self) -> usize;
 
-    /// Every component, as [`GraphSteps::cuthill_mckee_first`].
+    /// Traverses every component, as [`GraphSteps::cuthill_mckee_first`].
     fn first(&self, order: &mut B::Slice<u32>) -> Result<FirstSweeps<B>>;
 
     /// As [`GraphSteps::cuthill_mckee_several`].
     fn several(&self, calls: Vec<(Roots<'_, B>, &mut B::Slice<u32>)>) -> Result<Vec<Vec<Sweep>>>;
 }
 
-/// A graph that is on one backend in whole.
+/// A graph that is in the memory of one backend as a whole.
 struct InWhole<'a, B: GraphSteps> {
     backend: &'a B,
     graph: GraphParts<'a, B>,
@@ -149,18 +151,18 @@ impl<B: GraphSteps> Sweeps<B> for InWhole<'_, B> {
     }
 }
 
-/// The Cuthill-McKee order (not reversed) of all components, in the memory of any backend: place to vertex.
+/// The Cuthill-McKee order (not reversed) of all components, in the memory of any backend: the vertex at each position.
 ///
-/// Every round sweeps all components that still have a vertex to try, from as many of these side by side as the backend
-/// likes.
+/// Every round traverses all components that still have a vertex to try, as many of them in parallel as the backend
+/// prefers.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn cuthill_mckee_order<B: GraphSteps>(backend: &B, graph: GraphParts<'_, B>) -> Result<B::Vec<u32>> {
     order_by(backend, &InWhole { backend, graph })
 }
 
-/// The order of a graph that `sweeps` traverses; the order's memory is the backend's.
+/// The order of a graph that `sweeps` traverses, in the backend's memory.
 pub(super) fn order_by<B: Backend, S: Sweeps<B>>(backend: &B, sweeps: &S) -> Result<B::Vec<u32>> {
     let mut order = backend.zeros(sweeps.vertices())?;
     let short_rows = sweeps.neighbours() / SHORT_ROWS <= sweeps.vertices();
@@ -168,7 +170,8 @@ pub(super) fn order_by<B: Backend, S: Sweeps<B>>(backend: &B, sweeps: &S) -> Res
     let mut components = Vec::new();
     let FirstSweeps { sweeps: first, others: known } = sweeps.first(&mut order)?;
     for sweep in first {
-        // A root of lowest degree that sees its whole component sees a clique: all orders are alike.
+        // If all vertices are neighbours of a root of lowest degree, the component is a clique, and all orders are
+        // equivalent.
         if sweep.height > 1 {
             let count = if sweep.vertices < MANY_VERTICES { 1 } else { 3 };
             let peers = sweep.peers.into_iter().flatten().take(if short_rows { count } else { 0 });
@@ -198,7 +201,8 @@ pub(super) fn order_by<B: Backend, S: Sweeps<B>>(backend: &B, sweeps: &S) -> Res
         if rounds.is_empty() {
             return Ok(order);
         }
-        // What is known already stands for itself: the graph is then connected, and a round one vertex.
+        // If the first traversal has already found the next candidates, the graph is connected, and a round has one
+        // vertex.
         let known_of = |round: &[Option<Candidate>]| {
             let root = round[0].map(|candidate| candidate.root);
             known.iter().find(|(sweep, _)| Some(sweep.root) == root)
@@ -229,7 +233,7 @@ pub(super) fn order_by<B: Backend, S: Sweeps<B>>(backend: &B, sweeps: &S) -> Res
     }
 }
 
-/// Components that are swept once more, from a root each and with a limit for the bandwidth.
+/// Components that are traversed again, each with a root and a limit for the bandwidth.
 struct Again<B: Backend> {
     roots: B::Vec<u32>,
     limits: Vec<usize>,
@@ -247,7 +251,7 @@ impl<B: Backend> Again<B> {
     }
 }
 
-/// A decision between the order that a matrix came in and reverse Cuthill-McKee, with the figures behind it.
+/// The choice between the original order and reverse Cuthill-McKee, with the numbers it is based on.
 #[derive(Debug)]
 pub struct Ordering<B: Backend = Host> {
     permutation: Permutation<B>,
@@ -256,8 +260,7 @@ pub struct Ordering<B: Backend = Host> {
     profile: [u64; 2],
 }
 
-/// Reverse Cuthill-McKee where it lowers the bandwidth (or, at the same bandwidth, the profile), else the order in
-/// which the matrix came.
+/// Reverse Cuthill-McKee if it lowers the bandwidth (or the profile at the same bandwidth), else the original order.
 ///
 /// # Errors
 /// As [`reverse_cuthill_mckee`].
@@ -265,7 +268,7 @@ pub fn ordering<V: Scalar>(a: &Csr<V>) -> Result<Ordering> {
     order(&Host, &Adjacency::new(a)?)
 }
 
-/// As [`ordering`], in the memory of any backend.
+/// [`ordering`] in the memory of any backend.
 ///
 /// # Errors
 /// As [`Adjacency::on`].
@@ -283,7 +286,7 @@ fn order<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<Orderin
 }
 
 impl<B: Backend> Ordering<B> {
-    /// The chosen permutation: the identity where the natural order was kept.
+    /// The chosen permutation: the identity if the original order was kept.
     pub fn permutation(&self) -> &Permutation<B> {
         &self.permutation
     }
@@ -293,12 +296,12 @@ impl<B: Backend> Ordering<B> {
         self.permutation
     }
 
-    /// Whether the order in which the matrix came was kept, because reverse Cuthill-McKee is no better.
+    /// Returns whether the original order was kept, because reverse Cuthill-McKee is no better.
     pub fn keeps_natural_order(&self) -> bool {
         self.natural
     }
 
-    /// Bandwidth in the order in which the matrix came.
+    /// Bandwidth in the original order.
     pub fn bandwidth_before(&self) -> usize {
         self.bandwidth[0]
     }
@@ -313,7 +316,7 @@ impl<B: Backend> Ordering<B> {
         self.bandwidth[1]
     }
 
-    /// Profile in the order in which the matrix came.
+    /// Profile in the original order.
     pub fn profile_before(&self) -> u64 {
         self.profile[0]
     }

@@ -1,4 +1,4 @@
-//! How far the nonzeros lie from the diagonal.
+//! Bandwidth and profile of a matrix.
 
 use super::{Adjacency, Permutation};
 use crate::backend::host::pattern::over_rows;
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Offset, Scalar};
 
-/// The largest |i - j| of a stored a_ij; 0 for a diagonal or an empty matrix. Rectangular matrices have one too.
+/// The largest |i - j| of a stored a_ij; 0 for a diagonal or an empty matrix. Also defined for rectangular matrices.
 pub fn bandwidth<V: Scalar>(a: &Csr<V>) -> usize {
-    // Columns ascend: the first and the last of a row lie farthest from the diagonal.
+    // Columns ascend, so the first and the last entry of a row are the farthest from the diagonal.
     let parts = a.parts();
     with_offsets!(parts.offsets, offsets => over_rows(offsets, |rows| {
         rows.map(|row| {
@@ -20,7 +20,7 @@ pub fn bandwidth<V: Scalar>(a: &Csr<V>) -> usize {
     }, usize::max))
 }
 
-/// The bandwidth of P A P^T, which is not formed.
+/// The bandwidth of P A P^T, without forming it.
 ///
 /// # Errors
 /// Unless A is square and the permutation as long as it has rows.
@@ -37,9 +37,9 @@ pub fn bandwidth_permuted<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> R
     }, usize::max)))
 }
 
-/// The profile (envelope size) of A + A^T: the sum over the rows i of i - f_i, where f_i <= i is the first column of
-/// the row in the lower triangle of A + A^T, and i where there is none. A skyline factorisation stores that many
-/// entries, and the diagonal.
+/// The profile (envelope size) of A + A^T: the sum over all rows i of i - f_i, where f_i <= i is the first column of
+/// the row in the lower triangle of A + A^T, or i if there is none. A skyline factorisation stores this many entries
+/// plus the diagonal.
 ///
 /// # Errors
 /// As [`Adjacency::new`].
@@ -47,7 +47,7 @@ pub fn profile<V: Scalar>(a: &Csr<V>) -> Result<u64> {
     Ok(Host.envelope(Adjacency::new(a)?.parts(), None)?.1)
 }
 
-/// The profile of P (A + A^T) P^T, which is not formed.
+/// The profile of P (A + A^T) P^T, without forming it.
 ///
 /// # Errors
 /// As [`profile`], and unless the permutation is as long as A has rows.

@@ -1,10 +1,10 @@
-//! Grids whose points come in any order.
+//! Finds grids whose points are numbered in any order.
 //!
-//! A matrix with 5 points in the plane or 7 in space stays the matrix of a grid when its unknowns are renumbered, but
-//! nothing in their numbers says so. The pattern does. Its graph is that of the grid's edges, in which points of a side
-//! have a neighbour less, those of an edge two, and the corners three: so the counts of degrees are symmetric functions
-//! of the side lengths, which follow from them before anything is traversed. The distance of a point from a corner is
-//! the sum of its coordinates,
+//! A matrix with 5 points in two dimensions or 7 in three stays the matrix of a grid when its unknowns are renumbered,
+//! but their numbers no longer show it. The pattern does. Its graph has the edges of the grid; points on a face have
+//! one neighbour less, those on an edge two, and the corners three. So the counts of degrees are symmetric functions of
+//! the side lengths, which follow from them without a traversal. The distance of a point from a corner is the sum of
+//! its coordinates,
 //!
 //! ```text
 //!     from the corner (0, 0, 0)        x + y + z
@@ -12,11 +12,11 @@
 //!     from the corner (0, 0, Z - 1)    x + y + (Z - 1 - z)
 //! ```
 //!
-//! so that three searches breadth first (two in the plane) tell all coordinates. The two corners nearest to the first
-//! are the ones at the other ends of its two shorter sides: no sum of sides is smaller than these. What comes out is
-//! verified, point by point and coupling by coupling.
+//! so that three breadth-first searches (two in two dimensions) determine all coordinates. The two corners nearest to
+//! the first are at the other ends of its two shortest sides, since no sum of sides is smaller than these. The result
+//! is verified, point by point and edge by edge.
 //!
-//! | step | what it reads |
+//! | step | data that it reads |
 //! |---|---|
 //! | [`may_be_a_grid`] | a few windows of rows |
 //! | [`grid_sizes`] | the number of neighbours of each row |
@@ -29,15 +29,15 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Windows of rows that are looked at, and rows of each.
+/// Windows of rows in the sample, and rows of each.
 const WINDOWS: usize = 16;
 const WINDOW: usize = 64;
 
-/// Neighbours of a point at most: two along each of three axes.
+/// The most neighbours of a point: two along each of three axes.
 const MOST: usize = 6;
 
-/// Distances from the diagonal to either side of a grid in its own order at most: 13 where a point is coupled to all 26
-/// around, 62 where to 124.
+/// The most distances from the diagonal, to either side, of a grid in its own order: 13 if a point is coupled to all 26
+/// around it, 62 if to 124.
 const FEW_DISTANCES: usize = 64;
 
 /// An order in which the unknowns are the points of a grid, row by row and plane by plane.
@@ -58,15 +58,15 @@ impl<B: Backend> GridOrder<B> {
         self.permutation
     }
 
-    /// Points along each axis, X >= Y >= Z; Z is 1 in the plane.
+    /// Points along each axis, X >= Y >= Z; Z is 1 in two dimensions.
     pub fn sizes(&self) -> [usize; 3] {
         self.sizes
     }
 }
 
-/// The order in which the unknowns of a matrix are a grid in the plane or in space, where each is coupled to its
-/// neighbours along the axes and to no other; none where the graph of A + A^T is not exactly that of a grid with at
-/// least two points along each axis. Values do not matter.
+/// The order in which the unknowns of a matrix are a grid in two or three dimensions, each coupled to its neighbours
+/// along the axes and to no other. None if the graph of A + A^T is not exactly that of a grid with at least two points
+/// along each axis. Values do not matter.
 ///
 /// # Errors
 /// As [`Adjacency::new`].
@@ -78,11 +78,11 @@ pub fn grid_order<V: Scalar>(a: &Csr<V>) -> Result<Option<GridOrder>> {
     }
 }
 
-/// Whether a square matrix may be one of a grid that its order hides, from a few windows of rows: none has more
-/// neighbours than a point on a grid, and they lie at more distances than they would in a grid's own order.
+/// Returns whether a square matrix may be that of a grid in another order, from a few windows of rows: no row has more
+/// neighbours than a point of a grid, and they have more distances than in a grid's own order.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn may_be_a_grid<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
     if a.nonzeros() > (MOST + 1) * a.rows() {
         return Ok(false);
@@ -90,10 +90,10 @@ pub fn may_be_a_grid<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Resul
     Ok(distances(backend, a, MOST)?.is_some_and(|distances| distances > MOST / 2))
 }
 
-/// Whether all entries of a few windows of rows are on so few diagonals as those of a grid in its own order.
+/// Returns whether all entries in a few windows of rows are on as few diagonals as those of a grid in its own order.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn has_few_diagonals<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<bool> {
     if a.nonzeros() > 2 * FEW_DISTANCES * a.rows() {
         return Ok(false);
@@ -101,8 +101,8 @@ pub fn has_few_diagonals<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> R
     Ok(distances(backend, a, 2 * FEW_DISTANCES)?.is_some_and(|distances| distances <= FEW_DISTANCES))
 }
 
-/// At how many distances from the diagonal a few windows of rows have entries; none where a row has more than `most`
-/// beside the diagonal.
+/// The number of distances from the diagonal at which a few windows of rows have entries; none if a row has more than
+/// `most` entries off the diagonal.
 fn distances<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, most: usize) -> Result<Option<usize>> {
     let rows = a.rows();
     let starts = (0..rows).step_by(rows.div_ceil(WINDOWS).max(WINDOW));
@@ -123,11 +123,11 @@ fn distances<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>, most: usize) -> 
     Ok(Some(distances.len()))
 }
 
-/// The points along each axis of the grid that a graph is, if it is one, from the number of neighbours of each vertex
-/// alone: X >= Y >= Z, Z = 1 in the plane. None where no grid has as many vertices of each degree.
+/// The points along each axis of the grid that a graph may be, from the number of neighbours of each vertex alone: X >=
+/// Y >= Z, Z = 1 in two dimensions. None if no grid has these numbers of vertices of each degree.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn grid_sizes<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Result<Option<[usize; 3]>> {
     let mut counts = backend.zeros(MOST + 1)?;
     backend.histogram(graph.parts().degrees, &mut counts)?;
@@ -135,12 +135,12 @@ pub fn grid_sizes<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>) -> Resul
     Ok(sizes_of_counts(graph.vertices(), std::array::from_fn(|degree| counts[degree] as usize)))
 }
 
-/// The sides of the grid of which so many vertices have each degree.
+/// The sides of the grid that has these numbers of vertices of each degree.
 fn sizes_of_counts(vertices: usize, counts: [usize; MOST + 1]) -> Option<[usize; 3]> {
     if counts.iter().sum::<usize>() != vertices {
         return None;
     }
-    // Of p, q and r points inside of each side, the sum, the sum of products of two, and the product.
+    // For p, q and r points in the interior of each side: their sum, the sum of the products of two, and their product.
     match counts {
         [0, 0, 4, border, inside, 0, 0] if border % 2 == 0 => {
             let (p, q) = of_sum_and_product(border / 2, inside)?;
@@ -148,7 +148,7 @@ fn sizes_of_counts(vertices: usize, counts: [usize; MOST + 1]) -> Option<[usize;
         }
         [0, 0, 0, 8, edges, faces, inside] if edges % 4 == 0 && faces % 2 == 0 => {
             let (sum, pairs) = (edges / 4, faces / 2);
-            // The least of three is no larger than the cube root of their product.
+            // The smallest of three is at most the cube root of their product.
             let least = (0..=sum / 3).take_while(|&p| p * p <= inside / p.max(1));
             least.into_iter().find_map(|p| {
                 let product = pairs.checked_sub(p * (sum - p))?;
@@ -160,19 +160,19 @@ fn sizes_of_counts(vertices: usize, counts: [usize; MOST + 1]) -> Option<[usize;
     }
 }
 
-/// Two whole numbers, the smaller first, of which sum and product are known.
+/// Two integers, the smaller first, from their sum and product.
 fn of_sum_and_product(sum: usize, product: usize) -> Option<(usize, usize)> {
     let root = sum.checked_mul(sum)?.checked_sub(product.checked_mul(4)?)?.isqrt();
     let smaller = sum.checked_sub(root)? / 2;
     (smaller * (sum - smaller) == product).then_some((smaller, sum - smaller))
 }
 
-/// The order in which the vertices of a graph are the points of a grid of the sizes that [`grid_sizes`] gave, in the
-/// memory of any backend: the same on each. The graph of a grid has up to 48 such orders; which one comes out depends
-/// on the numbers of its corners. None where the graph is not that of the grid.
+/// The order in which the vertices of a graph are the points of a grid with the sizes that [`grid_sizes`] returned, in
+/// the memory of any backend; the result is the same on each. The graph of a grid has up to 48 such orders; the result
+/// depends on the numbers of its corners. None if the graph is not that of the grid.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn grid_order_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,
@@ -185,7 +185,7 @@ pub fn grid_order_on<B: GraphSteps>(
     let search = |vertex: u32| -> Result<(B::Vec<u32>, bool)> {
         let mut levels = backend.buffer(n)?;
         let count = backend.bfs(parts, &*backend.upload(vec![vertex])?, &mut levels)?;
-        // From a corner the farthest point is the one across.
+        // The farthest point from a corner is the opposite corner.
         Ok((levels, count == most.iter().sum::<usize>() + 1))
     };
     let Some(&corner) = corners.first() else { return Ok(None) };
@@ -197,7 +197,7 @@ pub fn grid_order_on<B: GraphSteps>(
     backend.gather::<u32, u32>(&first, &*backend.upload(corners.clone())?, &mut distances)?;
     let mut near: Vec<(u32, u32)> = backend.download(&*distances)?.into_iter().zip(corners).skip(1).collect();
     near.sort_unstable();
-    // Shortest side first; in the plane no side is across z.
+    // The shortest side first; two dimensions have no third side.
     let across: &[usize] = if sizes[2] > 1 { &[2, 1] } else { &[1] };
     let mut others = [None, None];
     for (&axis, (distance, vertex)) in across.iter().zip(near) {
@@ -251,7 +251,7 @@ mod tests {
     fn other_counts_are_those_of_no_grid() {
         let grid = counts([9, 7, 5]);
         assert_eq!(sizes_of_counts(9 * 7 * 5 + 1, grid), None, "a vertex of degree seven");
-        // An edge less, between two points inside, and one more.
+        // One edge less between two interior points, and one more.
         for (from, to) in [(6, 5), (5, 4), (4, 5)] {
             let mut counts = grid;
             (counts[from], counts[to]) = (counts[from] - 2, counts[to] + 2);

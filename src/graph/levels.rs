@@ -15,7 +15,7 @@ pub struct Levels<B: Backend = Host> {
 /// Breadth-first search from one vertex.
 ///
 /// # Errors
-/// Where `source` is no vertex of the graph, or without memory.
+/// If `source` is not a vertex of the graph, or if memory runs out.
 pub fn bfs(graph: &Adjacency<'_>, source: u32) -> Result<Levels> {
     bfs_from(graph, &[source])
 }
@@ -28,11 +28,11 @@ pub fn bfs_from(graph: &Adjacency<'_>, sources: &[u32]) -> Result<Levels> {
     bfs_on(&Host, graph, sources)
 }
 
-/// As [`bfs_from`], in the memory of any backend. The vertices are brought in the order of their levels by a radix
-/// sort: 16 bytes of temporary memory a vertex.
+/// [`bfs_from`] in the memory of any backend. A radix sort puts the vertices in the order of their levels, with 16
+/// bytes of temporary memory a vertex.
 ///
 /// # Errors
-/// As [`bfs`], and when the device fails.
+/// As [`bfs`], and if the device fails.
 pub fn bfs_on<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>, sources: &[u32]) -> Result<Levels<B>> {
     let n = graph.vertices();
     let sources = backend.upload(sources.to_vec())?;
@@ -42,7 +42,7 @@ pub fn bfs_on<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>, sources: &[u
     backend.copy(&levels, &mut keys)?;
     let mut vertices = backend.buffer(n)?;
     backend.sequence::<u32>(&mut vertices)?;
-    // As many bits as tell all levels from UNREACHED.
+    // Enough bits to distinguish all levels from UNREACHED.
     backend.sort_pairs(&mut keys, &mut vertices, 0..count.checked_ilog2().map_or(1, |bits| bits + 1))?;
     let (mut sizes, mut starts) = (backend.zeros(count)?, backend.buffer::<u32>(count + 1)?);
     backend.histogram(&levels, &mut sizes)?;
@@ -52,7 +52,7 @@ pub fn bfs_on<B: GraphSteps>(backend: &B, graph: &Adjacency<'_, B>, sources: &[u
 }
 
 impl<B: Backend> Levels<B> {
-    /// Distance of each vertex, [`UNREACHED`] where no path leads there.
+    /// Distance of each vertex; [`UNREACHED`] if no path leads there.
     pub fn as_slice(&self) -> &B::Slice<u32> {
         &self.levels
     }
@@ -70,7 +70,7 @@ impl<B: Backend> Levels<B> {
     /// The vertices at distance `level`, ascending.
     ///
     /// # Panics
-    /// Where there is no such level, as indexing does.
+    /// If there is no such level, as indexing does.
     pub fn level(&self, level: usize) -> &B::Slice<u32> {
         B::part(&self.vertices, self.starts[level]..self.starts[level + 1])
     }
@@ -82,11 +82,11 @@ impl<B: Backend> Levels<B> {
 }
 
 impl<B: GraphSteps> Levels<B> {
-    /// A breadth-first tree: the smallest neighbour of each vertex in the level before, the vertex itself for a
-    /// source, [`UNREACHED`] where no path leads.
+    /// A breadth-first tree: for each vertex its smallest neighbour in the level before, for a source the vertex
+    /// itself; [`UNREACHED`] if no path leads there.
     ///
     /// # Errors
-    /// Where `graph` has another number of vertices, without memory, or when the device fails.
+    /// If `graph` has a different number of vertices, if memory runs out, or if the device fails.
     pub fn parents_on(&self, backend: &B, graph: &Adjacency<'_, B>) -> Result<B::Vec<u32>> {
         Error::check_dimension("number of vertices", B::len(&self.levels), graph.vertices())?;
         let mut parents = backend.buffer(graph.vertices())?;
@@ -96,15 +96,15 @@ impl<B: GraphSteps> Levels<B> {
 }
 
 impl Levels {
-    /// Distance of `vertex` from the nearest source; `None` where no path leads there.
+    /// Distance of `vertex` from the nearest source; `None` if no path leads there.
     ///
     /// # Panics
-    /// Where there is no such vertex, as indexing does.
+    /// If there is no such vertex, as indexing does.
     pub fn level_of(&self, vertex: usize) -> Option<u32> {
         Some(self.levels[vertex]).filter(|&level| level != UNREACHED)
     }
 
-    /// As [`Levels::parents_on`], on the host.
+    /// [`Levels::parents_on`] on the host.
     ///
     /// # Errors
     /// As [`Levels::parents_on`].
@@ -128,7 +128,7 @@ impl PartialEq for Levels {
 
 impl Eq for Levels {}
 
-/// Which vertices are connected.
+/// The connected components of a graph.
 #[derive(Debug)]
 pub struct Components<B: Backend = Host> {
     labels: B::Vec<u32>,
@@ -138,15 +138,15 @@ pub struct Components<B: Backend = Host> {
 /// The connected components, numbered in the order of their smallest vertices.
 ///
 /// # Errors
-/// Without memory.
+/// If memory runs out.
 pub fn connected_components(graph: &Adjacency<'_>) -> Result<Components> {
     connected_components_on(&Host, graph)
 }
 
-/// As [`connected_components`], in the memory of any backend.
+/// [`connected_components`] in the memory of any backend.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub fn connected_components_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,
@@ -154,7 +154,7 @@ pub fn connected_components_on<B: GraphSteps>(
     let n = graph.vertices();
     let mut smallest = backend.buffer(n)?;
     backend.components(graph.parts(), &mut smallest)?;
-    // The smallest vertices, each once, ascending; each is given its number.
+    // The distinct smallest vertices, ascending, are numbered.
     let mut sorted = backend.buffer(n)?;
     backend.copy(&smallest, &mut sorted)?;
     backend.sort::<u32>(&mut sorted, 0..u32::BITS)?;
@@ -163,7 +163,7 @@ pub fn connected_components_on<B: GraphSteps>(
     let distinct = B::part(&distinct, 0..count);
     let mut number = backend.buffer::<u32>(count)?;
     backend.sequence::<u32>(&mut number)?;
-    // The sorted copy is over.
+    // The sorted copy is no longer needed.
     let mut number_of = sorted;
     backend.scatter(&number, distinct, &mut number_of)?;
     let mut labels = backend.buffer(n)?;

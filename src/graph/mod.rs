@@ -1,8 +1,8 @@
-//! The matrix as a graph: breadth-first levels, components, reverse Cuthill-McKee, and what a reordering does.
+//! The graph of a matrix: breadth-first levels, components, reverse Cuthill-McKee, and the effect of an ordering.
 //!
-//! Row i is a vertex, and a nonzero a_ij off the diagonal is an edge between i and j. Numbering neighbours closely
-//! draws the nonzeros towards the diagonal, so that the entries of x that a row needs are still in the cache when the
-//! next row needs them.
+//! Row i is a vertex, and a nonzero a_ij off the diagonal is an edge between i and j. If neighbours have close numbers,
+//! the nonzeros are near the diagonal, and the entries of x that a row needs are still in the cache when the next row
+//! needs them.
 //!
 //! ```text
 //!     | 1 . . 2 . |                                                        | 4 1 . . . |
@@ -14,21 +14,21 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `adjacency` | the graph of a matrix, borrowed where the pattern is symmetric, that of A + A^T where it is not |
+//! | `adjacency` | the graph of a matrix: its own pattern if that is symmetric, else that of A + A^T |
 //! | `levels` | breadth-first levels and parents, connected components |
-//! | `spread` | breadth-first levels of a graph whose vertices are spread over several parts |
-//! | `spread_order` | reverse Cuthill-McKee of such a graph |
+//! | `spread` | breadth-first levels of a graph that is distributed over several ranks |
+//! | `spread_order` | reverse Cuthill-McKee of a distributed graph |
 //! | `peripheral` | pseudo-peripheral vertices |
-//! | `width` | the mean width of breadth-first levels, which tells a plane from a space |
+//! | `width` | the mean width of breadth-first levels, which differs between two and three dimensions |
 //! | `cuthill_mckee` | reverse Cuthill-McKee |
-//! | `grid_order` | the order in which a graph is a grid, where it is one |
-//! | `benefit` | whether renumbering can pay, told before it is done |
+//! | `grid_order` | the order in which a graph is a grid, if there is one |
+//! | `benefit` | predicts whether renumbering pays |
 //! | `permutation`, `permute` | checked permutations, of vectors and (P A P^T) of matrices |
 //! | `colouring` | greedy colours and maximal independent sets |
-//! | `envelope` | bandwidth and profile, also under a permutation that is not carried out |
+//! | `envelope` | bandwidth and profile, also for a permutation that is not applied |
 //!
-//! Each of them runs in the memory of any backend (the functions that take one, and those that end in `_on`); without a
-//! backend it is the host's. The traversals themselves belong to the backend ([`crate::backend::GraphSteps`]).
+//! Each of them works in the memory of any backend (functions that take one, and those that end in `_on`); without a
+//! backend it works on the host. The traversals are operations of the backend ([`crate::backend::GraphSteps`]).
 
 mod adjacency;
 mod benefit;

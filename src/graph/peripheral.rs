@@ -1,4 +1,4 @@
-//! Pseudo-peripheral vertices: good ones to start an ordering from.
+//! Pseudo-peripheral vertices, from which orderings start.
 //!
 //! Sources: A. George and J. W. H. Liu, "An implementation of a pseudoperipheral node finder", ACM TOMS 5 (1979); J.
 //! Hou and H. Liu, "RCM++: a reverse Cuthill-McKee ordering with bi-criteria node finder" (2024), for the width.
@@ -7,7 +7,7 @@ use super::Adjacency;
 use crate::backend::{GraphSteps, Host, Roots, Sweep};
 use crate::error::Result;
 
-/// A vertex that lies nearly as far from another as any two do in its component.
+/// A vertex whose eccentricity is nearly the largest in its component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PseudoPeripheral {
     vertex: u32,
@@ -32,18 +32,18 @@ impl PseudoPeripheral {
         self.eccentricity
     }
 
-    /// The most vertices that have the same distance from it.
+    /// The most vertices with the same distance from it.
     pub fn width(&self) -> usize {
         self.width
     }
 }
 
-/// When the far end of a level structure takes over as the vertex to start from.
+/// The criterion by which the far end of a level structure becomes the new start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Criterion {
-    /// Where its level structure is taller (George and Liu).
+    /// If its level structure is taller (George and Liu).
     Height,
-    /// Where its level structure is taller, or as tall and narrower.
+    /// If its level structure is taller, or equally tall and narrower.
     HeightAndWidth,
 }
 
@@ -54,19 +54,19 @@ impl Criterion {
     }
 }
 
-/// George and Liu's search from `start`: the vertex of lowest degree among those farthest away takes over as long as
+/// George and Liu's search from `start`: it moves to the vertex of lowest degree among the farthest ones, as long as
 /// that makes the level structure taller.
 ///
 /// # Errors
-/// Where `start` is no vertex of the graph, or without memory.
+/// If `start` is not a vertex of the graph, or if memory runs out.
 pub fn pseudo_peripheral(graph: &Adjacency<'_>, start: u32) -> Result<PseudoPeripheral> {
     pseudo_peripheral_on(&Host, graph, start, Criterion::Height)
 }
 
-/// As [`pseudo_peripheral`], in the memory of any backend and by either criterion: the same vertex on each.
+/// [`pseudo_peripheral`] in the memory of any backend, by either criterion; the result is the same on each.
 ///
 /// # Errors
-/// As [`pseudo_peripheral`], and when the device fails.
+/// As [`pseudo_peripheral`], and if the device fails.
 pub fn pseudo_peripheral_on<B: GraphSteps>(
     backend: &B,
     graph: &Adjacency<'_, B>,

@@ -1,4 +1,4 @@
-//! A checked renumbering.
+//! A permutation, checked when it is made.
 
 use crate::backend::{Backend, GraphSteps, Host};
 use crate::error::{Error, Result};
@@ -7,8 +7,8 @@ use crate::parallel::rows::PARALLEL_FROM;
 use crate::random::Random;
 use crate::scalar::Element;
 
-/// A renumbering of rows: old number to new number and back. As a matrix P, (P x)_new = x_old, and P A P^T is the
-/// matrix whose rows and columns are both renumbered.
+/// A permutation of rows, in both directions: old to new number, and new to old. As a matrix P, (P x)_new = x_old, and
+/// P A P^T is the matrix whose rows and columns are both renumbered.
 ///
 /// ```
 /// use residua::graph::Permutation;
@@ -40,7 +40,7 @@ impl PartialEq for Permutation {
 impl Eq for Permutation {}
 
 impl<B: GraphSteps> Permutation<B> {
-    /// The numbering that reverses an order (place to old number), each number once.
+    /// The permutation that reverses an order, which has the old number at each position, each number once.
     pub(super) fn reversed(backend: &B, order: &B::Slice<u32>) -> Result<Self> {
         let n = B::len(order);
         let (mut new_to_old, mut old_to_new) = (backend.zeros(n)?, backend.zeros(n)?);
@@ -48,7 +48,7 @@ impl<B: GraphSteps> Permutation<B> {
         Ok(Self { new_to_old, old_to_new })
     }
 
-    /// The permutation that changes nothing.
+    /// The identity.
     pub(super) fn unchanged(backend: &B, len: usize) -> Result<Self> {
         let (mut new_to_old, mut old_to_new) = (backend.zeros(len)?, backend.zeros(len)?);
         backend.sequence::<u32>(&mut new_to_old)?;
@@ -59,7 +59,7 @@ impl<B: GraphSteps> Permutation<B> {
     /// A copy in the memory of a backend.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_host(backend: &B, permutation: &Permutation) -> Result<Self> {
         Ok(Self {
             new_to_old: backend.upload(permutation.new_to_old.clone())?,
@@ -81,7 +81,7 @@ impl<B: GraphSteps> Permutation<B> {
     /// `to` = P x, in the backend's memory.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn apply_on<T: Element>(&self, backend: &B, x: &B::Slice<T>, to: &mut B::Slice<T>) -> Result<()> {
         Error::check_dimension("length of the vector to permute", self.len(), B::len(x))?;
         backend.gather(x, &self.new_to_old, to)
@@ -103,17 +103,17 @@ impl<B: GraphSteps> Permutation<B> {
 }
 
 impl<B: Backend> Permutation<B> {
-    /// From both arrays, of which each is the inverse of the other.
+    /// A permutation from both arrays, each of which is the inverse of the other.
     pub(super) fn of_both(new_to_old: B::Vec<u32>, old_to_new: B::Vec<u32>) -> Self {
         Self { new_to_old, old_to_new }
     }
 
-    /// How many numbers it renumbers.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         B::len(&*self.new_to_old)
     }
 
-    /// Whether it renumbers nothing at all.
+    /// Returns whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -133,7 +133,7 @@ impl<B: Backend> Permutation<B> {
         (self.new_to_old, self.old_to_new)
     }
 
-    /// The permutation that takes this one back.
+    /// The inverse permutation.
     #[must_use]
     pub fn into_inverse(self) -> Self {
         Self { new_to_old: self.old_to_new, old_to_new: self.new_to_old }
@@ -144,7 +144,7 @@ impl Permutation {
     /// A random permutation of `len` numbers, the same for the same seed (Fisher and Yates 1938; Durstenfeld 1964).
     ///
     /// # Errors
-    /// On 2^32 numbers or more, or without memory.
+    /// If there are 2^32 numbers or more, or if memory runs out.
     pub fn random(len: usize, seed: u64) -> Result<Self> {
         let mut order: Vec<u32> = Self::identity(len)?.new_to_old;
         let mut random = Random::new(seed);
@@ -154,10 +154,10 @@ impl Permutation {
         Self::from_new_to_old(order)
     }
 
-    /// The permutation of `len` numbers that changes nothing.
+    /// The identity of `len` numbers.
     ///
     /// # Errors
-    /// Where `len` is 2^32 or more, or without memory.
+    /// If `len` is 2^32 or more, or if memory runs out.
     pub fn identity(len: usize) -> Result<Self> {
         check_length(len)?;
         let mut numbers: Vec<u32> = Host.zeros(len)?;
@@ -165,7 +165,7 @@ impl Permutation {
         Ok(Self { old_to_new: numbers.clone(), new_to_old: numbers })
     }
 
-    /// From the old number of each new one: the order in which old rows shall stand.
+    /// From the old number of each new one: the new order of the old rows.
     ///
     /// # Errors
     /// Unless each number below the length occurs once; the message names the first that does not.
@@ -183,15 +183,15 @@ impl Permutation {
         Ok(Self { new_to_old, old_to_new })
     }
 
-    /// Whether every number stays what it was.
+    /// Returns whether it is the identity.
     pub fn is_identity(&self) -> bool {
         self.new_to_old.iter().zip(0..).all(|(&old, new)| old == new)
     }
 
-    /// First this one, then `next`.
+    /// This permutation followed by `next`.
     ///
     /// # Errors
-    /// On different lengths.
+    /// If lengths differ.
     pub fn then(&self, next: &Self) -> Result<Self> {
         Error::check_dimension("length of the second permutation", self.len(), next.len())?;
         Ok(Self {
@@ -203,7 +203,7 @@ impl Permutation {
     /// P x: the entry at the old number moves to the new.
     ///
     /// # Errors
-    /// On a vector of the wrong length, or without memory.
+    /// If a vector has the wrong length, or if memory runs out.
     pub fn apply<T: Element>(&self, x: &[T]) -> Result<Vec<T>> {
         gather(&self.new_to_old, x)
     }

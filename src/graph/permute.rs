@@ -1,4 +1,4 @@
-//! P A P^T.
+//! The symmetric permutation P A P^T.
 
 use super::Permutation;
 use crate::backend::{GraphSteps, Host, Offsets, OffsetsRef};
@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
-/// P A P^T: rows and columns renumbered alike, each row's columns ascending again. Several threads, one pass over the
+/// P A P^T: rows and columns are permuted alike, and the columns of each row sorted. Several threads, one pass over the
 /// nonzeros.
 ///
 /// # Errors
-/// Unless A is square and the permutation as long as it has rows, or without memory.
+/// Unless A is square and the permutation as long as it has rows, or if memory runs out.
 pub fn permute_symmetric<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Result<Csr<V>> {
     permute_symmetric_on(&Host, a, permutation)
 }
@@ -18,7 +18,7 @@ pub fn permute_symmetric<V: Scalar>(a: &Csr<V>, permutation: &Permutation) -> Re
 /// P A P^T in the memory of any backend, as [`permute_symmetric`].
 ///
 /// # Errors
-/// As [`permute_symmetric`], and when the device fails.
+/// As [`permute_symmetric`], and if the device fails.
 pub fn permute_symmetric_on<V: Scalar, B: GraphSteps>(
     backend: &B,
     a: &Csr<V, B>,
@@ -30,7 +30,7 @@ pub fn permute_symmetric_on<V: Scalar, B: GraphSteps>(
     let (new_to_old, old_to_new) = (permutation.new_to_old(), permutation.old_to_new());
     let mut lengths = backend.zeros(a.rows() + 1)?;
     backend.permuted_lengths(parts.offsets, new_to_old, &mut lengths)?;
-    // Both widths of offsets keep theirs.
+    // The width of the offsets stays the same.
     let offsets = match parts.offsets {
         OffsetsRef::Narrow(_) => {
             let mut offsets = backend.zeros(a.rows() + 1)?;

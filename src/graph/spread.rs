@@ -1,11 +1,10 @@
-//! Breadth-first search of a graph whose vertices are spread over several parts.
+//! Breadth-first search of a distributed graph, whose vertices are divided among several ranks.
 //!
-//! Each part owns some of the vertices and has their neighbours. All parts have a bit for every vertex that was seen,
-//! so that a level costs one exchange, of n / 8 bytes from each part to each; what lies in between is the backend's
-//! ([`GraphSteps::bfs_reach`], [`GraphSteps::bfs_settle`]). A level goes along the edges of its frontier, or from the
-//! vertices that were not seen yet back to it, whichever reads less (Beamer, Asanovic and Patterson,
-//! "Direction-optimizing breadth-first search", SC 2012; the distribution by rows is that of Buluc and Madduri, SC
-//! 2011).
+//! Each rank owns some of the vertices and has their neighbours. All ranks have a bit for every visited vertex, so a
+//! level costs one exchange of n / 8 bytes between each pair of ranks; the local work is done by the backend
+//! ([`GraphSteps::bfs_reach`], [`GraphSteps::bfs_settle`]). A level follows the edges of its frontier, or goes from the
+//! unvisited vertices back to it, whichever reads less (Beamer, Asanovic and Patterson, "Direction-optimizing
+//! breadth-first search", SC 2012; the distribution by rows is that of Buluc and Madduri, SC 2011).
 
 use crate::backend::{Backend, Communicator, GraphRows, GraphSteps, OffsetsRef, Space, UNREACHED, VectorOps};
 use crate::error::{Error, Result};
@@ -13,41 +12,41 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Vertices of a word of bits.
+/// Vertices in a word of bits.
 const BITS: usize = u32::BITS as usize;
 
-/// What a vertex costs in a search beside its neighbours, in neighbours; and beyond how many neighbours a search has
-/// mostly met one that was seen.
+/// The cost of a vertex in a search, in neighbours, in addition to its neighbours; and the number of neighbours after
+/// which a backward search has usually found a visited one.
 const OF_VERTEX: usize = 4;
 const ENOUGH: usize = 32;
 
-/// Sources that are written one by one.
+/// With at most this many sources, their bits are written one by one.
 const FEW: usize = 16;
 
-/// The part of an undirected graph whose vertices are spread over the parts of a communicator.
+/// The part of an undirected graph on one rank of a communicator.
 #[derive(Debug)]
 pub struct SpreadGraph<'a, B: VectorOps, C> {
     space: Space<B, C>,
     rows: GraphRows<'a, B>,
-    /// Of all parts.
+    /// The number of stored neighbours over all ranks.
     neighbours: usize,
 }
 
-/// Distances of a part's vertices from the sources of a breadth-first search.
+/// Distances of a rank's vertices from the sources of a breadth-first search.
 #[derive(Debug)]
 pub struct SpreadLevels<B: Backend> {
-    /// Of each own vertex, [`UNREACHED`] where no path leads there.
+    /// The distance of each own vertex; [`UNREACHED`] if no path leads there.
     pub levels: B::Vec<u32>,
-    /// Number of levels over all parts: one more than the largest distance.
+    /// Number of levels over all ranks: one more than the largest distance.
     pub count: usize,
-    /// Vertices reached over all parts.
+    /// Vertices reached over all ranks.
     pub reached: usize,
 }
 
-/// Contiguous vertices for each of so many parts, multiples of 32 but for the last, that take about as long to search.
+/// Contiguous ranges of vertices, multiples of 32 except for the last, that take about equally long to search.
 ///
 /// # Errors
-/// On a matrix that is not square, or for no part.
+/// If the matrix is not square, or `parts` is zero.
 pub fn vertex_parts<V: Scalar>(a: &Csr<V>, parts: usize) -> Result<Vec<Range<usize>>> {
     Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
     if parts == 0 {
@@ -68,12 +67,12 @@ pub fn vertex_parts<V: Scalar>(a: &Csr<V>, parts: usize) -> Result<Vec<Range<usi
 }
 
 impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
-    /// The graph of a square matrix with a symmetric pattern, of which this part has the rows `own`; the others may be
-    /// empty. All parts call this together.
+    /// The graph of a square matrix with a symmetric pattern, of which this rank has the rows `own`; other rows may be
+    /// empty. All ranks call this together.
     ///
     /// # Errors
-    /// On a matrix that is not square; where `own` does not begin at a multiple of 32, or the parts' vertices do not
-    /// follow one another from the first to the last; and where another part has failed.
+    /// If the matrix is not square; if `own` does not begin at a multiple of 32, or the ranks' vertices do not follow
+    /// one another from the first to the last; and if another rank has failed.
     pub fn new<V: Scalar>(space: Space<B, C>, a: &'a Csr<V, B>, own: Range<usize>) -> Result<Self> {
         let n = a.rows();
         let square = Error::check_dimension("columns of a square matrix", n, a.columns());
@@ -86,7 +85,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
             Ok(vec![0, 0])
         };
         let neighbours = ends.as_ref().map_or(0, |ends| ends[1] - ends[0]);
-        // Whoever can't go on says so, and does not stay away.
+        // A rank with an error takes part in the exchange and reports it.
         let told = [u64::from(!good), n as u64, first as u64, end as u64, neighbours as u64];
         let all = told_by_all(&space, told)?;
         square?;
@@ -110,7 +109,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
             OffsetsRef::Narrow(offsets) => OffsetsRef::Narrow(B::part(offsets, first..end + 1)),
             OffsetsRef::Wide(offsets) => OffsetsRef::Wide(B::part(offsets, first..end + 1)),
         };
-        // A part without vertices may stand in the middle of a word.
+        // A rank without vertices may be in the middle of a word.
         let first = if first == end { 0 } else { first };
         let rows =
             GraphRows { vertices: n, first, rows: own.len(), neighbours, offsets, indices: parts.indices };
@@ -118,10 +117,10 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
         Ok(Self { space, rows, neighbours })
     }
 
-    /// Distances from the nearest of several vertices, numbered as in the whole graph; all parts name the same.
+    /// Distances from the nearest of several vertices, which have global numbers; all ranks give the same ones.
     ///
     /// # Errors
-    /// On a source that is no vertex, without memory, or when a device or another part fails.
+    /// If a source is not a vertex, if memory runs out, or if a device or another rank fails.
     pub fn bfs(&self, sources: &[u32]) -> Result<SpreadLevels<B>> {
         let (backend, n) = (self.space.backend(), self.rows.vertices);
         if let Some(source) = sources.iter().find(|&&source| source as usize >= n) {
@@ -163,7 +162,7 @@ impl<'a, B: GraphSteps + VectorOps, C: Communicator<B>> SpreadGraph<'a, B, C> {
     }
 }
 
-/// A bit for each vertex, those of the sources set: all words come from the host where sources are many.
+/// A bit for each vertex, set for the sources. If there are many, all words are copied from the host.
 fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::Vec<u32>> {
     let (words, of) =
         (n.div_ceil(BITS), |source: u32| (source as usize / BITS, 1_u32 << (source as usize % BITS)));
@@ -181,15 +180,15 @@ fn source_bits<B: Backend>(backend: &B, n: usize, sources: &[u32]) -> Result<B::
     Ok(bits)
 }
 
-/// Whether looking back from `open` vertices reads less than following `edges`: it reads a bit of every vertex, and
-/// each open one looks at as many neighbours as it takes to meet one of the frontier by chance; all of them have
-/// `left`. It is the rule by which one GPU decides in a kernel (`pays` in `kernels/bfs.cu`).
+/// Returns whether a backward search from `open` unvisited vertices reads less than following `edges`. It reads a bit
+/// of every vertex, and each open vertex reads neighbours until it finds one in the frontier; all of them have `left`
+/// neighbours. A single GPU decides by the same rule in a kernel (`pays` in `kernels/bfs.cu`).
 fn pulls(vertices: usize, neighbours: usize, edges: usize, left: usize, open: usize) -> bool {
     let looks = open as f64 * neighbours as f64 / edges.max(1) as f64;
     2.0 * edges as f64 > vertices as f64 / 8.0 + looks.min(left as f64)
 }
 
-/// What every part has told.
+/// Numbers gathered from all ranks.
 pub(super) fn told_by_all<B: VectorOps, C: Communicator<B>, const N: usize>(
     space: &Space<B, C>,
     own: [u64; N],

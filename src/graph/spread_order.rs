@@ -1,14 +1,14 @@
-//! Reverse Cuthill-McKee of a graph whose vertices are spread over several parts: the order of the whole graph.
+//! Reverse Cuthill-McKee of a distributed graph: each rank gets the order of the whole graph.
 //!
 //! ```text
 //! frontier, in order, known to all     each part: (place, neighbour) of its own vertices that nothing reached yet
 //! gathered by all                      sorted by (first place, degree, number): the next frontier, the same on all
 //! ```
 //!
-//! A level costs one exchange, of the vertices that it finds. All parts have an order, a degree and a mark for every
-//! vertex, 9 bytes, and neighbours of their own vertices alone; each sorts all of a level, and so what they share is
-//! reading the neighbours. After A. Azad, M. Jacquelin, A. Buluc and E. G. Ng, "The reverse Cuthill-McKee algorithm in
-//! distributed-memory", IPDPS 2017, who send and sort by parts too.
+//! A level costs one exchange of the vertices that it finds. Each rank stores an order, a degree and a mark for every
+//! vertex, 9 bytes, and the neighbours of its own vertices only. Each rank sorts all vertices of a level, so only the
+//! reading of neighbours is divided. After A. Azad, M. Jacquelin, A. Buluc and E. G. Ng, "The reverse Cuthill-McKee
+//! algorithm in distributed-memory", IPDPS 2017, who also divide sending and sorting.
 
 use super::Permutation;
 use super::cuthill_mckee::{Sweeps, order_by};
@@ -19,13 +19,13 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// The reverse Cuthill-McKee ordering of a square matrix with a symmetric pattern, of which this part has the rows
-/// `own`; the others may be empty. All parts call this together, and get the order that
-/// [`reverse_cuthill_mckee`](super::reverse_cuthill_mckee) gives of the whole matrix.
+/// The reverse Cuthill-McKee ordering of a square matrix with a symmetric pattern, of which this rank has the rows
+/// `own`; other rows may be empty. All ranks call this together, and get the same order as
+/// [`reverse_cuthill_mckee`](super::reverse_cuthill_mckee) returns for the whole matrix.
 ///
 /// # Errors
-/// On a matrix that is not square; where the parts' rows do not follow one another from the first to the last; without
-/// memory, and where another part has failed.
+/// If the matrix is not square; if the ranks' rows do not follow one another from the first to the last; if memory runs
+/// out, and if another rank has failed.
 pub fn spread_reverse_cuthill_mckee<V: Scalar, C: Communicator<Host>>(
     space: &Space<Host, C>,
     a: &Csr<V>,
@@ -36,17 +36,17 @@ pub fn spread_reverse_cuthill_mckee<V: Scalar, C: Communicator<Host>>(
     Permutation::reversed(&Host, &order)
 }
 
-/// The graph, as a part knows it.
+/// One rank's part of the graph.
 struct Graph<'a, V: Scalar, C> {
     space: &'a Space<Host, C>,
     a: &'a Csr<V>,
     own: Range<usize>,
-    /// Of all vertices, loops not counted.
+    /// The degree of every vertex, without loops.
     degrees: Vec<u32>,
     neighbours: usize,
 }
 
-/// Marks: nothing has reached the vertex; a part has found it on the level under way; it has a place.
+/// Marks: the vertex is unvisited; a rank has found it on the current level; it has a position.
 const UNSEEN: u8 = 0;
 const FOUND: u8 = 1;
 const PLACED: u8 = 2;
@@ -58,7 +58,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         let good = square.is_ok() && own.start <= own.end && own.end <= n && n < u32::MAX as usize;
         let rows = if good { own.clone() } else { 0..0 };
         let stored = rows.clone().map(|row| a.row(row).0.len()).sum::<usize>();
-        // A part whose input is bad takes part in this exchange all the same, since the others would wait for it.
+        // A rank with invalid input still takes part in this exchange, since the others would wait for it.
         let told = [u64::from(!good), n as u64, own.start as u64, own.end as u64, stored as u64];
         let all = told_by_all(space, told)?;
         square?;
@@ -83,12 +83,12 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         Ok(Self { space, a, own, degrees, neighbours })
     }
 
-    /// The order of vertices on a level.
+    /// The order of vertices within a level.
     fn key(&self, vertex: u32) -> (u32, u32) {
         (self.degrees[vertex as usize], vertex)
     }
 
-    /// Orders the component of `root` into the front of `order`.
+    /// Orders the component of `root` into the beginning of `order`.
     fn component(&self, marks: &mut [u8], root: u32, limit: usize, order: &mut [u32]) -> Result<Sweep> {
         let none =
             || Error::InvalidArgument(format!("the order has no room for the component of root {root}"));
@@ -96,7 +96,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         marks[root as usize] = PLACED;
         let (mut head, mut tail) = (0, 1);
         let (mut height, mut width, mut bandwidth, mut complete) = (0, 1, 0, true);
-        // All parts see the end of a component that has no neighbours left.
+        // All ranks see that a component has no neighbours left.
         while complete && tail < order.len() && self.degrees[root as usize] > 0 {
             let mut children = self.children(marks, &order[head..tail], head)?;
             let mut end = tail;
@@ -123,8 +123,8 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         Ok(Sweep { root, complete, vertices, height, width, bandwidth, end: last, peers: [None; 3] })
     }
 
-    /// The neighbours of a level, which begins at place `head`, that have no place yet: each with the place of one that
-    /// it is a neighbour of, its first one among them.
+    /// The neighbours of a level that have no position yet. The level begins at position `head`. Each neighbour comes
+    /// with the position of the first vertex of the level that it is adjacent to.
     fn children(&self, marks: &mut [u8], level: &[u32], head: usize) -> Result<Vec<[u32; 2]>> {
         let mut found = Vec::new();
         for (place, &vertex) in (head as u32..).zip(level) {
@@ -141,7 +141,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
         Ok(gathered(self.space, &found)?.as_chunks().0.to_vec())
     }
 
-    /// The vertices of the root's degree to try next, as [`Sweep::peers`] has them.
+    /// The vertices with the root's degree to try next, as [`Sweep::peers`] has them.
     fn peers(&self, sweep: &Sweep, order: &[u32]) -> [Option<u32>; 3] {
         let degree = |vertex: u32| self.degrees[vertex as usize];
         let alike = order[1..sweep.vertices].iter().copied();
@@ -155,7 +155,7 @@ impl<'a, V: Scalar, C: Communicator<Host>> Graph<'a, V, C> {
     }
 }
 
-/// The numbers of all parts, one part's behind the other's.
+/// The numbers of all ranks, in the order of ranks.
 fn gathered<C: Communicator<Host>>(space: &Space<Host, C>, own: &[u32]) -> Result<Vec<u32>> {
     if C::ALONE {
         return Ok(own.to_vec());

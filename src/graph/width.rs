@@ -1,4 +1,5 @@
-//! How wide the graph of a matrix is, which tells what a factorisation takes before an order is found for it.
+//! The mean width of the levels of a matrix's graph, which gives the cost of a factorisation before an order is
+//! computed.
 
 use super::Adjacency;
 use std::collections::VecDeque;
@@ -7,9 +8,9 @@ use std::collections::VecDeque;
 /// leave dense rows out until the end: through one, all vertices are near each other.
 pub(crate) const HUB: usize = 50;
 
-/// Vertices of a breadth-first level, in the mean over the levels from one end of the graph to the other: about a
-/// separator of the graph if it is that of a mesh. Of the component in which the first vertex is, or the one in the
-/// middle if the former has less than half of all vertices; hubs are left out. 0 if there are no vertices.
+/// Mean number of vertices of a breadth-first level, over the levels from one end of the graph to the other; for a mesh
+/// this is about the size of a separator. It is computed for the component of the first vertex, or of the middle one if
+/// the former has less than half of all vertices; hubs are left out. 0 if there are no vertices.
 ///
 /// ```
 /// use residua::{generate, graph};
@@ -38,7 +39,7 @@ pub fn level_width(graph: &Adjacency<'_>) -> f64 {
     from.reached.max(across.reached) as f64 / (from.height.max(across.height) + 1) as f64
 }
 
-/// What a search has found: vertices, levels below the first one, and the vertex that was found last.
+/// The result of a search: number of vertices, levels below the first one, and the last vertex.
 struct Found {
     reached: usize,
     height: usize,
@@ -47,16 +48,16 @@ struct Found {
 
 struct Search<'a, 'g> {
     graph: &'a Adjacency<'g>,
-    /// Neighbours of a vertex from which on it is a hub.
+    /// Maximum number of neighbours of a vertex that is no hub.
     most: usize,
-    /// The search that has found each vertex last.
+    /// The number of the last search that found each vertex.
     marks: Vec<u8>,
     round: u8,
     queue: VecDeque<(usize, usize)>,
 }
 
 impl Search<'_, '_> {
-    /// The first vertex from one on that is no hub; that one if there is none.
+    /// The first vertex from `vertex` on that is no hub; `vertex` if there is none.
     fn first_from(&self, vertex: usize) -> usize {
         (vertex..self.marks.len()).find(|&other| self.graph.degree(other) <= self.most).unwrap_or(vertex)
     }

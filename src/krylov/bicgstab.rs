@@ -12,8 +12,8 @@
 //! ```
 //!
 //! H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric
-//! linear systems, SIAM J. Sci. Stat. Comput. 13 (1992), with right preconditioning. An iteration takes two products,
-//! and moves the matrix twice and 22 vectors; with a preconditioner M twice, too.
+//! linear systems, SIAM J. Sci. Stat. Comput. 13 (1992), with right preconditioning. An iteration takes two products
+//! with A; it reads the matrix twice, moves 22 vectors, and applies a preconditioner M twice.
 
 use super::SolveOptions;
 use super::driver::Krylov;
@@ -46,13 +46,13 @@ impl<T: Scalar, B: VectorOps> BiCgStab<T, B> {
     /// A solver for `n` unknowns: 6 n scalars, and 2 n more with a preconditioner that is not the identity.
     ///
     /// # Errors
-    /// On a tolerance that is negative, infinite or NaN, and without memory.
+    /// If the tolerance is negative, infinite or NaN, and if memory runs out.
     pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
         Krylov::with_method(Space::new(backend.clone()), BiConjugateGradients::new(backend, n)?, options)
     }
 }
 
-/// Places of the recurrence's scalars.
+/// Where each scalar of the recurrence is stored in the state.
 #[derive(Debug, Clone, Copy)]
 struct Slots {
     rho: Slot,
@@ -76,7 +76,7 @@ struct Slots {
 pub struct BiConjugateGradients<T: Scalar, B: VectorOps> {
     slots: Slots,
     layout: ScalarLayout,
-    /// alpha; omega; beta and the residual's norm.
+    /// Programs that compute alpha, omega, and beta with the norm of the residual.
     along_p: ScalarProgram<B>,
     along_s: ScalarProgram<B>,
     turn: ScalarProgram<B>,
@@ -86,7 +86,7 @@ pub struct BiConjugateGradients<T: Scalar, B: VectorOps> {
     p: B::Vec<T>,
     v: B::Vec<T>,
     t: B::Vec<T>,
-    /// p^ and s^, empty without a preconditioner.
+    /// p^ = M^-1 p and s^ = M^-1 s; empty without a preconditioner.
     p_hat: B::Vec<T>,
     s_hat: B::Vec<T>,
     room: Room<T, B>,
@@ -97,7 +97,7 @@ impl<T: Scalar, B: VectorOps> BiConjugateGradients<T, B> {
     /// For `n` unknowns.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn new(backend: &B, n: usize) -> Result<Self> {
         let layout = ScalarLayout::new();
         let slot = || layout.slot(0.0);
@@ -124,7 +124,7 @@ impl<T: Scalar, B: VectorOps> BiConjugateGradients<T, B> {
         let along_s = layout.program(backend, |p| {
             let (ts, tt) = (p.get(slots.ts), p.get(slots.tt).re());
             p.need_finite(tt);
-            // t = 0 where s = 0: then the first half of the iteration has done it all.
+            // omega = 0 if s = 0 (t = 0 then): x is already the solution after the first half of the iteration.
             let some = p.constant(0.0).less_than(tt);
             p.set(slots.omega, (ts / tt).where_else(some, p.constant(0.0)));
         })?;

@@ -1,13 +1,14 @@
-//! Many iterations in a call of the backend: launches that are queued ahead of what is heard of them.
+//! Persistent iterations: a launch does many iterations, and launches are queued before the messages of earlier ones
+//! have arrived.
 
 use crate::backend::{KrylovSteps, Mailbox, Slot};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// Calls that are queued at a time.
+/// Launches that are queued at the same time.
 const AHEAD: usize = 2;
 
-/// What a call of many iterations tells: the messages in the backend's memory, on their way, and here.
+/// The messages of a launch: in the backend's memory, in transit, and on the host.
 #[derive(Debug)]
 pub(super) struct Calls<W: Scalar, B: KrylovSteps> {
     device: B::Vec<W>,
@@ -16,7 +17,7 @@ pub(super) struct Calls<W: Scalar, B: KrylovSteps> {
 }
 
 impl<W: Scalar, B: KrylovSteps> Calls<W, B> {
-    /// None for a backend that has no such calls.
+    /// None if the backend has no persistent iterations.
     pub(super) fn new(backend: &B) -> Result<Option<Self>> {
         let len = B::PERSISTENT_ITERATIONS * Slot::MESSAGE;
         if len == 0 {
@@ -26,9 +27,9 @@ impl<W: Scalar, B: KrylovSteps> Calls<W, B> {
         Ok(Some(Self { device: backend.zeros(len)?, mailbox: backend.mailbox(len)?, host }))
     }
 
-    /// Call after call, of at most `left` iterations together: `enqueue` enqueues so many, with room for their
-    /// messages, and returns whether it did; `take` hears of each, and says whether it wants more. Returns false where
-    /// the first call was declined.
+    /// Launches iterations, at most `left` in all. `enqueue` enqueues a given number of them, with memory for their
+    /// messages, and returns false if the operator can't; `take` receives each message and returns false to stop.
+    /// Returns false if the first launch could not be enqueued.
     pub(super) fn run(
         &mut self,
         backend: &B,

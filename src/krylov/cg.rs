@@ -1,7 +1,7 @@
-//! Conjugate gradients: the recurrence.
+//! Conjugate gradients.
 //!
-//! For A Hermitian positive definite and M near A and of the same kind, from r = b - A x, z = M^-1 r, p = z,
-//! rho = r.z:
+//! For A Hermitian positive definite and a preconditioner M, Hermitian positive definite too, from r = b - A x, z =
+//! M^-1 r, p = z, rho = r.z:
 //!
 //! ```text
 //! repeat   q = A p
@@ -13,9 +13,9 @@
 //!          p = z + beta p
 //! ```
 //!
-//! M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952);
-//! Y. Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithms 6.18 and 9.1. x waits for p's update,
-//! which reads p too, so that p is read once for both.
+//! M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952); Y.
+//! Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithms 6.18 and 9.1. The update of x is delayed to
+//! that of p, so that one pass reads p for both.
 //!
 //! | step | vectors in | out | with Jacobi, also |
 //! |---|---|---|---|
@@ -23,9 +23,9 @@
 //! | r, r.r, r.z | q, r | r | diagonal |
 //! | x, p | r, p, x | p, x | diagonal |
 //!
-//! So an iteration moves the matrix and 10 vectors of n scalars, with Jacobi twice the diagonal more (n reals, or n of
-//! single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused stores z: r in,
-//! z out, what it stores, and r and z once more for r.z.
+//! So an iteration moves the matrix and 10 vectors of n scalars. Jacobi adds twice the diagonal (n reals, or n in
+//! single precision: see [`Jacobi`](crate::precondition::Jacobi)). A preconditioner that can't be fused reads r, stores
+//! z, and moves its own data; r and z are then read once more for r.z.
 
 use super::calls::Calls;
 use super::driver::Krylov;
@@ -66,36 +66,36 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
     /// A solver for `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
     ///
     /// # Errors
-    /// On a tolerance that is negative, infinite or NaN, and without memory.
+    /// If the tolerance is negative, infinite or NaN, and if memory runs out.
     pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
         Krylov::with_method(Space::new(backend.clone()), ConjugateGradients::new(backend, n)?, options)
     }
 }
 
-/// The recurrence of conjugate gradients in fused steps of the backend, on vectors that are whole or spread over
-/// several parts.
+/// The recurrence of conjugate gradients in fused steps of the backend. Vectors may be distributed over several ranks.
 #[derive(Debug)]
 pub struct ConjugateGradients<T: Scalar, B: KrylovSteps> {
     pub(super) work: Work<T, B>,
     calls: Option<Calls<T::Real, B>>,
 }
 
-/// The vectors of an iteration, and its scalars, which stay in the backend's memory: of one system, or of several side
-/// by side ([`KrylovSteps`]), each of them with scalars of its own.
+/// The vectors and scalars of the recurrence. Scalars stay in the backend's memory. There may be several systems side
+/// by side ([`KrylovSteps`]), each with its own scalars.
 #[derive(Debug)]
 pub(super) struct Work<T: Scalar, B: KrylovSteps> {
-    /// The sum of the steps since the start or the last restart, in units: what is to be added to the caller's x.
+    /// The sum of the steps since the start or the last restart, in scaled units ([`Units`]). The driver adds it to the
+    /// caller's x.
     pub(super) x: B::Vec<T>,
     pub(super) r: B::Vec<T>,
     pub(super) p: B::Vec<T>,
     pub(super) q: B::Vec<T>,
-    /// Empty until a preconditioner needs it.
+    /// M^-1 r; empty until a preconditioner needs it.
     z: B::Vec<T>,
-    /// What the preconditioner computes in, likewise.
+    /// The workspace of the preconditioner; empty until one needs it.
     room: Room<T, B>,
     pub(super) pq: B::Vec<T>,
     rz: B::Vec<T>,
-    /// r.r and r.z, where vectors are spread.
+    /// r.r and r.z; only used if vectors are distributed.
     sums: B::Vec<T>,
     pub(super) state: B::Vec<T::Real>,
     square: B::Vec<T::Real>,
@@ -105,13 +105,13 @@ impl<T: Scalar, B: KrylovSteps> ConjugateGradients<T, B> {
     /// For `n` unknowns: 4 n scalars, and n more once a preconditioner needs z.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn new(backend: &B, n: usize) -> Result<Self> {
         Ok(Self { work: Work::new(backend, n, 1)?, calls: Calls::new(backend)? })
     }
 
-    /// p.Ap / p.p where one of them is so close to the ends of the type's range that it says nothing: from p in units
-    /// near its norm. None where p.Ap is positive then. r and q are lost.
+    /// Computes p.Ap / p.p if one of the two is close to overflow or underflow: p is first scaled to about unit norm.
+    /// Returns None if p.Ap turns out to be positive. Overwrites r and q.
     fn curvature_of_unit<C: Communicator<B>>(
         &mut self,
         space: &Space<B, C>,
@@ -199,7 +199,7 @@ impl<T: Scalar, B: KrylovSteps, C: Communicator<B>> Method<T, B, C> for Conjugat
         true
     }
 
-    /// Call after call, where operator and preconditioner allow it.
+    /// Uses persistent iterations if both the operator and the preconditioner have them.
     fn at_once(
         &mut self,
         space: &Space<B, C>,
@@ -219,7 +219,7 @@ impl<T: Scalar, B: KrylovSteps, C: Communicator<B>> Method<T, B, C> for Conjugat
         calls.run(backend, left, enqueue, take)
     }
 
-    /// p.Ap / p.p: the state's p is still the one that was tried.
+    /// Adds p.Ap / p.p: p in the state is still the vector for which p.Ap <= 0 was found.
     fn explain(&mut self, space: &Space<B, C>, system: System<'_, T, B>, fault: Outcome) -> Result<Outcome> {
         let Outcome::NotPositiveDefinite { iteration, curvature } = fault else { return Ok(fault) };
         let backend = space.backend();
@@ -247,7 +247,7 @@ impl<T: Scalar, B: KrylovSteps, C: Communicator<B>> Method<T, B, C> for Conjugat
     }
 }
 
-/// What an iteration reads of an inverse that its steps apply on the way.
+/// The bytes that an iteration reads of a fused preconditioner.
 pub(super) fn inverse_bytes<T: Scalar, B: KrylovSteps>(inverse: Inverse<'_, T, B>, n: usize) -> usize {
     match inverse {
         Inverse::Identity => 0,
@@ -257,7 +257,7 @@ pub(super) fn inverse_bytes<T: Scalar, B: KrylovSteps>(inverse: Inverse<'_, T, B
 }
 
 impl<T: Scalar, B: KrylovSteps> Work<T, B> {
-    /// For so many systems of n unknowns side by side.
+    /// Workspace for `systems` systems of n unknowns side by side.
     pub(super) fn new(backend: &B, n: usize, systems: usize) -> Result<Self> {
         let all = n.saturating_mul(systems);
         Ok(Self {
@@ -275,7 +275,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         })
     }
 
-    /// One iteration; this is what is recorded.
+    /// One iteration, as it is recorded and replayed.
     pub(super) fn iterate<A, M>(&mut self, backend: &B, a: &A, m: &M) -> Result<()>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -285,7 +285,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         self.advance(backend, m)
     }
 
-    /// The rest of an iteration, from q and p.q on.
+    /// The rest of an iteration, once q and p.q are known.
     fn advance<M>(&mut self, backend: &B, m: &M) -> Result<()>
     where
         M: Preconditioner<T, B> + ?Sized,
@@ -301,7 +301,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         backend.cg_direction(inverse, r, rz, p, x, state) // x += alpha p, beta = r.z / rho, p = z + beta p
     }
 
-    /// Starts the recurrence from r, with [`CgSlot::to_start`] for a state, or one for each system.
+    /// Starts the recurrence from r. `state` is [`CgSlot::to_start`], once for each system.
     pub(super) fn start<M>(&mut self, backend: &B, m: &M, state: &[T::Real]) -> Result<()>
     where
         M: Preconditioner<T, B> + ?Sized,
@@ -310,7 +310,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         self.advance(backend, m)
     }
 
-    /// Makes the next half of an iteration the start of a recurrence.
+    /// Sets the state such that the next half iteration (`advance`) computes p = M^-1 r and rho.
     fn prepare(&mut self, backend: &B, state: &[T::Real]) -> Result<()> {
         backend.write(state, &mut self.state)?;
         backend.fill(T::zero(), &mut self.p)?;
@@ -318,7 +318,7 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
         backend.fill(T::one(), &mut self.pq)
     }
 
-    /// [`Work::advance`] on one of several parts. At the start p.q is one on all of them.
+    /// [`Work::advance`] on one of several ranks. At the start p.q is one on all ranks.
     fn advance_part<C: Communicator<B>>(
         &mut self,
         space: &Space<B, C>,
@@ -351,5 +351,5 @@ impl<T: Scalar, B: KrylovSteps> Work<T, B> {
     }
 }
 
-// The first three scalars of both states are the message, which the driver reads without asking which it is.
+// The first three scalars of both states are the message, so the driver reads it without knowing the method.
 const _: () = assert!(CgSlot::MESSAGE == Slot::MESSAGE);

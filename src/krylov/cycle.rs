@@ -1,7 +1,7 @@
-//! A run of iterations, from a started recurrence to its end, and what the caller hears of each.
+//! A run of iterations, from the start of a recurrence to its end, and the messages that they send to the host.
 //!
-//! The backend runs ahead: iterations are queued before the messages of earlier ones are read. Those after the last
-//! change nothing.
+//! The backend runs ahead: iterations are queued before the messages of earlier ones are read. Iterations queued after
+//! the last one change nothing.
 
 use super::driver::Solve;
 use super::report::Outcome;
@@ -11,34 +11,34 @@ use crate::scalar::{Element, Real, Scalar};
 use num_traits::Float;
 use std::ops::ControlFlow;
 
-/// A residual that has grown past its start by eps to this power: the exact one is bounded by sqrt(cond(A)) times its
-/// start, so A is singular to working precision and the iteration diverges.
+/// The iteration diverges if its residual exceeds the initial one by eps to this power: the exact residual is at most
+/// sqrt(cond(A)) times the initial one, so A would be singular to working precision.
 const DIVERGENCE: f64 = -0.75;
 
-/// An iteration with a preconditioner of steps of its own, or with several vectors, that moves more bytes than this
-/// takes so long that one behind it keeps the backend busy. Those that are queued behind the last one change nothing,
-/// but their preconditioner and their product are applied.
+/// With an unfused preconditioner or several vectors, an iteration that moves more bytes than this takes so long that a
+/// single queued iteration keeps the backend busy. Few are queued then, because those queued after the last one change
+/// nothing but still apply the preconditioner and the matrix.
 const LONG: usize = 256 << 20;
 const LONG_AHEAD: usize = 2;
 
-/// The same of a preconditioner that takes more steps than this: each takes two microseconds at least.
+/// A preconditioner of more steps than this counts as long too: each step takes at least two microseconds.
 const MANY_STEPS: usize = 32;
 
-/// A recording holds several iterations only of methods whose work repeats itself after this many.
+/// A recording holds several iterations only if the work of the method repeats after at most this many.
 const SHORT_PERIOD: usize = 4;
 
-/// How far iterations run ahead of what is heard of them.
+/// How many iterations are queued before their messages are read.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
-    /// Iterations of a recording.
+    /// Iterations in one recording.
     recorded: usize,
-    /// Recordings that are queued at a time.
+    /// Recordings that are queued at the same time.
     ahead: usize,
 }
 
 impl Pace {
-    /// For iterations of which each, behind the last one too, moves `bytes` beyond what stands still by itself, and
-    /// whose preconditioner takes so many steps.
+    /// For iterations that move `bytes` even after the recurrence has ended, beyond what then stands still by itself,
+    /// with a preconditioner of `steps` steps.
     pub(super) fn new<B: VectorOps>(bytes: usize, steps: usize) -> Self {
         if bytes > LONG || steps > MANY_STEPS {
             return Self { recorded: 1, ahead: LONG_AHEAD.min(B::QUEUE_DEPTH) };
@@ -47,19 +47,19 @@ impl Pace {
     }
 }
 
-/// Iterations that can be replayed: recorded at their first use, and kept from one start of a recurrence to the next.
+/// Iterations that can be replayed. They are recorded at their first use, and kept when the recurrence starts again.
 pub(super) struct Iterations<'r, B: VectorOps> {
     backend: &'r B,
-    /// Enqueues the iteration of a step, and posts its message.
+    /// Enqueues the iteration with this number, and sends its message.
     body: &'r (dyn Fn(usize) -> Result<()> + Sync),
     pace: Pace,
-    /// After how many iterations the work is the same again.
+    /// The work is the same again after this many iterations.
     period: usize,
-    /// As many iterations as a recording holds, from a multiple of the period on.
+    /// A recording of several iterations that starts at a multiple of the period.
     whole: Option<B::Recording<'r>>,
-    /// One iteration for each step of a period; empty until it is needed.
+    /// A recording of one iteration, for each iteration of a period; empty until it is needed.
     single: Vec<Option<B::Recording<'r>>>,
-    /// Whether something in an iteration waits for the backend, so that nothing can be recorded.
+    /// True if something in an iteration waits for the backend, so that nothing can be recorded.
     waits: bool,
 }
 
@@ -80,13 +80,13 @@ impl<'r, B: VectorOps> Iterations<'r, B> {
         Self { backend, body, pace, period, whole: None, single: Vec::new(), waits }
     }
 
-    /// Records anew, since the method does other work from here on.
+    /// Drops the recordings because the method changes its work.
     pub(super) fn forget(&mut self) {
         self.whole = None;
         self.single.clear();
     }
 
-    /// Enqueues `length` iterations from `step` on: several at once, which begin a period, or one.
+    /// Enqueues `length` iterations from `step` on: either one, or several that begin a period.
     fn enqueue(&mut self, length: usize, step: usize) -> Result<()> {
         let body = self.body;
         if self.waits {
@@ -105,8 +105,8 @@ impl<'r, B: VectorOps> Iterations<'r, B> {
         recording.as_mut().map_or(Ok(()), Replay::replay)
     }
 
-    /// Iterations from the start of the recurrence on, several to a recording while `left` allows it, then one by one,
-    /// until `take` says of a message that it wants no more or none are left.
+    /// Runs iterations from the start of the recurrence, several to a recording while `left` allows it, then one by
+    /// one. Ends when `take`, which receives the messages, returns false, or when none are left.
     pub(super) fn run<W: Element>(
         &mut self,
         mailbox: &B::Mailbox<W>,
@@ -146,20 +146,20 @@ pub(super) enum End {
     Met,
     /// The method has to be started again.
     Cycle,
-    /// Nothing more can be had.
+    /// The solve ends with this outcome.
     Final(Outcome),
 }
 
-/// What the messages so far have come to.
+/// The state of a run, after the messages so far.
 pub(super) struct Run {
     end: Option<End>,
-    /// Whether the recurrence has ended: later messages repeat its last.
+    /// True if the recurrence has ended: later messages only repeat the last one.
     over: bool,
     /// Iterations that changed the steps.
     done: usize,
 }
 
-/// The smallest residual so far, and how many iterations ago it was.
+/// The smallest residual norm so far, and how many iterations ago it was reached.
 #[derive(Clone, Copy)]
 pub(super) struct Best {
     norm: f64,
@@ -186,12 +186,12 @@ impl Run {
         self.done
     }
 
-    /// How it ended; `none` where there were no more iterations to be had.
+    /// How the run ended; `none` if the iterations ran out.
     pub(super) fn end(self, none: End) -> End {
         self.end.unwrap_or(none)
     }
 
-    /// Takes an iteration's message in.
+    /// Takes the message of an iteration in.
     pub(super) fn take<T: Scalar, W: Scalar<Real = T::Real>>(
         &mut self,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,
@@ -206,7 +206,7 @@ impl Run {
         self.end = self.end.take().or(verdict);
     }
 
-    /// Tells whether the iteration was the last.
+    /// Decides whether this iteration was the last.
     fn judge<T: Scalar, W: Scalar<Real = T::Real>>(
         &mut self,
         solve: &mut Solve<'_, T, impl FnMut(usize, f64) -> ControlFlow<()>>,

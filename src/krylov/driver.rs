@@ -1,4 +1,4 @@
-//! From b and x to a report, for every method: start, stopping, certificate, restart.
+//! The driver of every Krylov method, from b and x to a report: start, stopping criterion, certificate, restart.
 //!
 //! ```text
 //! r = b - A x                                        the certificate: computed anew, never the recurrence's own
@@ -28,23 +28,24 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The recurrence is asked for a residual of (threshold - drift) times this, where its residual has drifted from the
-/// true one by less than the threshold.
+/// If the residual of the recurrence has drifted from the true one by less than the threshold, the recurrence must next
+/// reach (threshold - drift) times this factor.
 const SAFETY: f64 = 0.9;
 
-/// A restart from b - A x must make the residual smaller by this factor, or the solve has stagnated.
+/// Each restart from b - A x must make the residual smaller by this factor, or the solve has stagnated.
 const PROGRESS: f64 = 0.5;
 
-/// Each restart asks the recurrence for this much less than the threshold: rounding x adds to what it reaches.
+/// Each restart asks the recurrence for this much less than the threshold, because rounding of x adds to the residual.
 const HEADROOM: f64 = 0.1;
 
-/// Steps of the power method for ||A||: the estimate need not be near, for what is asked for beside it is small.
+/// Steps of the power method for ||A||. A rough estimate is enough, since the tolerance that it is multiplied with is
+/// small.
 const POWER_STEPS: usize = 8;
 
 /// A solver: a [`Method`] with its driver, and the memory of both. Keep it, and solve many times.
 ///
 /// [`Cg`](super::Cg), [`Minres`](super::Minres), [`Gmres`](super::Gmres), [`BiCgStab`](super::BiCgStab) and
-/// [`Lsmr`](super::Lsmr) are this with the methods of the library.
+/// [`Lsmr`](super::Lsmr) are this type with the methods of the library.
 #[derive(Debug)]
 pub struct Krylov<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B> = Alone> {
     pub(super) space: Space<B, C>,
@@ -53,7 +54,7 @@ pub struct Krylov<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B
     mailbox: B::Mailbox<M::Word>,
     pub(super) square: B::Vec<T::Real>,
     squares: B::Vec<T::Real>,
-    /// A^H r, for methods of least squares, and room as long as b.
+    /// A^H r, for least-squares methods, and a work vector as long as b.
     gradient: B::Vec<T>,
     image: B::Vec<T>,
     pub(super) history: Vec<f64>,
@@ -63,41 +64,41 @@ pub struct Krylov<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B
 /// The state of one solve.
 pub(super) struct Solve<'a, T: Scalar, F> {
     pub(super) units: Units<T::Real>,
-    /// ||b - A x|| must come down to this.
+    /// The solve has converged when ||b - A x|| is at most this.
     pub(super) threshold: f64,
-    /// Or ||A^H (b - A x)|| to this times ||A|| ||b - A x||, for methods of least squares.
+    /// Least-squares methods may end when ||A^H (b - A x)|| is at most this times ||A|| ||b - A x||.
     pub(super) gradient: f64,
-    /// What the recurrence is asked for of that.
+    /// The value for `gradient` that the recurrence has to reach.
     pub(super) gradient_aim: f64,
     pub(super) limit: usize,
     pub(super) window: usize,
     pub(super) iterations: usize,
     pub(super) best: Best,
-    /// ||x|| of the caller's x, where a certificate has measured it.
+    /// ||x|| for the caller's x, if a certificate has measured it.
     pub(super) length: Option<f64>,
     pub(super) history: &'a mut Vec<f64>,
     pub(super) observer: F,
 }
 
-/// What was done of a solve before, of which the history has the norms.
+/// The iterations of a solve that were done before (by [`MultiCg`](super::MultiCg)); the history has their norms.
 pub(super) struct Begun<'a, T: Scalar, B: VectorOps> {
     pub(super) iterations: usize,
-    /// Whether the observer has stopped it.
+    /// True if the observer has stopped it.
     pub(super) stopped: bool,
-    /// The sum of the steps in units, to be added to x.
+    /// The sum of the steps, scaled, which is still to be added to x.
     pub(super) sum: Option<&'a B::Slice<T>>,
 }
 
-/// What was done of a solve before, and who judges what comes of it.
+/// The iterations done before, and the judge of the solution.
 type Course<'a, 'j, T, B> = (Option<Begun<'a, T, B>>, Option<&'a mut Judge<'j, T, B>>);
 
-/// ||b - A x|| of an x, and what it means.
+/// ||b - A x|| for an x, and the outcome that follows from it.
 #[derive(Clone, Copy)]
 struct Certificate {
     residual: f64,
-    /// What has to fall: the residual, or ||A^H r|| for methods of least squares.
+    /// The quantity that has to decrease: the norm of the residual, or ||A^H r|| for least-squares methods.
     measure: f64,
-    /// ||x||, where it was measured.
+    /// ||x||, if it was measured.
     length: Option<f64>,
     met: Option<Outcome>,
 }
@@ -106,7 +107,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     /// A solver with a method of your own, on vectors of `space`.
     ///
     /// # Errors
-    /// On a tolerance that is negative, infinite or NaN, and without memory.
+    /// If the tolerance is negative, infinite or NaN, and if memory runs out.
     pub fn with_method(space: Space<B, C>, method: M, options: SolveOptions) -> Result<Self> {
         options.check()?;
         let shape = if method.is_least_squares() { method.shape() } else { (0, 0) };
@@ -125,16 +126,16 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         })
     }
 
-    /// Solves A x = b, starting from x and leaving the solution there ([`Outcome`] says what, else).
-    /// `observer(iteration, residual norm)` sees the recurrence's residual at the start and after each iteration, and
-    /// can stop the solve; the report's residual is b - A x computed anew. The observer is at most
-    /// [`Backend::QUEUE_DEPTH`] times [`VectorOps::RECORDED`] iterations late; where the backend does many iterations
-    /// of a small system at once, twice [`KrylovSteps::PERSISTENT_ITERATIONS`].
+    /// Solves A x = b, starting from x and leaving the solution there (or what [`Outcome`] says). `observer(iteration,
+    /// residual norm)` is called with the recurrence's residual at the start and after each iteration, and can stop the
+    /// solve; the report's residual is b - A x computed anew. The observer is at most [`Backend::QUEUE_DEPTH`] times
+    /// [`VectorOps::RECORDED`] iterations late; with persistent iterations of a small system, twice
+    /// [`KrylovSteps::PERSISTENT_ITERATIONS`].
     ///
-    /// An infinite or NaN b or starting vector leaves x as it was. b = 0 gives x = 0.
+    /// If b or the starting vector has an infinite or NaN entry, x stays as it was. b = 0 gives x = 0.
     ///
     /// # Errors
-    /// On sizes that do not fit, without memory for what the preconditioner needs, or when the device fails.
+    /// On sizes that do not fit, if memory runs out for what the preconditioner needs, or if the device fails.
     ///
     /// [`Backend::QUEUE_DEPTH`]: crate::Backend::QUEUE_DEPTH
     /// [`KrylovSteps::PERSISTENT_ITERATIONS`]: crate::backend::KrylovSteps::PERSISTENT_ITERATIONS
@@ -150,13 +151,13 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         A: LinearOperator<T, B> + ?Sized,
         P: Preconditioner<T, B> + ?Sized,
     {
-        // By dynamic dispatch, so that the driver is not compiled for each operator.
+        // Dynamic dispatch, so that the driver is not compiled for each operator.
         let observer: &mut dyn FnMut(usize, f64) -> ControlFlow<()> = &mut observer;
         self.drive(System { a: &a, m: &m }, b, x, (None, None), observer)
     }
 
-    /// The same with a judge of what meets the tolerance. Where it asks for more, the method goes on, and the report
-    /// says [`Outcome::Stagnated`] where it says that x is missed.
+    /// [`Krylov::solve`] with a judge, which is asked about an x that meets the tolerance. If it asks for more, the
+    /// method goes on; if it says that x is not the solution, the report says [`Outcome::Stagnated`].
     pub(crate) fn solve_judged(
         &mut self,
         (a, m): (&dyn LinearOperator<T, B>, &dyn Preconditioner<T, B>),
@@ -173,15 +174,15 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         &self.method
     }
 
-    /// When it stops.
+    /// The stopping criterion.
     pub fn options(&self) -> &SolveOptions {
         &self.options
     }
 
-    /// Other options for the next solve.
+    /// Sets other options for the next solve.
     ///
     /// # Errors
-    /// On a tolerance that is negative, infinite or NaN.
+    /// If the tolerance is negative, infinite or NaN.
     pub fn set_options(&mut self, options: SolveOptions) -> Result<()> {
         options.check()?;
         self.options = options;
@@ -193,17 +194,17 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         &self.history
     }
 
-    /// Time that the last solve spent iterating: the rest of it went into b's norm, the start and the certificates.
+    /// Time that the last solve spent in iterations. The rest went into the norm of b, the start and the certificates.
     pub fn iterating(&self) -> Duration {
         self.iterating
     }
 
-    /// The history, for keeping.
+    /// Takes the history out.
     pub fn into_history(self) -> Vec<f64> {
         self.history
     }
 
-    /// The body of [`Krylov::solve`], from the start or from where another has come to.
+    /// The body of [`Krylov::solve`], from the start or after the iterations that were done before.
     pub(super) fn drive(
         &mut self,
         system: System<'_, T, B>,
@@ -224,7 +225,7 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
         }
         self.iterating = Duration::ZERO;
         let gradient = self.options.least_squares_tolerance::<T>();
-        // The same on all parts, so that all come to the same end.
+        // Summed over all ranks, so that all ranks use the same limits.
         let unknowns = self.space.len_over_all(shape.1, &mut self.square)?;
         let mut solve = Solve {
             units,
@@ -259,7 +260,8 @@ impl<T: Scalar, B: VectorOps, M: Method<T, B, C>, C: Communicator<B>> Krylov<T, 
     }
 }
 
-/// A solver's mailbox, square, squares, gradient and image: apart, so that it is not compiled for each method.
+/// The mailbox, `square`, `squares`, `gradient` and `image` of a solver, separate from the method so that their code is
+/// compiled only once.
 type Room<T, B, W> = (
     <B as Backend>::Mailbox<W>,
     <B as Backend>::Vec<<T as Scalar>::Real>,
@@ -281,8 +283,8 @@ fn room<T: Scalar, B: VectorOps, W: Scalar>(
     ))
 }
 
-/// The method and the memory of a solver. The method's type is left behind here, so that what follows is compiled once
-/// for each type of numbers and not for each method.
+/// The method and the memory of a solver, without the type of the method: what follows is compiled once for each scalar
+/// type and not for each method.
 struct Memory<'m, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> {
     space: &'m Space<B, C>,
     method: &'m mut dyn Method<T, B, C, Word = W>,
@@ -295,7 +297,7 @@ struct Memory<'m, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communi
 }
 
 impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Memory<'_, T, B, W, C> {
-    /// Runs until the end is known; returns it with ||b - A x|| and the number of restarts.
+    /// Runs until the outcome is known; returns it with the certificate and the number of restarts.
     fn run(
         self,
         system: System<'_, T, B>,
@@ -312,7 +314,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
         let waits = system.a.waits() || system.m.waits() || space.communicator().waits();
         let period = method.period();
         let method = Mutex::new(method);
-        // Recordings keep a reference to the method from one start to the next, so everybody asks the lock for it.
+        // Recordings keep a reference to the method from one start to the next, so every access takes the lock.
         let iterate = |step: usize| {
             let mut method = lock(&method);
             method.iterate(space, system, step)?;
@@ -342,7 +344,8 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
         let goes_on = begun.as_ref().is_some_and(|begun| !begun.stopped) && solve.iterations < solve.limit;
         let grown = |start: &f64| now.residual.is_nan() || now.residual > *start;
         if goes_on && solve.history.first().is_some_and(grown) {
-            // Its recurrence ended well and led away all the same: from where it started, as after a fault.
+            // The recurrence of the earlier iterations ended normally, but its x has a larger residual than the
+            // starting vector: start again from there, as after a fault.
             (begun, solve.iterations) = (None, 0);
             solve.history.clear();
             now = driver.enter(b, x, None, solve)?;
@@ -359,7 +362,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
             return Ok((outcome, now.residual, 0));
         }
         if begun.is_some() {
-            // As at a restart: what others have left cancels.
+            // As at a restart: the residual of an x near the solution loses digits by cancellation.
             driver.restart(b, x, &solve.units)?;
         } else {
             driver.begin_at_certificate()?;
@@ -368,7 +371,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Mem
     }
 }
 
-/// What a solve works with.
+/// The references that a solve works with.
 struct Driver<'d, 'm, 'j, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> {
     space: &'d Space<B, C>,
     system: System<'d, T, B>,
@@ -381,18 +384,18 @@ struct Driver<'d, 'm, 'j, T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C:
     image: &'d mut B::Vec<T>,
     iterating: &'d mut Duration,
     judge: Option<&'d mut Judge<'j, T, B>>,
-    /// Whether the judge has asked for more than the threshold was.
+    /// True if the judge has asked for a smaller residual than the threshold.
     asked: bool,
-    /// Whether the recurrence went on after that from where it was, and not from b - A x.
+    /// True if the recurrence then continued from where it was, instead of starting from b - A x.
     went_on: bool,
-    /// ||A|| from below, once a method of least squares has needed it.
+    /// A lower bound of ||A||, once a least-squares method has needed it.
     norm_of_a: Option<f64>,
-    /// The recurrence's last residual norm.
+    /// The last residual norm of the recurrence.
     last: f64,
 }
 
 impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, '_, T, B, W, C> {
-    /// Starts after starts of the method, from the residual that it has, until the end is known.
+    /// Starts the method again and again, each time from the current residual, until the outcome is known.
     fn finish(
         &mut self,
         b: &B::Slice<T>,
@@ -402,7 +405,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
     ) -> Result<(Outcome, f64, usize)> {
         let floor = solve.units.floor();
         let mut residual = start.residual;
-        // The first measure of a method of least squares is taken where its recurrence first ends.
+        // Least-squares methods have their first certificate when the recurrence ends for the first time.
         let least_squares = lock(self.method).is_least_squares();
         let last_counts = lock(self.method).last_iterate_counts();
         let first = if least_squares { f64::INFINITY } else { start.measure };
@@ -456,7 +459,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             let drift = self.drift(reached.residual, &solve.units)?;
             aim = SAFETY * (solve.threshold - drift);
             resume = better && drift <= 0.5 * solve.threshold && aim > floor;
-            // What was reached by going on, and was not enough, may be reached from b - A x.
+            // If continuing the recurrence was not enough, a start from b - A x may be.
             resume &= !(self.asked && self.went_on);
             if resume && lock(self.method).resume(self.space, self.aim(aim, solve))? {
                 self.went_on = self.asked;
@@ -464,7 +467,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             }
             resume = false;
             if self.asked {
-                // Another threshold than before: nothing has stagnated.
+                // The threshold has changed, so this is no stagnation.
                 self.went_on = false;
                 self.restart(b, x, &solve.units)?;
                 (aim, before, solve.best) = (solve.threshold, measure, Best::default());
@@ -483,7 +486,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         }
     }
 
-    /// Whether the method has a more careful form, which it takes from the next start on.
+    /// Asks the method for a more careful form, to be used from the next start on. Returns whether it has one.
     fn fall_back(&mut self) -> Result<bool> {
         let falls = lock(self.method).fall_back(self.space, self.system)?;
         if falls {
@@ -496,8 +499,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         Aim { square: solve.units.square(aim), gradient: solve.gradient_aim }
     }
 
-    /// The x to start from, in `steps`: the caller's and the sum of the steps that others have done. Returns its
-    /// certificate.
+    /// Sets `steps` to the starting x: the caller's plus the sum of the earlier steps. Returns its certificate.
     fn enter<F>(
         &mut self,
         b: &B::Slice<T>,
@@ -520,20 +522,21 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         self.certify(b, solve, false)
     }
 
-    /// x is what `steps` holds.
+    /// Copies `steps` to x.
     fn take_over(&mut self, x: &mut B::Slice<T>) -> Result<()> {
         let mut method = lock(self.method);
         self.space.backend().copy(method.vectors().steps, x)
     }
 
-    /// The recurrence starts from the residual that the certificate has computed.
+    /// Makes the residual that the certificate computed the start of the recurrence.
     fn begin_at_certificate(&mut self) -> Result<()> {
         let mut method = lock(self.method);
         let Vectors { residual, scratch, .. } = method.vectors();
         self.space.backend().copy(scratch, residual)
     }
 
-    /// Steps from the residual, or from where the recurrence stopped, until it says ||r|| <= `aim` or ends otherwise.
+    /// Runs the recurrence from the residual, or from where it stopped, until it reports ||r|| <= `aim` or ends
+    /// otherwise.
     fn recurrence(
         &mut self,
         aim: f64,
@@ -576,7 +579,8 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         Ok(end)
     }
 
-    /// `steps` = x + the steps, and its certificate. The steps were summed on their own: adding the sum rounds x once.
+    /// Adds x to `steps`, and returns the certificate of the sum. Because the steps were summed separately, x is
+    /// rounded only once.
     fn add_steps<F>(
         &mut self,
         b: &B::Slice<T>,

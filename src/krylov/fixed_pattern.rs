@@ -1,4 +1,4 @@
-//! One pattern, many sets of values, many right-hand sides.
+//! Conjugate gradients for one pattern with many sets of values and many right-hand sides.
 
 use super::{Cg, MultiCg, Report, SolveOptions, count_systems};
 use crate::backend::{Conversions, KrylovSteps, Products, RowFacts};
@@ -9,9 +9,9 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](FixedPatternCg::setup) takes
-/// all memory that there is to take, [`update`](FixedPatternCg::update) and [`solve`](FixedPatternCg::solve) take none,
-/// on the host or on a device. All vectors are buffers of the backend: nothing is copied to the host and back.
+/// Conjugate gradients with the Jacobi preconditioner for a pattern that stays: [`setup`](FixedPatternCg::setup)
+/// allocates all memory, [`update`](FixedPatternCg::update) and [`solve`](FixedPatternCg::solve) allocate nothing, on
+/// the host or on a device. All vectors are buffers of the backend: nothing is copied to the host and back.
 ///
 /// ```
 /// use residua::{Csr, Host, krylov::{SolveOptions, FixedPatternCg}};
@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 /// # Ok::<(), residua::Error>(())
 /// ```
 ///
-/// An iteration moves what [`Cg`]'s with Jacobi does, an update 3 values an entry and a row's diagonal.
+/// An iteration moves as many bytes as that of [`Cg`] with Jacobi, an update three values an entry and the diagonal.
 pub struct FixedPatternCg<T: Scalar, B: KrylovSteps> {
     backend: B,
     a: Csr<T, B>,
@@ -34,7 +34,7 @@ pub struct FixedPatternCg<T: Scalar, B: KrylovSteps> {
     solver: Solver<T, B>,
 }
 
-/// For one right-hand side at a time, or for several at once.
+/// One right-hand side at a time, or several at once.
 enum Solver<T: Scalar, B: KrylovSteps> {
     One(Cg<T, B>),
     Several(MultiCg<T, B>),
@@ -47,10 +47,10 @@ impl<T: Scalar, B: KrylovSteps> fmt::Debug for FixedPatternCg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPatternCg<T, B> {
-    /// A solver for the pattern of `a`, with its values to begin with.
+    /// A solver for the pattern of `a`, with its values as the first ones.
     ///
     /// # Errors
-    /// As [`Jacobi::new`], and without memory.
+    /// As [`Jacobi::new`], and if memory runs out.
     pub fn setup(backend: &B, a: Csr<T, B>, options: SolveOptions) -> Result<Self> {
         let jacobi = Jacobi::new(backend, &a)?;
         let solver = Solver::One(Cg::new(backend, a.rows(), options)?);
@@ -73,10 +73,10 @@ impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPattern
         Ok(Self { backend: backend.clone(), a, jacobi, solver })
     }
 
-    /// Takes new values over, in the order of the matrix's entries.
+    /// Replaces the values, given in the order of the matrix's entries.
     ///
     /// # Errors
-    /// On another number of values, and as [`Jacobi::update`]; after an error, update again before the next solve.
+    /// If the number of values differs, and as [`Jacobi::update`]; after an error, update again before the next solve.
     pub fn update(&mut self, values: &B::Slice<T>) -> Result<()> {
         Error::check_dimension("number of values", self.a.nonzeros(), B::len(values))?;
         self.backend.copy(values, self.a.values_mut())?;
@@ -95,12 +95,12 @@ impl<T: Scalar, B: KrylovSteps + Products + Conversions + RowFacts> FixedPattern
         cg.solve(&self.a, &self.jacobi, b, x, |_, _| ControlFlow::Continue(()))
     }
 
-    /// All of several right-hand sides: they, and the solutions, lie one behind the other in `b` and `x`. One solve
-    /// after the other, or several at once after [`FixedPatternCg::setup_for_several`]. `told` hears of each with its
-    /// number, and can stop the rest.
+    /// Solves for several right-hand sides. These are stored one after another in `b`, the solutions in `x`. They are
+    /// solved one by one, or several at once after [`FixedPatternCg::setup_for_several`]. `told` gets each report with
+    /// the number of its right-hand side, and can stop the rest.
     ///
     /// # Errors
-    /// Where b is not a multiple of the rows long or x of another length, and as [`Cg::solve`].
+    /// If the length of b is not a multiple of the number of rows, or x has another length, and as [`Cg::solve`].
     pub fn solve_each(
         &mut self,
         b: &B::Slice<T>,

@@ -1,4 +1,4 @@
-//! Flexible GMRES with restarts: any square system.
+//! Flexible GMRES with restarts, for any square system.
 //!
 //! From v_0 = r / beta, beta = ||r||, r = b - A x:
 //!
@@ -13,14 +13,15 @@
 //! ```
 //!
 //! Y. Saad, A flexible inner-outer preconditioned GMRES algorithm, SIAM J. Sci. Comput. 14 (1993); Iterative Methods
-//! for Sparse Linear Systems, 2nd ed., algorithm 9.6. The second pass keeps the basis orthogonal to working precision
-//! (L. Giraud, J. Langou, M. Rozloznik and J. van den Eshof, Numer. Math. 101, 2005), and asks for few sums over all
-//! processors where the modified form asks for one a vector. Every z_j is kept, so M may be another one in each step.
+//! for Sparse Linear Systems, 2nd ed., algorithm 9.6. The second pass of Gram-Schmidt keeps the basis orthogonal to
+//! working precision (L. Giraud, J. Langou, M. Rozloznik and J. van den Eshof, Numer. Math. 101, 2005), and needs few
+//! global sums, while modified Gram-Schmidt needs one for each basis vector. Every z_j is stored, so M may change from
+//! step to step.
 //!
-//! Step j moves the matrix, M, and 3 (j + 1) + 9 vectors where the first update and the second products are one pass,
-//! so an iteration 1.5 (m + 1) + 9 vectors on average. With a preconditioner that is a diagonal or none,
-//! [`gmres_pairs`](super::gmres_pairs) takes two steps at a time and moves less than half of that, until a cycle gains
-//! nothing.
+//! Step j moves the matrix, M, and 3 (j + 1) + 9 vectors (the first update and the second set of inner products are one
+//! pass), so an iteration 1.5 (m + 1) + 9 vectors on average. With a diagonal preconditioner or none,
+//! [`gmres_pairs`](super::gmres_pairs) takes two steps at a time and moves less than half of that, until a cycle makes
+//! no progress.
 
 use super::SolveOptions;
 use super::driver::Krylov;
@@ -51,12 +52,12 @@ use num_traits::{Float, Zero};
 pub type Gmres<T, B, C = Alone> = Krylov<T, B, FlexibleMinimalResidual<T, B>, C>;
 
 impl<T: Scalar, B: VectorOps> Gmres<T, B> {
-    /// A solver for `n` unknowns that starts again after `restart` iterations. Its first solve takes memory for
-    /// (restart + 4) n scalars, and restart n more with a preconditioner that is more than a diagonal; without one, and
-    /// where the basis has more than 128 MiB, half as much in double precision.
+    /// A solver for `n` unknowns with a restart after `restart` iterations. Its first solve takes memory for (restart
+    /// + 4) n scalars, and restart n more with a preconditioner that is not a diagonal. Without such a preconditioner,
+    /// a basis of more than 128 MiB in double precision takes half of that.
     ///
     /// # Errors
-    /// For no iterations, on a tolerance that is negative, infinite or NaN, and without memory.
+    /// If `restart` is zero, the tolerance is negative, infinite or NaN, or memory runs out.
     pub fn new(backend: &B, n: usize, restart: usize, options: SolveOptions) -> Result<Self> {
         let method = FlexibleMinimalResidual::new(backend, n, restart)?;
         Krylov::with_method(Space::new(backend.clone()), method, options)
@@ -67,10 +68,10 @@ impl<T: Scalar, B: VectorOps> Gmres<T, B> {
 #[derive(Debug)]
 pub struct FlexibleMinimalResidual<T: Scalar, B: VectorOps> {
     restart: usize,
-    /// Two steps at a time, and whether this is how the next start goes.
+    /// Two-step GMRES, and whether the next start uses it.
     pairs: Pairs<T, B>,
     in_pairs: bool,
-    /// Whether pairs have failed.
+    /// True if two-step GMRES has failed.
     one_by_one: bool,
     /// ||w||^2, then 1 / ||w||.
     norm: Slot,
@@ -78,7 +79,7 @@ pub struct FlexibleMinimalResidual<T: Scalar, B: VectorOps> {
     x: B::Vec<T>,
     r: B::Vec<T>,
     scratch: B::Vec<T>,
-    /// V and Z, vector behind vector; Z is empty without a preconditioner.
+    /// V and Z, one vector after another; Z is empty without a preconditioner.
     v: B::Vec<T>,
     z: B::Vec<T>,
     room: Room<T, B>,
@@ -94,7 +95,7 @@ impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
     /// For `n` unknowns, with a restart after `restart` iterations.
     ///
     /// # Errors
-    /// For no iterations, and without memory.
+    /// If `restart` is zero, and if memory runs out.
     pub fn new(backend: &B, n: usize, restart: usize) -> Result<Self> {
         if restart == 0 {
             return Err(Error::InvalidArgument(
@@ -150,7 +151,7 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
     }
 
     fn fit(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
-        // What a solve before this one had to be careful about says nothing of this one.
+        // A failure of two-step GMRES in the last solve says nothing about this one.
         self.one_by_one = false;
         self.fit_form(space, system)
     }
@@ -261,7 +262,7 @@ impl<T: Scalar, B: VectorOps, C: Communicator<B>> Method<T, B, C> for FlexibleMi
 }
 
 impl<T: Scalar, B: VectorOps> FlexibleMinimalResidual<T, B> {
-    /// Makes memory for the form of the recurrence that is taken: two steps at once, or one by one.
+    /// Allocates memory for the form of the recurrence that is used: two steps at once, or one by one.
     fn fit_form<C: Communicator<B>>(&mut self, space: &Space<B, C>, system: System<'_, T, B>) -> Result<()> {
         let (backend, n) = (space.backend(), B::len(&*self.x));
         let inverse = system.m.fused();

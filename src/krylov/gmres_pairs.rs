@@ -1,4 +1,4 @@
-//! The Arnoldi process of GMRES two steps at a time, for preconditioners that cost next to nothing.
+//! Two-step GMRES: the Arnoldi process with two steps at a time, for preconditioners that cost next to nothing.
 //!
 //! From v_0 = r / beta, and M fixed:
 //!
@@ -12,15 +12,15 @@
 //! y = R^-1 g,  x = x + M^-1 Z y,   Z = [v_0, A M^-1 v_0, v_2, A M^-1 v_2, ...]
 //! ```
 //!
-//! Every column is that of a product that was made, so that no relation between products is taken for granted: Z spans
-//! what V does, and its odd columns are known combinations of V, V h_1 + s_1 v_(j+1), so that Z needs no memory. A step
-//! moves the matrix, on average (m + 2) / 2 vectors of the basis, and 4.5 others, where one step at a time with two
-//! passes of Gram and Schmidt moves 1.5 (m + 1) and 9.
+//! Every column of the Hessenberg relation is that of a product that was computed, so no recurrence between products is
+//! assumed. Z spans the same space as V, and its odd columns are known combinations of V (V h_1 + s_1 v_(j+1)), so Z
+//! needs no memory. A step moves the matrix, on average (m + 2) / 2 vectors of the basis, and 4.5 others; one step at a
+//! time with two passes of Gram-Schmidt moves 1.5 (m + 1) and 9.
 //!
-//! Vectors that are long are stored in half the precision. This moves the relation A Z = V H by 6e-8 of its size, not
-//! the orthogonality that G accounts for, so a cycle may gain a factor of 1e7 and a certificate says what it gained.
-//! Where w_2 hardly differs from a multiple of v_j, digits are lost: `pair_factors` ends the recurrence where the basis
-//! is not near orthogonal, and GMRES goes on one step at a time.
+//! A long basis is stored in half the precision. This perturbs the relation A Z = V H by 6e-8 of its size, but not the
+//! orthogonality, for which G accounts; so a cycle can reduce the residual by up to 1e7, and a certificate measures by
+//! how much it did. If w_2 is almost a multiple of v_j, digits are lost: `pair_factors` ends the recurrence when the
+//! basis is no longer nearly orthogonal, and GMRES continues with one step at a time.
 
 use super::method::{Room, System, lengthen};
 use crate::backend::{Communicator, Inverse, PairLayout, PairScalars, Slot, Space, VectorOps};
@@ -30,16 +30,17 @@ use crate::scalar::Scalar;
 /// The most iterations between two starts: a basis of 32 vectors.
 const MOST: usize = 31;
 
-/// A basis of more bytes is stored in half the precision: a smaller one stays in a cache, and costs little.
+/// A basis of more bytes than this is stored in half the precision. A smaller one stays in a cache, so that halving it
+/// gains little.
 const LONG: usize = 128 << 20;
 
-/// The process, and its memory.
+/// The two-step Arnoldi process, and its memory.
 #[derive(Debug)]
 pub(super) struct Pairs<T: Scalar, B: VectorOps> {
     layout: PairLayout,
-    /// Where the state has the number of columns of R.
+    /// Where the state stores the number of columns of R.
     taken: Slot,
-    /// V, vector behind vector, in one of two precisions.
+    /// V, one vector after another, in one of two precisions.
     full: B::Vec<T>,
     narrow: B::Vec<T::Narrow>,
     is_narrow: bool,
@@ -56,7 +57,7 @@ pub(super) struct Pairs<T: Scalar, B: VectorOps> {
     c: B::Vec<T>,
 }
 
-/// Does `$body` with the basis in the precision that it is stored in.
+/// Evaluates `$body` with the basis in the precision in which it is stored.
 macro_rules! with_basis {
     ($pairs:ident, $basis:ident => $body:expr) => {
         if $pairs.is_narrow {
@@ -70,7 +71,7 @@ macro_rules! with_basis {
 }
 
 impl<T: Scalar, B: VectorOps> Pairs<T, B> {
-    /// For restarts after `restart` iterations; no memory as long as the vectors yet.
+    /// For restarts after `restart` iterations; allocates no long vectors yet.
     pub(super) fn new(backend: &B, restart: usize, taken: Slot) -> Result<Self> {
         let layout = PairLayout { columns: restart };
         let small = if restart <= MOST { layout } else { PairLayout { columns: 0 } };
@@ -92,15 +93,16 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         })
     }
 
-    /// Whether systems with this preconditioner are taken: A M^-1 has to be one operator, and its products cheap
-    /// beside the basis. Sums of products with narrow vectors need a wider type.
+    /// Returns whether two-step GMRES can be used with this preconditioner: A M^-1 has to be one fixed operator, and
+    /// M^-1 must cost little compared to the basis. Inner products with the basis in lower precision need a wider type
+    /// to be summed in.
     pub(super) fn takes(&self, inverse: Option<&Inverse<'_, T, B>>) -> bool {
         let wide = size_of::<T::Narrow>() < size_of::<T>();
         let cheap = inverse.is_some_and(|inverse| !matches!(inverse, Inverse::General(_)));
         wide && cheap && self.layout.columns <= MOST
     }
 
-    /// Takes the memory for vectors of `n`.
+    /// Allocates memory for vectors of `n` scalars.
     pub(super) fn fit(&mut self, backend: &B, n: usize, preconditioned: bool) -> Result<()> {
         let entries = n.saturating_mul(self.layout.width());
         self.is_narrow = entries.saturating_mul(size_of::<T>()) > LONG;
@@ -117,7 +119,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         [&mut self.v, w_1, w_2].into_iter().try_for_each(|vector| lengthen(backend, vector, n))
     }
 
-    /// Gives the memory back, where the process is not used any more.
+    /// Frees the memory when the process is no longer used.
     pub(super) fn free(&mut self, backend: &B) -> Result<()> {
         self.narrow = backend.zeros(0)?;
         for vector in self.w.iter_mut().chain([&mut self.full, &mut self.z, &mut self.v]) {
@@ -126,7 +128,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         Ok(())
     }
 
-    /// The small dense parts of a step.
+    /// The operands of the small dense steps.
     fn scalars<'a>(&'a mut self, state: &'a mut B::Slice<T>, lone: bool) -> PairScalars<'a, T, B> {
         PairScalars {
             layout: self.layout,
@@ -139,7 +141,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         }
     }
 
-    /// v_0 = r / ||r||, of which the state gets the square.
+    /// v_0 = r / ||r||; the state gets ||r||^2.
     pub(super) fn start<C: Communicator<B>>(
         &mut self,
         space: &Space<B, C>,
@@ -150,7 +152,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         let mut right = vec![T::zero(); self.layout.width()];
         right[0] = T::from_real(beta);
         backend.write(&right, B::part_mut(&mut self.dense, self.layout.right()))?;
-        // Both vectors of a pair that is projected on nothing; the second is overwritten.
+        // Both vectors of the first pair are r / beta, without a projection; the second is overwritten later.
         let range = self.layout.factors();
         let mut factors = vec![T::zero(); range.len()];
         let behind = 2 * self.layout.width();
@@ -162,7 +164,8 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         })
     }
 
-    /// w = A M^-1 v; behind the second of a pair, the new vectors and columns.
+    /// w = A M^-1 v. After the second vector of a pair, also the new basis vectors and columns of the Hessenberg
+    /// matrix.
     pub(super) fn iterate<C: Communicator<B>>(
         &mut self,
         space: &Space<B, C>,
@@ -221,7 +224,8 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
             return backend.fill(T::zero(), x);
         }
         if !done.is_multiple_of(2) {
-            // Half a pair: its column is taken by itself, unless the backend is ahead and has it.
+            // The first half of a pair is orthogonalised by itself, unless the backend is ahead and has done the whole
+            // pair.
             let column = done - 1;
             let first = &self.w[0];
             with_basis!(self, basis => {
@@ -248,7 +252,7 @@ impl<T: Scalar, B: VectorOps> Pairs<T, B> {
         Ok(())
     }
 
-    /// Bytes that a step moves beside the matrix, on average.
+    /// Bytes that a step moves in addition to the matrix, on average.
     pub(super) fn bytes(&self, n: usize, inverse: usize) -> usize {
         let stored = if self.is_narrow { size_of::<T::Narrow>() } else { size_of::<T>() };
         let basis = (self.layout.columns + 2) * n * stored / 2;

@@ -1,38 +1,38 @@
-//! Whether an x whose residual is small enough in the norm of its method is the solution: who asked for it may know of
-//! more that has to hold, row by row for instance.
+//! The judge of a solution. An x whose residual is small enough in the 2-norm may still have to meet other conditions
+//! of the caller, for instance row by row.
 
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// An x whose residual has met the threshold, or misses it by what rounding may have added to it.
+/// An x whose residual has met the threshold, or misses it by no more than rounding may have added.
 pub(crate) struct Certified<'s, T: Scalar, B: Backend> {
     pub(crate) x: &'s B::Slice<T>,
-    /// `scale` (b - A x), and the power of two that it is scaled by.
+    /// `scale` (b - A x), where `scale` is a power of two.
     pub(crate) r: &'s B::Slice<T>,
     pub(crate) scale: f64,
     /// ||b - A x|| / ||b||.
     pub(crate) relative: f64,
-    /// Whether the threshold is met.
+    /// True if the threshold is met.
     pub(crate) meets: bool,
 }
 
-/// A residual of up to so many times the threshold, computed in working precision where its recurrence has met that,
-/// is shown to the judge too: where |A| |x| is far above b, rounding in b - A x alone may be that large.
+/// If the recurrence has met the threshold, the judge is also asked about a residual of up to this many times the
+/// threshold, computed in working precision: if |A| |x| is far above b, rounding in b - A x alone may be that large.
 pub(crate) const NEARLY: f64 = 100.0;
 
-/// What is said of it.
+/// What the judge says about an x.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Judgement {
-    /// It is the solution.
+    /// x is the solution.
     Met,
-    /// The method goes on until its residual is at most this, relative to b.
+    /// The method has to go on until its residual, relative to b, is at most this.
     More(f64),
-    /// It is not the solution, and a smaller residual brings it no nearer.
+    /// x is not the solution, and a smaller residual would not help.
     Missed,
 }
 
-/// Who says it.
+/// Decides whether an x is the solution.
 pub(crate) type Judge<'a, T, B> = dyn FnMut(Certified<'_, T, B>) -> Result<Judgement> + 'a;
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     use crate::precondition::Identity;
     use std::ops::ControlFlow;
 
-    /// Solves to 1e-3, and then for a judge that asks for `next` where the residual is larger.
+    /// Solves to 1e-3, with a judge that then asks for `next` as long as the residual is larger.
     fn judged(next: f64, method: &str) -> (Report, usize) {
         let (a, b) = (poisson2d(30, 30).unwrap(), vec![1.0; 900]);
         let (mut x, mut asked) = (vec![0.0; 900], 0);

@@ -1,4 +1,4 @@
-//! LSMR: least-squares problems, rectangular and singular systems.
+//! LSMR, for least-squares problems, rectangular and singular systems.
 //!
 //! MINRES on A^H A x = A^H b, from the bidiagonalisation of Golub and Kahan, beta u = b, alpha v = A^H u:
 //!
@@ -12,11 +12,11 @@
 //! ```
 //!
 //! D. C.-L. Fong and M. Saunders, LSMR: an iterative algorithm for sparse least-squares problems, SIAM J. Sci. Comput.
-//! 33 (2011), where every scalar below has its name. ||r|| and ||A^H r|| fall monotonically; from x = 0, a system that
-//! has many solutions gets the one of least norm. The preconditioner is M^-1 = D, applied on the right: LSMR solves
-//! min ||b - A D y||, x = D y, so D must be Hermitian; a diagonal D scales the columns.
+//! 33 (2011), whose names the scalars below have. ||r|| and ||A^H r|| fall monotonically; from x = 0, LSMR finds the
+//! solution of least norm if there are many. The preconditioner is M^-1 = D, applied on the right: LSMR solves min
+//! ||b - A D y||, x = D y, so D must be Hermitian; a diagonal D scales the columns.
 //!
-//! u and v are kept as beta u and alpha v. An iteration moves the matrix twice, and 5 vectors as long as b and 11 as
+//! u and v are stored as beta u and alpha v. An iteration moves the matrix twice, 5 vectors as long as b, and 11 as
 //! long as x.
 
 use super::SolveOptions;
@@ -53,14 +53,14 @@ impl<T: Scalar, B: VectorOps> Lsmr<T, B> {
     /// preconditioner that is not the identity.
     ///
     /// # Errors
-    /// On a tolerance that is negative, infinite or NaN, and without memory.
+    /// If the tolerance is negative, infinite or NaN, and if memory runs out.
     pub fn new(backend: &B, rows: usize, columns: usize, options: SolveOptions) -> Result<Self> {
         let method = LeastSquaresResidual::new(backend, rows, columns)?;
         Krylov::with_method(Space::new(backend.clone()), method, options)
     }
 }
 
-/// Places of LSMR's own scalars, by their names in the paper.
+/// Where each scalar of LSMR is stored, with the names of the paper.
 #[derive(Debug, Clone, Copy)]
 struct Slots {
     /// ||beta u||^2 and ||alpha v||^2.
@@ -75,21 +75,21 @@ struct Slots {
     rhobar: Slot,
     cbar: Slot,
     sbar: Slot,
-    /// Of the estimate of ||r||.
+    /// For the estimate of ||r||.
     betadd: Slot,
     betad: Slot,
     rhod: Slot,
     tautilde: Slot,
     thetatilde: Slot,
-    /// What ||A^H r|| may be beside ||A|| ||r||.
+    /// The bound of ||A^H r|| / (||A|| ||r||).
     gradient: Slot,
-    /// 1 / alpha, -alpha / beta: factors of A v and u.
+    /// 1 / alpha and -alpha / beta, the factors of A v and u.
     inverse_alpha: Slot,
     of_u: Slot,
-    /// 1 / beta, -beta / alpha: factors of A^H u and v.
+    /// 1 / beta and -beta / alpha, the factors of A^H u and v.
     inverse_beta: Slot,
     of_v: Slot,
-    /// Factors of hbar in hbar, of h and hbar in x, of v and h in h.
+    /// The factors of hbar in hbar, of h and hbar in x, of v and h in h.
     of_hbar: Slot,
     h_in_x: Slot,
     hbar_in_x: Slot,
@@ -102,17 +102,17 @@ struct Slots {
 pub struct LeastSquaresResidual<T: Scalar, B: VectorOps> {
     slots: Slots,
     layout: ScalarLayout,
-    /// The first beta; the first alpha.
+    /// The programs for the first beta and the first alpha.
     first_u: ScalarProgram<B>,
     first_v: ScalarProgram<B>,
-    /// The factors of u'; beta and the factors of v'; alpha and everything else.
+    /// The programs for the factors of u'; for beta and the factors of v'; for alpha and everything else.
     before_u: ScalarProgram<B>,
     after_u: ScalarProgram<B>,
     after_v: ScalarProgram<B>,
     preconditioned: bool,
     x: B::Vec<T>,
     r: B::Vec<T>,
-    /// A v, and where certificates are computed.
+    /// A v; also the scratch vector of certificates.
     av: B::Vec<T>,
     u: B::Vec<T>,
     v: B::Vec<T>,
@@ -126,7 +126,7 @@ pub struct LeastSquaresResidual<T: Scalar, B: VectorOps> {
     state: B::Vec<T>,
 }
 
-/// 1 / `value`, and 0 where it is 0.
+/// 1 / `value`, or 0 if it is 0.
 fn inverse<'w>(p: &'w Writer<'_>, value: Value<'w>) -> Value<'w> {
     let some = p.constant(0.0).less_than(value);
     (p.constant(1.0) / value).where_else(some, p.constant(0.0))
@@ -136,7 +136,7 @@ impl<T: Scalar, B: VectorOps> LeastSquaresResidual<T, B> {
     /// For operators of `rows` and `columns`.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn new(backend: &B, rows: usize, columns: usize) -> Result<Self> {
         let layout = ScalarLayout::new();
         let (zero, one) = (|| layout.slot(0.0), || layout.slot(1.0));
@@ -183,7 +183,7 @@ impl<T: Scalar, B: VectorOps> LeastSquaresResidual<T, B> {
             p.set(slots.zetabar, alpha * p.get(slots.beta));
             p.set(slots.v_in_h, inverse(p, alpha));
             p.set(Slot::CURVATURE, alpha);
-            // A^H r = 0: no step makes r smaller.
+            // A^H r = 0: no step can make r smaller.
             p.finish(p.constant(1.0) - p.constant(0.0).less_than(alpha), CgStatus::LeastSquares);
         })?;
         let before_u = layout.program(backend, |p| {
@@ -255,7 +255,7 @@ fn after_v(p: &Writer<'_>, slots: &Slots) {
     let (zeta, zetabar) = (cbar * zetabar_before, -(sbar * zetabar_before));
     let of_hbar = -(thetabar * rho / (rho_before * rhobar_before));
     let step = zeta / (rho * rhobar);
-    // ||r||, section 5.2 of the paper without damping.
+    // ||r||, by section 5.2 of the paper without damping.
     let betadd = p.get(slots.betadd);
     let betahat = c * betadd;
     let (rhod, thetatilde_before) = (p.get(slots.rhod), p.get(slots.thetatilde));

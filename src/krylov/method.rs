@@ -1,9 +1,9 @@
-//! What a Krylov method tells its driver: how it starts, and how it iterates.
+//! The interface between a Krylov method and its driver.
 //!
 //! A method is a recurrence and nothing else. From a residual r = b - A x, it makes steps whose sum is to be added to
-//! x. The [driver](super::Krylov) does what all methods have in common: it makes the first residual, records
-//! iterations and replays them, hears of their norms, watches for stagnation, computes b - A x anew where a method says
-//! that it has converged, and starts it again where that does not do.
+//! x. The [driver](super::Krylov) does what all methods have in common: it computes the first residual, records and
+//! replays iterations, reads their residual norms, watches for stagnation, computes b - A x anew when a method reports
+//! convergence, and restarts the method if that residual is too large.
 
 use super::Outcome;
 use crate::backend::{Alone, Communicator, Space, VectorOps};
@@ -13,7 +13,7 @@ use crate::precondition::{Preconditioner, Workspace};
 use crate::scalar::Scalar;
 use std::fmt::{self, Debug};
 
-/// A, and M near it.
+/// The operator A with its preconditioner M.
 pub struct System<'a, T: Scalar, B: VectorOps> {
     /// The operator.
     pub a: &'a dyn LinearOperator<T, B>,
@@ -38,9 +38,10 @@ impl<T: Scalar, B: VectorOps> Debug for System<'_, T, B> {
 pub struct Vectors<'a, T: Scalar, B: VectorOps> {
     /// The sum of the steps, as long as x.
     pub steps: &'a mut B::Slice<T>,
-    /// The residual that the recurrence starts from, as long as b; afterwards its own, where it carries one.
+    /// The residual that the recurrence starts from, as long as b; afterwards the recurrence's own residual, if it
+    /// keeps one.
     pub residual: &'a mut B::Slice<T>,
-    /// Room as long as b: where a certificate computes b - A x.
+    /// A work vector as long as b, in which certificates compute b - A x.
     pub scratch: &'a mut B::Slice<T>,
 }
 
@@ -50,55 +51,55 @@ impl<T: Scalar, B: VectorOps> Debug for Vectors<'_, T, B> {
     }
 }
 
-/// When a recurrence has converged.
+/// The stopping criterion of a recurrence.
 #[derive(Debug, Clone, Copy)]
 pub struct Aim<R> {
     /// ||r||^2 is at most this.
     pub square: R,
-    /// Or, for a method of least squares, ||A^H r|| is at most this times ||A|| ||r||.
+    /// For least-squares methods: ||A^H r|| is at most this times ||A|| ||r||.
     pub gradient: f64,
 }
 
-/// A Krylov method on vectors of a space. All vectors are in units of the driver's, so that their squares neither
-/// overflow nor underflow.
+/// A Krylov method on vectors of a space. The driver scales all vectors such that their squares neither overflow nor
+/// underflow.
 ///
 /// `examples/own_method.rs` in the repository adds one.
 pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + Send {
-    /// The type of the scalars that an iteration tells: status, r.r and curvature
-    /// ([`Slot`](crate::backend::Slot)).
+    /// The type of the scalars in a message: status, r.r and curvature ([`Slot`](crate::backend::Slot)).
     type Word: Scalar<Real = T::Real>;
 
     /// Its name in reports.
     fn name(&self) -> &'static str;
 
-    /// Rows and columns of the operators that it was made for.
+    /// Rows and columns of the operators that the method was made for.
     fn shape(&self) -> (usize, usize);
 
-    /// After how many iterations the work is the same again, addresses and all: buffers that change places make it 2.
+    /// The work, including its addresses, is the same again after this many iterations: 2 if two buffers change places.
     fn period(&self) -> usize {
         1
     }
 
-    /// After how many iterations the method has to be started again, if at all.
+    /// The method has to be restarted after this many iterations, if at all.
     fn cycle(&self) -> Option<usize> {
         None
     }
 
-    /// Whether the goal is the least-squares solution, where b - A x cannot be made zero.
+    /// Returns whether the goal is the least-squares solution if b - A x cannot be made zero.
     fn is_least_squares(&self) -> bool {
         false
     }
 
-    /// Whether the last iterate is worth more than one with a smaller residual where the iterations run out: that of
+    /// Returns whether the last iterate is better than one with a smaller residual when the iterations run out: that of
     /// conjugate gradients has the smallest error in the A-norm.
     fn last_iterate_counts(&self) -> bool {
         false
     }
 
-    /// Takes the memory that this system needs beyond what the method has already; called before each solve.
+    /// Allocates the memory that this system needs, as far as the method does not have it yet. Called before each
+    /// solve.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     fn fit(&mut self, _space: &Space<B, C>, _system: System<'_, T, B>) -> Result<()> {
         Ok(())
     }
@@ -106,59 +107,59 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
     /// Its vectors for the driver.
     fn vectors(&mut self) -> Vectors<'_, T, B>;
 
-    /// Starts the recurrence from the residual, with steps that sum up to zero.
+    /// Starts the recurrence from the residual, with a sum of steps of zero.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn start(&mut self, space: &Space<B, C>, system: System<'_, T, B>, aim: Aim<T::Real>) -> Result<()>;
 
-    /// Enqueues an iteration: `step` counts from the start, or from the last multiple of the period. This is what is
-    /// recorded: it may not wait for the backend, must do the same work for the same `step`, and must change nothing
-    /// once the recurrence has ended.
+    /// Enqueues an iteration: `step` counts from the start, or from the last multiple of the period. Iterations are
+    /// recorded: the function may not wait for the backend, must do the same work for the same `step`, and must change
+    /// nothing once the recurrence has ended.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn iterate(&mut self, space: &Space<B, C>, system: System<'_, T, B>, step: usize) -> Result<()>;
 
-    /// The scalars that an iteration tells.
+    /// The scalars that an iteration sends to the host.
     fn message(&self) -> &B::Slice<Self::Word>;
 
     /// Completes the sum of the steps after `done` iterations since the start.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn finish(&mut self, _space: &Space<B, C>, _system: System<'_, T, B>, _done: usize) -> Result<()> {
         Ok(())
     }
 
-    /// Lets a recurrence that has converged go on to a smaller aim, its steps summed up from zero again. Returns
+    /// Lets a recurrence that has converged continue to a smaller aim, with the sum of its steps at zero again. Returns
     /// whether it can.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn resume(&mut self, _space: &Space<B, C>, _aim: Aim<T::Real>) -> Result<bool> {
         Ok(false)
     }
 
-    /// Takes a more careful form from the next start on, where the method has one left: the last recurrence ended in a
-    /// fault, or gained nothing. Returns whether it has.
+    /// Switches to a more careful form of the method from the next start on, after a fault or a cycle without progress.
+    /// Returns whether there is one.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     fn fall_back(&mut self, _space: &Space<B, C>, _system: System<'_, T, B>) -> Result<bool> {
         Ok(false)
     }
 
-    /// Whether the vector `residual` is the recurrence's residual at all times.
+    /// Returns whether the vector `residual` always is the recurrence's residual.
     fn carries_residual(&self) -> bool {
         false
     }
 
-    /// Does the iterations by itself where it has a faster way than one after the other, at most `left`, and hands the
-    /// message of each to `take`, until that returns false. Returns whether it did.
+    /// Does at most `left` iterations in a faster way than one by one, if the method has one. Hands the message of each
+    /// to `take`, until that returns false. Returns whether it did.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn at_once(
         &mut self,
         _space: &Space<B, C>,
@@ -169,10 +170,10 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
         Ok(false)
     }
 
-    /// Says more of a fault than the message does, from the vectors as they are.
+    /// Adds details to a fault that the message does not have, from the vectors as they are.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     fn explain(
         &mut self,
         _space: &Space<B, C>,
@@ -182,16 +183,17 @@ pub trait Method<T: Scalar, B: VectorOps, C: Communicator<B> = Alone>: Debug + S
         Ok(fault)
     }
 
-    /// Compulsory bytes of an iteration: operator, preconditioner and vectors, each as often as it must be moved.
+    /// Compulsory bytes of an iteration: operator, preconditioner and vectors, each counted as often as it must be
+    /// moved.
     fn bytes_per_iteration(&self, system: System<'_, T, B>) -> usize;
 
-    /// Bytes that an iteration moves which is queued behind the last one.
+    /// Bytes that an iteration still moves if it was queued after the last one.
     fn bytes_behind(&self, system: System<'_, T, B>) -> usize {
         self.bytes_per_iteration(system)
     }
 }
 
-/// The memory that a preconditioner computes in.
+/// The workspace of a preconditioner.
 #[derive(Debug)]
 pub struct Room<T: Scalar, B: VectorOps> {
     full: B::Vec<T>,
@@ -199,18 +201,18 @@ pub struct Room<T: Scalar, B: VectorOps> {
 }
 
 impl<T: Scalar, B: VectorOps> Room<T, B> {
-    /// None yet.
+    /// An empty workspace.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn new(backend: &B) -> Result<Self> {
         Ok(Self { full: backend.zeros(0)?, narrow: backend.zeros(0)? })
     }
 
-    /// Takes what `m` needs.
+    /// Allocates what `m` needs.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn fit(&mut self, backend: &B, m: &dyn Preconditioner<T, B>) -> Result<()> {
         if B::len(&*self.full) < m.work_len() {
             self.full = backend.zeros(m.work_len())?;
@@ -221,7 +223,7 @@ impl<T: Scalar, B: VectorOps> Room<T, B> {
         Ok(())
     }
 
-    /// The memory, for an application.
+    /// The workspace, as an application borrows it.
     pub fn workspace(&mut self) -> Workspace<'_, T, B> {
         Workspace { full: &mut self.full, narrow: &mut self.narrow }
     }
@@ -241,7 +243,7 @@ impl<T: Scalar, B: VectorOps> Room<T, B> {
     }
 }
 
-/// Makes `buffer` as long as asked for, where it is shorter.
+/// Makes `buffer` at least `len` long.
 pub(super) fn lengthen<T: Scalar, B: VectorOps>(
     backend: &B,
     buffer: &mut B::Vec<T>,

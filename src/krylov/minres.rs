@@ -1,4 +1,4 @@
-//! MINRES: Hermitian systems, definite or not.
+//! MINRES, for Hermitian systems, definite or not.
 //!
 //! For A Hermitian and M near A, Hermitian positive definite, from v_1 = b - A x, z_1 = M^-1 v_1, gamma_1 =
 //! (z_1.v_1)^(1/2), eta = gamma_1, c = 1, s = 0:
@@ -22,8 +22,8 @@
 //! | v', v'.v' | q, v, v_before | v' |
 //! | w', x | z, w, w_before, x | w', x |
 //!
-//! So an iteration moves the matrix and 12 vectors. With a preconditioner, z' = M^-1 v' and z'.v' come on top, and the
-//! residual vector, whose 2-norm |eta| no longer is: r' = s'^2 r + c' eta' v' / gamma' needs 3 vectors more.
+//! So an iteration moves the matrix and 12 vectors. A preconditioner adds z' = M^-1 v' and z'.v'. It also adds the
+//! residual vector, because |eta| is then no longer its 2-norm: r' = s'^2 r + c' eta' v' / gamma' needs 3 vectors more.
 
 use super::SolveOptions;
 use super::calls::Calls;
@@ -57,13 +57,13 @@ impl<T: Scalar, B: KrylovSteps> Minres<T, B> {
     /// A solver for `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
     ///
     /// # Errors
-    /// On a tolerance that is negative, infinite or NaN, and without memory.
+    /// If the tolerance is negative, infinite or NaN, and if memory runs out.
     pub fn new(backend: &B, n: usize, options: SolveOptions) -> Result<Self> {
         Krylov::with_method(Space::new(backend.clone()), MinimalResidual::new(backend, n)?, options)
     }
 }
 
-/// Places of MINRES's own scalars.
+/// Where each scalar of MINRES is stored.
 #[derive(Debug, Clone, Copy)]
 struct Slots {
     /// z.q, and z'.v' or v'.v'.
@@ -71,7 +71,7 @@ struct Slots {
     zv: Slot,
     /// r.r, with a preconditioner.
     rr: Slot,
-    /// These seven follow each other, as [`PersistentMinres`] asks for.
+    /// These seven follow each other, as [`PersistentMinres`] requires.
     gamma: Slot,
     gamma_before: Slot,
     eta: Slot,
@@ -79,45 +79,45 @@ struct Slots {
     cosine_before: Slot,
     sine: Slot,
     sine_before: Slot,
-    /// Factors of q, v and v_before in v'.
+    /// The factors of q, v and v_before in v'.
     of_q: Slot,
     of_v: Slot,
     of_v_before: Slot,
-    /// Factors of z, w and w_before in w', and the same times c' eta: in x.
+    /// The factors of z, w and w_before in w', and times c' eta in x.
     of_z: Slot,
     of_w: Slot,
     of_w_before: Slot,
     z_in_x: Slot,
     w_in_x: Slot,
     w_before_in_x: Slot,
-    /// Factors of r and v' in r'.
+    /// The factors of r and v' in r'.
     of_r: Slot,
     v_in_r: Slot,
 }
 
-/// The recurrence of MINRES. Complex scalars of the Lanczos process are real for Hermitian A.
+/// The recurrence of MINRES. The scalars of the Lanczos process are real, since A is Hermitian.
 #[derive(Debug)]
 pub struct MinimalResidual<T: Scalar, B: KrylovSteps> {
     slots: Slots,
     layout: ScalarLayout,
-    /// gamma and eta at the start.
+    /// The program for gamma and eta at the start.
     begin: ScalarProgram<B>,
-    /// delta, and the factors of v'.
+    /// The program for delta and the factors of v'.
     lanczos: ScalarProgram<B>,
-    /// The rotation, and the factors of w', x and r'.
+    /// The programs for the rotation and the factors of w', x and r'.
     rotate: ScalarProgram<B>,
     rotate_preconditioned: ScalarProgram<B>,
-    /// r.r, with a preconditioner.
+    /// The program for r.r, with a preconditioner.
     norm: ScalarProgram<B>,
-    /// Whether M is more than a multiple of the identity.
+    /// True if M is more than a multiple of the identity.
     preconditioned: bool,
     x: B::Vec<T>,
     r: B::Vec<T>,
     q: B::Vec<T>,
-    /// v and v_before, w and w_before: which is which changes with every iteration.
+    /// v and v_before, w and w_before; they swap places in every iteration.
     v: [B::Vec<T>; 2],
     w: [B::Vec<T>; 2],
-    /// z and the one before, empty without a preconditioner.
+    /// z and the z before it; empty without a preconditioner.
     z: [B::Vec<T>; 2],
     room: Room<T, B>,
     state: B::Vec<T>,
@@ -128,7 +128,7 @@ impl<T: Scalar, B: KrylovSteps> MinimalResidual<T, B> {
     /// For `n` unknowns: 7 n scalars, and 2 n more with a preconditioner that is not the identity.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn new(backend: &B, n: usize) -> Result<Self> {
         let layout = ScalarLayout::new();
         let slot = || layout.slot(0.0);
@@ -194,7 +194,7 @@ impl<T: Scalar, B: KrylovSteps> MinimalResidual<T, B> {
     }
 }
 
-/// The rotation that the new column of the tridiagonal matrix asks for, and the factors of w', x and r'.
+/// The rotation that eliminates the subdiagonal entry of the new column, and the factors of w', x and r'.
 fn rotate(p: &Writer<'_>, slots: &Slots, preconditioned: bool) {
     let zv = p.get(slots.zv).re();
     p.need_finite(zv);
@@ -207,7 +207,7 @@ fn rotate(p: &Writer<'_>, slots: &Slots, preconditioned: bool) {
     let alpha_1 = alpha_0.hypot(next);
     let alpha_2 = s * delta + c_before * c * gamma;
     let alpha_3 = s_before * gamma;
-    // alpha_1 is zero only where the Krylov space is exhausted and A is singular on it.
+    // alpha_1 is zero only if the Krylov space is exhausted and A is singular on it.
     p.fail(p.constant(1.0) - p.constant(0.0).less_than(alpha_1), CgStatus::Breakdown);
     let (c_next, s_next) = (alpha_0 / alpha_1, next / alpha_1);
     let eta = p.get(slots.eta);
@@ -221,7 +221,7 @@ fn rotate(p: &Writer<'_>, slots: &Slots, preconditioned: bool) {
     p.set(slots.z_in_x, step * of_z);
     p.set(slots.w_in_x, step * of_w);
     p.set(slots.w_before_in_x, step * of_w_before);
-    // Where gamma' is zero, so is eta', and any divisor will do.
+    // If gamma' is zero, so is eta', and any divisor is right.
     let some = p.constant(0.0).less_than(next);
     p.set(slots.of_r, s_next * s_next);
     p.set(slots.v_in_r, c_next * eta_next / next.where_else(some, p.constant(1.0)));
@@ -319,7 +319,7 @@ impl<T: Scalar, B: KrylovSteps, C: Communicator<B>> Method<T, B, C> for MinimalR
             let update = LinearUpdate { inputs, outputs, coefficients, products: &[] };
             return space.linear_update(update, state, None);
         }
-        // z' = M^-1 v', gamma', and r' beside w' and x
+        // z' = M^-1 v' and gamma', then r' together with w' and x
         if C::ALONE {
             let zv = B::part_mut(state, place(slots.zv));
             system.m.apply_dot_in(space.backend(), room.workspace(), v_next, z_next, zv)?;
@@ -345,7 +345,7 @@ impl<T: Scalar, B: KrylovSteps, C: Communicator<B>> Method<T, B, C> for MinimalR
         )
     }
 
-    /// Without a preconditioner, where the operator allows it.
+    /// Uses persistent iterations, without a preconditioner and if the operator has them.
     fn at_once(
         &mut self,
         space: &Space<B, C>,

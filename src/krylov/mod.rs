@@ -8,27 +8,27 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `method` | what a method tells its driver: how it starts and how it iterates |
-//! | `cg`, `minres`, `gmres`, `bicgstab`, `lsmr` | the methods, each as its textbook page |
-//! | `driver` | from b and x to a report, for every method: start, stopping, restart, `driver/certificate` |
-//! | `cycle` | a run of iterations, recorded and replayed, and what is heard of it |
+//! | `method` | the interface between a method and its driver |
+//! | `cg`, `minres`, `gmres`, `bicgstab`, `lsmr` | the methods, each as in its textbook |
+//! | `driver` | the driver of every method: start, stopping criterion, restart, `driver/certificate` |
+//! | `cycle` | a run of iterations, recorded and replayed, with their messages |
 //! | `multi` | several right-hand sides at once, each with a recurrence of its own |
 //! | `refine` | iterative refinement, with `cg` in half the precision inside |
-//! | `judge` | whether an x whose residual is small enough is the solution |
-//! | `units` | the power of two in which residuals are held |
+//! | `judge` | decides whether an x whose residual is small enough is the solution |
+//! | `units` | the power of two by which residuals are scaled |
 //! | `fixed_pattern` | one pattern, many sets of values, many right-hand sides |
-//! | `options`, `report` | what a caller says, and what it learns |
+//! | `options`, `report` | options and outcome of a solve |
 //!
-//! | method | for A | bytes an iteration beside the matrix, n unknowns |
+//! | method | for A | bytes an iteration in addition to the matrix, n unknowns |
 //! |---|---|---|
 //! | [`Cg`] | Hermitian positive definite | 10 vectors |
 //! | [`Minres`] | Hermitian, indefinite or singular too | 12 vectors |
-//! | [`Gmres`] | any square one | 2 m + 12 vectors, where it starts again after m |
+//! | [`Gmres`] | any square one | 2 m + 12 vectors, with a restart after m iterations |
 //! | [`BiCgStab`] | any square one, in little memory | the matrix twice, 22 vectors |
 //! | [`Lsmr`] | any, rectangular and singular too: least squares | the matrix twice, 16 vectors |
 //!
-//! Not converging is no error: [`Outcome`] tells how a solve ended, and only [`Outcome::Converged`] means that
-//! b - A x, computed anew from x, meets the tolerance.
+//! Not converging is no error: [`Outcome`] says how a solve ended, and only [`Outcome::Converged`] means that b - A x,
+//! computed anew from x, meets the tolerance.
 
 mod bicgstab;
 mod calls;
@@ -66,7 +66,7 @@ use crate::backend::VectorOps;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// How many systems of `n` unknowns have their right-hand sides one behind the other in `b` entries, and their
+/// The number of systems of `n` unknowns whose right-hand sides are stored one after another in `b` entries, and their
 /// solutions in `x`.
 fn count_systems(n: usize, b: usize, x: usize) -> Result<usize> {
     Error::check_dimension("length of x", b, x)?;

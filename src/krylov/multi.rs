@@ -1,15 +1,15 @@
 //! Conjugate gradients for several right-hand sides of one matrix at once.
 //!
-//! Each system has a recurrence of its own: those of [`Cg`], step by step at the same time, so that the matrix is read
-//! once for all. The systems know nothing of one another; one that has ended stands still until the last has. Then each
-//! goes through an ordinary solve from the x that it reached, which certifies b - A x in one product, goes on where
-//! that does not do, and tells the outcome.
+//! Each system has its own recurrence, that of [`Cg`]. All recurrences advance in step, so that the matrix is read once
+//! for all. The systems are independent; one that has ended stands still until the last one has ended. Then each goes
+//! through an ordinary solve from the x that it reached, which certifies b - A x with one product, continues if the
+//! tolerance is not met, and determines the outcome.
 //!
-//! An iteration of k systems moves the matrix once and 10 k vectors of n scalars, with Jacobi twice the diagonal, once
-//! for all (n reals, or n of single precision). One after the other it would be k matrices and k diagonals: so it pays
-//! where the matrix takes many bytes a row beside 80 in double precision, as with 27 entries a row and more; not where
-//! it compresses to nothing and is read as such. Before and behind the iterations each system takes a product by
-//! itself.
+//! An iteration of k systems moves the matrix once and 10 k vectors of n scalars; Jacobi adds twice the diagonal, once
+//! for all (n reals, or n in single precision). One by one it would be k matrices and k diagonals. So solving together
+//! pays if a row of the matrix takes many bytes compared to 80 (in double precision), as with 27 or more entries a row;
+//! it does not if the matrix is compressed to almost nothing. Before and after the common iterations each system takes
+//! one product by itself.
 
 use super::cg::{Work, inverse_bytes};
 use super::cycle::{Best, End, Iterations, Pace, Run};
@@ -48,19 +48,19 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug)]
 pub struct MultiCg<T: Scalar, B: KrylovSteps> {
-    /// For what each system does by itself.
+    /// Solves each system by itself, before and after the common iterations.
     cg: Cg<T, B>,
     /// All recurrences, side by side.
     work: Work<T, B>,
     mailbox: B::Mailbox<T::Real>,
-    /// The states of all, here.
+    /// The states of all systems, on the host.
     state: Vec<T::Real>,
     histories: Vec<Vec<f64>>,
     reports: Vec<Report>,
     iterating: Duration,
 }
 
-/// A system among the others.
+/// One of the systems.
 struct Member<'a, T: Scalar, F> {
     solve: Solve<'a, T, F>,
     run: Run,
@@ -93,19 +93,20 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         })
     }
 
-    /// Solves A x = b for as many right-hand sides as lie one behind the other in `b`, at most as many as the solver is
-    /// for; x starts from, and ends, likewise in `x`. A report for each, as [`Cg::solve`] gives it: its iterations are
-    /// those together with the others and those alone, and its bytes an iteration the share in one together.
-    /// `observer(system, iteration, residual norm)` sees each recurrence, and can stop all. Fewer systems than the
-    /// solver is for take as long as all.
+    /// Solves A x = b for the right-hand sides that are stored one after another in `b`, at most as many as the solver
+    /// is for. x, stored the same way, holds the starting vectors and gets the solutions. Returns a report for each, as
+    /// [`Cg::solve`] does: its iterations are those together with the others plus those alone, and its bytes an
+    /// iteration are its share of a common iteration. `observer(system, iteration, residual norm)` sees each
+    /// recurrence, and can stop all. Fewer systems than the solver is for take as long as the full number.
     ///
-    /// What an operator can't do for several vectors ([`LinearOperator::block_bytes`]), and a preconditioner that can't
-    /// be fused ([`Preconditioner::fused`]), is done one system after the other. So is a system once more, from where
-    /// it started, whose recurrence ended with a fault or led away from the solution: its outcome is that of
+    /// Systems are solved one by one if the operator can't multiply several vectors ([`LinearOperator::block_bytes`])
+    /// or the preconditioner can't be fused ([`Preconditioner::fused`]). A system whose recurrence ended with a fault,
+    /// or with a larger residual than at its start, is solved once more from its start: its outcome is that of
     /// [`Cg::solve`], and the observer sees it again.
     ///
     /// # Errors
-    /// Where b is not a multiple of the unknowns long, or of more systems than the solver is for, and as [`Cg::solve`].
+    /// If the length of b is not a multiple of the number of unknowns, or b has more systems than the solver is for,
+    /// and as [`Cg::solve`].
     pub fn solve<A, M>(
         &mut self,
         a: &A,
@@ -166,10 +167,10 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         Ok(&self.reports)
     }
 
-    /// Residual norms of a system's recurrence in the last solve: at the start, then after each iteration.
+    /// Residual norms of the recurrence of a system in the last solve: at the start, then after each iteration.
     ///
     /// # Panics
-    /// Where the solver is for fewer systems.
+    /// If the solver is for fewer systems.
     pub fn history(&self, system: usize) -> &[f64] {
         &self.histories[system]
     }
@@ -184,7 +185,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         self.histories.len()
     }
 
-    /// The solver of one system inside.
+    /// The solver for one system.
     pub(super) fn alone(&mut self) -> &mut Cg<T, B> {
         &mut self.cg
     }
@@ -193,9 +194,9 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         self.cg.history()
     }
 
-    /// The recurrences of all systems that can take part, until each has ended. The sums of their steps, in units, come
-    /// to lie one behind the other in `work.q`, and `reached` tells after how many iterations: none where a system has
-    /// to be solved alone.
+    /// Runs the recurrences of all systems that can take part, until each has ended. The scaled sums of their steps are
+    /// left one after another in `work.q`, and `reached` gets the number of iterations of each system, or none for a
+    /// system that has to be solved alone.
     #[allow(clippy::too_many_arguments)]
     fn together<A, M>(
         &mut self,
@@ -252,7 +253,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         Iterations::new(&backend, &iterate, pace, 1, waits).run(mailbox, state, limit, |states| {
             let each = members.iter_mut().zip(states.chunks_exact(CgSlot::COUNT));
             for (member, state) in each.filter_map(|(member, state)| Some((member.as_mut()?, state))) {
-                // What was queued when somebody stopped it has changed x as well.
+                // Iterations that were already queued when the observer stopped the solve have changed x as well.
                 if member.run.goes_on() || stop.get() {
                     member.run.take(&mut member.solve, &state[..CgSlot::MESSAGE]);
                 }
@@ -273,8 +274,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
         Ok(())
     }
 
-    /// A system's share of the bytes that an iteration of all must move; none where they are solved one after the
-    /// other.
+    /// The share of a system in the bytes that a common iteration must move; none if systems are solved one by one.
     fn share_of_bytes<A, M>(&self, a: &A, m: &M) -> Option<usize>
     where
         A: LinearOperator<T, B> + ?Sized,
@@ -287,8 +287,8 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
 }
 
 impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
-    /// Makes a system ready to iterate beside others, its residual in `column`: none where there is nothing to iterate,
-    /// or nothing finite to begin with.
+    /// Prepares a system for the common iterations, with its residual in `column`. Returns none if it needs no
+    /// iterations, or its start is not finite.
     fn join<'a, F, A>(
         &mut self,
         a: &A,
@@ -320,13 +320,13 @@ impl<T: Scalar, B: KrylovSteps> Cg<T, B> {
         let mut solve = Solve {
             units, threshold, gradient, gradient_aim, limit, window, iterations, best, length: None, history, observer,
         };
-        // Whoever stops it hears of it by himself.
+        // If the observer stops the solve here, it has set its own flag.
         let _ = solve.observe(residual);
         Ok(Some(Member { solve, run: Run::new() }))
     }
 }
 
-/// The places of a system in vectors that lie one behind the other.
+/// The range of a system in vectors that are stored one after another.
 fn range(system: usize, n: usize) -> Range<usize> {
     system * n..(system + 1) * n
 }

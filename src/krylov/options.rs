@@ -1,10 +1,10 @@
-//! What a caller asks of a solver.
+//! The stopping criterion of a solver.
 
 use crate::error::{Error, Result};
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// When to stop. A solve has converged where ||b - A x|| <= max(relative ||b||, absolute), in the 2-norm.
+/// When to stop. A solve has converged if ||b - A x|| <= max(relative ||b||, absolute), in the 2-norm.
 ///
 /// ```
 /// use residua::krylov::SolveOptions;
@@ -51,7 +51,7 @@ impl SolveOptions {
         self
     }
 
-    /// Whether a solve with these can end in what a caller means.
+    /// Checks that both tolerances are finite and not negative.
     pub(crate) fn check(&self) -> Result<()> {
         for (what, tolerance) in [("relative", self.relative.unwrap_or(0.0)), ("absolute", self.absolute)] {
             if !(0.0..f64::INFINITY).contains(&tolerance) {
@@ -63,12 +63,12 @@ impl SolveOptions {
         Ok(())
     }
 
-    /// What ||b - A x|| must come down to for a right-hand side of this norm.
+    /// The bound of ||b - A x|| for a right-hand side of this norm.
     pub(crate) fn threshold<T: Scalar>(&self, b_norm: f64) -> f64 {
         (self.threshold_of_one::<T>() * b_norm).max(self.absolute)
     }
 
-    /// What ||A^H r|| may be beside ||A|| ||r|| for x to be called a least-squares solution: a hundredth of the
+    /// The bound of ||A^H r|| / (||A|| ||r||) below which x is called a least-squares solution: a hundredth of the
     /// relative tolerance.
     pub(crate) fn least_squares_tolerance<T: Scalar>(&self) -> f64 {
         1e-2 * self.threshold_of_one::<T>()
@@ -80,7 +80,7 @@ impl SolveOptions {
         self.relative.unwrap_or(if single { 1e-5 } else { 1e-8 })
     }
 
-    /// The most iterations that a system of `n` unknowns gets.
+    /// The most iterations for a system of `n` unknowns.
     pub fn iteration_limit(&self, n: usize) -> usize {
         self.max_iterations.unwrap_or_else(|| n.saturating_mul(10).clamp(1000, 100_000))
     }

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., chapter 12. An inner iteration moves half the
-//! bytes of a plain one; each repetition costs a product and a few vector operations, and gives up what the last Krylov
-//! space had learnt. It converges where half the precision can solve the system at all (a condition number well below
-//! 1e7 for single precision); where not, it says [`Outcome::Stagnated`], and full precision may still do.
+//! bytes of a plain one; each repetition costs a product and a few vector operations, and discards the last Krylov
+//! space. It converges if half the precision can solve the system at all (a condition number well below 1e7 for single
+//! precision); if not, it reports [`Outcome::Stagnated`], and full precision may still converge.
 
 use super::judge::{Certified, Judge, Judgement};
 use super::method::System;
@@ -24,13 +24,14 @@ use num_traits::{Float, Zero};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// What the inner solve is asked for, relative to its right-hand side.
+/// The relative tolerance of the inner solve.
 const INNER: f64 = 1e-4;
 
-/// A repetition must make the residual smaller by this factor, or the solve has stagnated.
+/// Each repetition must make the residual smaller by this factor, or the solve has stagnated.
 const PROGRESS: f64 = 0.5;
 
-/// A solver for n unknowns with values of type `T`, the inner one with `T::Narrow`. Keep it, and solve many times.
+/// Iterative refinement for n unknowns with values of type `T`, and an inner solver with `T::Narrow`. Keep it, and
+/// solve many times.
 pub struct Refinement<T: Scalar, B: KrylovSteps + PreconditionSteps> {
     space: Space<B>,
     options: SolveOptions,
@@ -70,8 +71,8 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         })
     }
 
-    /// Solves A x = b from x, with `low` for A and `m` for its preconditioner in half the precision. Everything else is
-    /// as for [`Cg::solve`]; the report counts inner iterations, and what one of them moves.
+    /// Solves A x = b from x. `low` is A, and `m` its preconditioner, in half the precision. Everything else is as for
+    /// [`Cg::solve`]; the report counts inner iterations, and the bytes of one of them.
     ///
     /// # Errors
     /// As [`Cg::solve`].
@@ -92,7 +93,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         self.solve_judged((a, low, m), b, x, observer, &mut |_| Ok(Judgement::Met))
     }
 
-    /// The same with a judge of what meets the tolerance, as [`Krylov::solve_judged`](super::Krylov::solve_judged).
+    /// [`Refinement::solve`] with a judge, as [`Krylov::solve_judged`](super::Krylov::solve_judged).
     pub(crate) fn solve_judged<A, L, M>(
         &mut self,
         (a, low, m): (&A, &L, &M),
@@ -156,7 +157,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
             let tolerance = (0.5 * threshold / residual).max(INNER);
             let options = self.options.clone().tolerance(tolerance).max_iterations(left);
             let done = report.iterations;
-            // A device that is ahead may finish the inner solve before it hears of the caller's wish to stop.
+            // A device that runs ahead may finish the inner solve before the observer asks to stop.
             let inner = self.correct(low, m, x, residual, &units, options, |iteration, norm| {
                 let wish = observer(done + iteration, norm);
                 stopped |= wish.is_break();
@@ -193,9 +194,9 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         self.iterating
     }
 
-    /// x += d, with A' d = r solved as `options` say and x before it in `best`. r has the norm `residual`; `told` hears
-    /// of the inner iterations but for the start, with residual norms in the units of b.
-    #[allow(clippy::too_many_arguments)] // once, where it is cut from `solve`
+    /// x += d, where A' d = r is solved with `options`, and `best` keeps the x before. `residual` is the norm of r.
+    /// `told` is called after each inner iteration with the residual norm in the units of b.
+    #[allow(clippy::too_many_arguments)] // called once, split off from `solve`
     fn correct<L, M>(
         &mut self,
         low: &L,
@@ -210,7 +211,7 @@ impl<T: Scalar, B: KrylovSteps + PreconditionSteps> Refinement<T, B> {
         L: LinearOperator<T::Narrow, B> + ?Sized,
         M: Preconditioner<T::Narrow, B> + ?Sized,
     {
-        // A power of two: scaling rounds nothing.
+        // A power of two: scaling with it does not round.
         let exponent = (residual / units.unit.to_f64()).log2().round();
         let scale = <T::Real as Float>::powi(T::Real::from_f64(2.0), -exponent as i32);
         let unit = units.unit / scale;

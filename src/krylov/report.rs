@@ -1,10 +1,10 @@
-//! What a caller learns from a solver.
+//! The report of a solver.
 
 use std::fmt;
 
-/// How a solve ended. x holds the last iterate; where the iteration failed ([`NotPositiveDefinite`], [`Breakdown`],
-/// [`Stagnated`], [`NotFinite`]) and that is worse than what the iteration, or its last restart, started from, it holds
-/// the latter. So a failed solve never leaves a larger residual than it found.
+/// How a solve ended. x holds the last iterate. If the iteration failed ([`NotPositiveDefinite`], [`Breakdown`],
+/// [`Stagnated`], [`NotFinite`]) and its last iterate is worse than what it, or its last restart, started from, x holds
+/// that start instead. So a failed solve never returns a larger residual than it was given.
 ///
 /// [`NotPositiveDefinite`]: Outcome::NotPositiveDefinite
 /// [`Breakdown`]: Outcome::Breakdown
@@ -15,16 +15,16 @@ use std::fmt;
 pub enum Outcome {
     /// b - A x, computed anew, meets the tolerance: in norm, and in norm once each row is divided by its own norm in A.
     Converged,
-    /// A^H (b - A x), computed anew, is as small as was asked for beside ||A|| ||b - A x||, which does not meet the
+    /// A^H (b - A x), computed anew, is small enough compared to ||A|| ||b - A x||, while b - A x does not meet the
     /// tolerance: x is a least-squares solution of a system that has no other, as far as working precision can tell.
     LeastSquares,
-    /// The allowed iterations are spent.
+    /// The iteration limit is reached.
     IterationLimit,
     /// A vector p with p.Ap <= 0 was found: A is not positive definite, to working precision.
     NotPositiveDefinite {
-        /// The iteration that found it, from 1; 0 where a diagonal entry shows it.
+        /// The iteration that found it, from 1; 0 if a diagonal entry shows it.
         iteration: usize,
-        /// p.Ap / p.p, at least A's smallest eigenvalue.
+        /// p.Ap / p.p, an upper bound of the smallest eigenvalue of A.
         curvature: f64,
     },
     /// The recurrence cannot go on: a step length overflows, p.Ap underflows, or the preconditioner is not positive
@@ -34,37 +34,37 @@ pub enum Outcome {
         iteration: usize,
     },
     /// A was proved to be singular, exactly or up to rounding of its entries, and no x was found that meets the
-    /// tolerance: b does not lie in the range of A, as far as can be told.
+    /// tolerance: as far as can be told, b is not in the range of A.
     Singular,
-    /// x is as near as working precision allows, and does not meet the tolerance: its backward error is one of
-    /// rounding, and another step of refinement with an accurate residual changes nothing. A was not found to be
-    /// singular, but is ill-conditioned.
+    /// x is as accurate as working precision allows, and does not meet the tolerance: its backward error is of the
+    /// order of rounding, and another step of refinement with an accurate residual changes nothing. A was not found to
+    /// be singular, but is ill-conditioned.
     PrecisionLimit {
-        /// Decimal digits of x, in norm, that can be trusted; 0 where none can be, or nothing is known of them.
+        /// Decimal digits of x, in norm, that can be trusted; 0 if none can be, or if nothing is known of them.
         digits: f64,
     },
-    /// The residual no longer falls: not over the stagnation window, not by starting again from b - A x, or it has
-    /// grown beyond what any matrix allows that is not singular to working precision.
+    /// The residual no longer decreases: neither within the stagnation window nor after a restart from b - A x; or it
+    /// has grown more than is possible for a matrix that is not singular to working precision.
     Stagnated,
     /// b, the starting vector, A or an iterate holds infinities or NaN.
     NotFinite,
     /// The observer asked to stop.
     Interrupted,
-    /// The allowed time is over ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
+    /// The time limit is reached ([`Builder::time_limit`](crate::solver::Builder::time_limit)).
     TimeLimit,
-    /// A stage of a solver of our choice gave way to the next one, which is expected to be sooner at its end: how a
-    /// stage ends ([`StageReport`](crate::solver::StageReport)), and never a solve.
+    /// A candidate of the solver's own choice was given up for the next one, which is expected to finish sooner. This
+    /// is the outcome of a candidate ([`StageReport`](crate::solver::StageReport)), and never of a solve.
     GivenUp,
 }
 
 impl Outcome {
-    /// Whether the tolerance is met.
+    /// Returns whether the tolerance is met.
     pub fn is_converged(&self) -> bool {
         matches!(self, Outcome::Converged)
     }
 
-    /// Whether x is what was asked for: the tolerance is met, or no x meets it and this one is the nearest, or working
-    /// precision allows no more and leaves at least one digit that can be trusted.
+    /// Returns whether x is what was asked for: the tolerance is met, or no x meets it and this one is a least-squares
+    /// solution, or working precision allows no more and leaves at least one digit that can be trusted.
     pub fn is_solved(&self) -> bool {
         match self {
             Outcome::Converged | Outcome::LeastSquares => true,
@@ -74,8 +74,8 @@ impl Outcome {
     }
 
     /// One word for programs: `converged`, `least_squares`, `max_iterations`, `not_positive_definite`, `breakdown`,
-    /// `singular`, `precision_limit`, `stagnated`, `not_finite`, `interrupted`, `time_limit`, and of a stage
-    /// `given_up`.
+    /// `singular`, `precision_limit`, `stagnated`, `not_finite`, `interrupted`, `time_limit`, and `given_up` (of a
+    /// candidate only).
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Converged => "converged",
@@ -129,11 +129,11 @@ pub struct Report {
     pub outcome: Outcome,
     /// Iterations that changed x.
     pub iterations: usize,
-    /// ||b - A x||, computed anew from the final x; NaN where it is not finite.
+    /// ||b - A x||, computed anew from the final x; NaN if that is not finite.
     pub residual_norm: f64,
-    /// [`residual_norm`](Report::residual_norm) / ||b||; 0 where both are zero.
+    /// [`residual_norm`](Report::residual_norm) / ||b||; 0 if both are zero.
     pub relative_residual: f64,
-    /// ||x||, where it is known and not zero: what a solve has iterated on passed a certificate, which measures x too.
+    /// ||x||, if it is known and not zero: it is measured together with a certificate.
     pub solution_norm: Option<f64>,
     /// How often the recurrence was started again from b - A x, because it had drifted away from it.
     pub restarts: usize,
@@ -141,7 +141,7 @@ pub struct Report {
     pub bytes_per_iteration: usize,
 }
 impl Report {
-    /// The report of a factorisation.
+    /// The report of a solve by factorisation.
     pub(crate) fn of_factor(
         outcome: Outcome,
         iterations: usize,

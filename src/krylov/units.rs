@@ -1,7 +1,7 @@
-//! The power of two in which residuals are held.
+//! The power of two by which residuals are scaled.
 //!
 //! CG squares its residuals: in double precision a right-hand side of 1e-170 would square to zero, and one of 1e170 to
-//! infinity. So r and p are held in units of a power of two near ||b||. That changes no bit of an ordinary solve.
+//! infinity. So r and p are divided by a power of two near ||b||. That changes no bit of an ordinary solve.
 
 use crate::backend::{Communicator, Space, VectorOps};
 use crate::error::Result;
@@ -9,10 +9,10 @@ use crate::operator::{LinearOperator, plain_residual};
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// ||b|| and the unit near it.
+/// ||b||, and the unit: a power of two near it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Units<R> {
-    /// ||b||; not finite where an entry of b is not.
+    /// ||b||; not finite if an entry of b is not.
     pub(crate) b_norm: f64,
     /// The unit, a power of two.
     pub(crate) unit: R,
@@ -31,7 +31,7 @@ impl<R: Real> Units<R> {
         let far = (0.7 * largest_exponent) as i32;
         let safe = Self::safe_square();
         let mut b_norm = 0.0;
-        // Most often the plain norm is fine; else b is scaled far up, then far down.
+        // Usually the plain norm is right; if not, b is scaled far up, then far down.
         for scale in [R::one(), Float::powi(two, far), Float::powi(two, -far)] {
             space.backend().axpby(T::from_real(scale), b, T::zero(), scratch)?;
             space.norm2_squared(scratch, square)?;
@@ -51,22 +51,22 @@ impl<R: Real> Units<R> {
         R::epsilon().to_f64() * 1e-3 * self.b_norm
     }
 
-    /// A sum of squares of at least this has lost nothing that counts below the type's range.
+    /// A sum of squares of at least this has lost nothing relevant to underflow.
     pub(crate) fn safe_square() -> R {
         R::min_positive_value() / (R::epsilon() * R::epsilon())
     }
 
-    /// The factor by which b and A x are multiplied: a power of two too.
+    /// The factor by which b and A x are multiplied, a power of two too.
     pub(crate) fn scale(&self) -> R {
         self.unit.recip()
     }
 
-    /// A squared norm in these units, as a norm in the units of b.
+    /// The norm, in the units of b, for a scaled squared norm.
     pub(crate) fn norm(&self, square: R) -> f64 {
         square.to_f64().sqrt() * self.unit.to_f64()
     }
 
-    /// The norm, in the units of b, of a vector in these; `square` has one element.
+    /// The norm, in the units of b, of a scaled vector; `square` has one element.
     pub(crate) fn norm_of<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
         space: &Space<B, C>,
@@ -77,7 +77,7 @@ impl<R: Real> Units<R> {
         Ok(self.norm(space.backend().value(square)?))
     }
 
-    /// r = b - A x in these units, from x alone; returns its norm in those of b. `square` has one element.
+    /// Computes r = b - A x, scaled, from x alone; returns its norm in the units of b. `square` has one element.
     pub(crate) fn residual<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
         space: &Space<B, C>,
@@ -92,8 +92,8 @@ impl<R: Real> Units<R> {
         self.norm_of(space, r, square)
     }
 
-    /// As [`Units::residual`], with ||x||, of which the backend tells in the same breath; none where that is zero or
-    /// its square beyond the range of the type. `squares` has two elements.
+    /// As [`Units::residual`], and ||x|| with the same transfer; none if that is zero or its square out of range.
+    /// `squares` has two elements.
     pub(crate) fn residual_and_length<T: Scalar<Real = R>, B: VectorOps, C: Communicator<B>>(
         &self,
         space: &Space<B, C>,
@@ -113,7 +113,7 @@ impl<R: Real> Units<R> {
         Ok((self.norm(told[0]), (length.is_finite() && length > 0.0).then(|| length.sqrt())))
     }
 
-    /// The square, in these units, of a norm in the units of b.
+    /// The scaled square of a norm in the units of b.
     pub(crate) fn square(&self, norm: f64) -> R {
         let norm = norm / self.unit.to_f64();
         R::from_f64(norm * norm)

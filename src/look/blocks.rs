@@ -1,15 +1,15 @@
-//! How many unknowns belong to a point.
+//! The number of unknowns at each point.
 
 use crate::prepare::Pattern;
 
-/// Blocks of a size must be filled by this share of entries.
+/// Blocks of a size count only if at least this fraction of their places has an entry.
 const FULL: f64 = 0.9;
 
-/// Rows of blocks that are tried before all are counted.
+/// Rows of blocks in the sample that is tried before all are counted.
 const SAMPLE: usize = 200;
 
-/// The largest size from 6 to 2 for which A consists of aligned square blocks, nearly all places of which have an
-/// entry; else 1. A matrix that has as many entries in most rows as there are columns is no matrix of blocks.
+/// The largest size from 6 to 2 for which A consists of aligned square blocks that are nearly full; else 1. A matrix
+/// whose rows are nearly full has no block structure.
 pub(super) fn natural_size(pattern: &Pattern<'_>) -> usize {
     let (rows, columns) = (pattern.rows(), pattern.columns());
     if rows != columns || pattern.entries() as f64 > 0.5 * rows as f64 * columns as f64 {
@@ -23,7 +23,7 @@ pub(super) fn natural_size(pattern: &Pattern<'_>) -> usize {
     (2..=6).rev().find(fits).unwrap_or(1)
 }
 
-/// Entries over places of the blocks that have any, in each `step`-th row of blocks.
+/// The fraction of places with an entry, over all nonempty blocks in each `step`-th row of blocks.
 fn fill(pattern: &Pattern<'_>, size: usize, step: usize) -> f64 {
     let mut seen = vec![u32::MAX; pattern.columns() / size];
     let (mut entries, mut blocks) = (0, 0);

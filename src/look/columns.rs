@@ -1,4 +1,4 @@
-//! What is counted by columns, and lines that are long.
+//! Counts by columns, and dense rows and columns.
 
 use crate::backend::with_offsets;
 use crate::matrix::Csr;
@@ -6,11 +6,11 @@ use crate::report::Facts;
 use crate::scalar::{Offset, Real, Scalar};
 use serde::Serialize;
 
-/// A row or column is dense where it has more entries than this times the square root of their number, as in the
-/// ordering AMD (Amestoy, Davis and Duff, "Algorithm 837", ACM TOMS 30, 2004).
+/// A row or column is dense if it has more entries than this times the square root of its length, as in the ordering
+/// AMD (Amestoy, Davis and Duff, "Algorithm 837", ACM TOMS 30, 2004).
 const DENSE: f64 = 10.0;
 
-/// No line is dense that has not more entries than this.
+/// A row or column with at most this many entries is never dense.
 const SHORT: usize = 16;
 
 /// Counts by columns.
@@ -21,11 +21,11 @@ pub struct Columns {
     pub strictly_dominant: usize,
     /// Columns with |a_jj| >= sum of the other |a_ij|.
     pub dominant: usize,
-    /// The largest |a_ij| of that column (not of zeros) where it is smallest, infinity where all are zero.
+    /// The smallest of the columns' largest |a_ij|, columns of zeros excepted; infinity if all entries are zero.
     pub smallest_column: f64,
-    /// Rows that have far more entries than most: more than 16 and than 10 sqrt(columns).
+    /// Rows with more than 16 entries and more than 10 sqrt(columns).
     pub dense_rows: usize,
-    /// Columns that have more than 16 entries and than 10 sqrt(rows).
+    /// Columns with more than 16 entries and more than 10 sqrt(rows).
     pub dense_columns: usize,
     /// Entries of the longest row.
     pub longest_row: usize,
@@ -34,7 +34,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Where magnitudes are those of the transpose (`mirrored`), rows tell all.
+    /// If the magnitudes are symmetric (`mirrored`), the counts follow from those of the rows.
     pub(super) fn of<T: Scalar>(a: &Csr<T>, facts: &Facts, mirrored: bool) -> Self {
         let parts = a.parts();
         let limit = |n: usize| SHORT.max((DENSE * (n as f64).sqrt()) as usize);
@@ -63,7 +63,7 @@ impl Columns {
 
     fn count<T: Scalar>(&mut self, a: &Csr<T>, limit: usize) {
         let parts = a.parts();
-        // For each column: |a_jj| less the others, the largest, the number.
+        // For each column: |a_jj| minus the sum of the others, the largest magnitude, and the number of entries.
         let mut lines = vec![(0.0_f64, 0.0_f64, 0_u32); parts.columns];
         with_offsets!(parts.offsets, offsets => {
             for row in 0..parts.rows {
@@ -88,7 +88,7 @@ impl Columns {
     }
 }
 
-/// Whether |a_ii| > sum of the other |a_ij|.
+/// Returns whether |a_ii| > sum of the other |a_ij|.
 pub(super) fn is_strict<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
     let parts = a.parts();
     let places =

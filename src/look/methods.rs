@@ -1,4 +1,4 @@
-//! Which methods are possible.
+//! The methods that are possible for a matrix.
 
 use super::{Definiteness, Kind, Look, Triangle};
 use crate::report::count;
@@ -11,13 +11,13 @@ use serde::Serialize;
 pub enum Fit {
     /// Made for such matrices.
     Suits,
-    /// Possible, though others are cheaper or safer.
+    /// Possible, but others are cheaper or safer.
     Possible,
-    /// Would fail, or give something else than what was asked for.
+    /// It would fail, or compute something else than requested.
     Impossible,
 }
 
-/// A method, how it suits, and why.
+/// How well a method suits, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MethodFit {
@@ -30,8 +30,8 @@ pub struct MethodFit {
 }
 
 impl Look {
-    /// Methods, those that suit best first, impossible ones last. What can only be found out by trying, such as whether
-    /// an iteration converges fast, is not in it.
+    /// All methods, the most suitable first and the impossible ones last. Properties that only a trial shows, such as
+    /// fast convergence, are not considered.
     pub fn methods(&self) -> Vec<MethodFit> {
         let mut methods: Vec<MethodFit> = [
             self.cg(),
@@ -53,14 +53,14 @@ impl Look {
         methods
     }
 
-    /// The first iterative method that suits, or else one that is possible; `None` where none is.
+    /// The first iterative method that suits, or else one that is possible; `None` if there is none.
     pub fn iterative_method(&self) -> Option<MethodFit> {
         let iterative = ["cg", "minres", "fgmres", "lsmr"];
         let mut methods = self.methods().into_iter();
         methods.find(|method| iterative.contains(&method.method) && method.fit != Fit::Impossible)
     }
 
-    /// Why nothing can be solved at all.
+    /// The reason why the matrix can't be solved with at all.
     fn hopeless(&self) -> Option<String> {
         if self.rows == 0 || self.columns == 0 {
             Some("there is nothing to solve".into())

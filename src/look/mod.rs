@@ -1,4 +1,4 @@
-//! What a matrix is, told by one look at its entries, and which methods can solve with it.
+//! Structural analysis of a matrix: one pass over its entries, and the methods that follow from it.
 //!
 //! ```
 //! use residua::{generate, look::{Definiteness, Kind, Look}};
@@ -13,14 +13,14 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `structure` | components, structural rank, block triangular form, triangles |
-//! | `columns` | what is counted by columns, dense rows and columns |
-//! | `blocks` | how many unknowns belong to a point |
+//! | `columns` | counts by columns, dense rows and columns |
+//! | `blocks` | the number of unknowns at each point |
 //! | `methods` | which methods are possible, which are not, and why |
-//! | `diagonal` | whether the diagonal is positive, looked at where it lies |
-//! | `transposed` | how near a matrix is to its transpose, looked at where it lies |
-//! | `words` | all of it in sentences |
+//! | `diagonal` | checks of the diagonal, in the backend's memory |
+//! | `transposed` | distance to the transpose, in the backend's memory |
+//! | `words` | the results as sentences |
 //!
-//! [`Facts`] holds what a row and the mirror images of its entries tell.
+//! [`Facts`] holds what follows from single rows and from pairs a_ij, a_ji.
 
 use crate::error::Result;
 use crate::matrix::Csr;
@@ -45,14 +45,14 @@ pub use methods::{Fit, MethodFit};
 pub use structure::{Structure, Triangle};
 pub use transposed::Transposed;
 
-/// How a matrix relates to its transpose.
+/// The symmetry of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// Not as many rows as columns.
+    /// Rows and columns differ in number.
     Rectangular,
-    /// Real and equal to its transpose; also complex where all imaginary parts are zero.
+    /// Real and equal to its transpose; also complex if all imaginary parts are zero.
     Symmetric,
     /// Complex and equal to its conjugate transpose.
     Hermitian,
@@ -60,20 +60,20 @@ pub enum Kind {
     ComplexSymmetric,
     /// Equal to its negative transpose.
     SkewSymmetric,
-    /// Entries stand where the transpose has some too, with other values.
+    /// The pattern is symmetric, the values are not.
     SymmetricPattern,
     /// None of these.
     Unsymmetric,
 }
 
 impl Kind {
-    /// Whether the matrix equals its conjugate transpose: symmetric and real, or Hermitian.
+    /// Returns whether the matrix equals its conjugate transpose: symmetric and real, or Hermitian.
     pub fn is_hermitian(self) -> bool {
         matches!(self, Kind::Symmetric | Kind::Hermitian)
     }
 }
 
-/// What is certain of the signs of the eigenvalues, without computing any.
+/// The signs of the eigenvalues as far as they are certain without computing any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -83,20 +83,21 @@ pub enum Definiteness {
     Positive,
     /// All negative, for the same reason.
     Negative,
-    /// None negative, as for [`Definiteness::Positive`] but without strict rows: perhaps singular.
+    /// None negative. As for [`Definiteness::Positive`] but without a strictly dominant row in each component: the
+    /// matrix may be singular.
     PositiveOrZero,
-    /// Hermitian, and some of either sign: diagonal entries tell, principal minors of order 2, or the sum of all
-    /// entries.
+    /// Hermitian with eigenvalues of both signs, as shown by diagonal entries, principal minors of order 2, or the sum
+    /// of all entries.
     Indefinite,
-    /// Hermitian with a positive diagonal: perhaps positive definite.
+    /// Hermitian with a positive diagonal: may be positive definite.
     PerhapsPositive,
-    /// Hermitian with a negative diagonal: perhaps negative definite.
+    /// Hermitian with a negative diagonal: may be negative definite.
     PerhapsNegative,
     /// Not Hermitian, or not finite, or without an entry.
     Unknown,
 }
 
-/// What a matrix is. Rows, columns and unknowns count from 0.
+/// The results of the analysis. Rows, columns and unknowns are numbered from 0.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Look {
@@ -106,32 +107,32 @@ pub struct Look {
     pub columns: usize,
     /// Stored entries.
     pub nonzeros: usize,
-    /// Whether the type of the entries has an imaginary part.
+    /// True if the type of the entries has an imaginary part.
     pub complex: bool,
-    /// How A relates to its transpose, up to the rounding of files.
+    /// The symmetry of A, up to the rounding of files.
     pub kind: Kind,
-    /// Whether no rounding was involved in that.
+    /// True if the symmetry is exact, without rounding.
     pub exact: bool,
-    /// What is certain of the eigenvalues' signs.
+    /// The certain signs of the eigenvalues.
     pub definiteness: Definiteness,
-    /// Whether A has the signs of an M-matrix: real, a positive diagonal, nothing positive off it.
+    /// True if A has the signs of an M-matrix: real, with a positive diagonal and no positive entry off it.
     pub m_matrix_signs: bool,
-    /// Unknowns of a point, 1 to 6: A consists of square blocks of this size, nearly all of them full.
+    /// Unknowns at each point, 1 to 6: A consists of square blocks of this size that are nearly full.
     pub block_size: usize,
-    /// Counts by rows, and what pairs of entries tell.
+    /// Counts by rows, and properties of pairs of entries.
     pub facts: Facts,
     /// Counts by columns.
     pub by_column: Columns,
-    /// How rows and columns hang together.
+    /// The structure of the graph.
     pub structure: Structure,
 }
 
 impl Look {
-    /// Looks at a matrix on the host: O(entries) but for bisections in rows and, where the diagonal is not full, a
-    /// matching ([`maximum_matching`](crate::prepare::maximum_matching)).
+    /// Analyses a matrix on the host in O(entries), except for binary searches in rows and, if the diagonal is not
+    /// full, a matching ([`maximum_matching`](crate::prepare::maximum_matching)).
     ///
     /// # Errors
-    /// Where there are 2^32 - 1 rows or columns or more, or without memory.
+    /// If there are 2^32 - 1 rows or columns or more, or if memory runs out.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
         let facts = Facts::of(a);
         let pattern = Pattern::nonzero(a)?;
@@ -161,38 +162,38 @@ impl Look {
         })
     }
 
-    /// Whether there are as many rows as columns.
+    /// Returns whether there are as many rows as columns.
     pub fn is_square(&self) -> bool {
         self.rows == self.columns
     }
 
-    /// Whether every entry is a number.
+    /// Returns whether every entry is finite.
     pub fn is_finite(&self) -> bool {
         self.facts.non_finite == 0
     }
 
-    /// Whether no choice of values on the same places makes A regular, or it is not square.
+    /// Returns whether A is singular for any values on its pattern, or not square.
     pub fn is_structurally_singular(&self) -> bool {
         self.structure.rank < self.rows.max(self.columns)
     }
 
-    /// Whether A maps constant vectors to zero, up to rounding: a Laplacian of a graph, or Neumann conditions all
-    /// around. Then each component has such a null vector.
+    /// Returns whether A maps constant vectors to zero, up to rounding, as the Laplacian of a graph or a problem with
+    /// Neumann conditions on the whole boundary. Then each component has such a null vector.
     pub fn has_constant_null_vector(&self) -> bool {
         self.nonzeros > 0 && self.is_finite() && self.facts.zero_sum_rows == self.rows
     }
 
-    /// Decades between the largest entries of the row where that is largest and where it is smallest.
+    /// Decades between the largest and the smallest of the rows' largest magnitudes.
     pub fn row_decades(&self) -> f64 {
         decades(self.facts.largest, self.facts.smallest_row)
     }
 
-    /// The same for columns.
+    /// Decades between the largest and the smallest of the columns' largest magnitudes.
     pub fn column_decades(&self) -> f64 {
         decades(self.facts.largest, self.by_column.smallest_column)
     }
 
-    /// Decades between the largest and the smallest magnitude that is not zero.
+    /// Decades between the largest and the smallest nonzero magnitude.
     pub fn entry_decades(&self) -> f64 {
         decades(self.facts.largest, self.facts.smallest)
     }
@@ -239,14 +240,14 @@ fn definiteness(kind: Kind, rows: usize, facts: &Facts, structure: &Structure) -
             Definiteness::PerhapsNegative
         }
     } else if negative == 0 {
-        // Rows without a diagonal entry have no others either, or a minor were negative.
+        // A row without a diagonal entry has no others either: otherwise a minor of order 2 would be negative.
         if dominant { Definiteness::PositiveOrZero } else { Definiteness::PerhapsPositive }
     } else {
         Definiteness::PerhapsNegative
     }
 }
 
-/// Whether 1^T A 1 has another sign than the diagonal entries, of which none is of either sign.
+/// Returns whether 1^T A 1 has the opposite sign to the diagonal entries, which all have one sign or are zero.
 pub(super) fn sum_has_other_sign(facts: &Facts) -> bool {
     let sign = if facts.diagonal_negative > 0 { -1.0 } else { 1.0 };
     sign * facts.entry_sum < -1e-10 * facts.magnitude_sum

@@ -1,57 +1,57 @@
-//! How rows and columns hang together.
+//! The structure of the graph of a matrix.
 
 use crate::error::{Error, Result};
 use crate::prepare::{BlockKind, Pattern, block_triangular, maximum_matching};
 use crate::report::Facts;
 use serde::Serialize;
 
-/// How near to a triangle the entries stand.
+/// How nearly triangular a matrix is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Triangle {
-    /// On the diagonal alone.
+    /// Diagonal.
     Diagonal,
-    /// On and left of the diagonal.
+    /// Lower triangular.
     Lower,
-    /// On and right of the diagonal.
+    /// Upper triangular.
     Upper,
     /// Triangular with a full diagonal after rows and columns are permuted.
     Permuted,
-    /// Not triangular in any order of rows and columns, or with gaps on the diagonal.
+    /// Not triangular in any order of rows and columns, or not with a full diagonal.
     None,
 }
 
-/// What the places of the entries that are not zero tell.
+/// The structure given by the places of the nonzero entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Structure {
     /// Connected components of the graph of A + A^T; of a rectangular matrix, of rows and columns as its vertices.
     pub components: usize,
-    /// Whether each component has a row with |a_ii| > sum of the other |a_ij|.
+    /// True if each component has a row with |a_ii| > sum of the other |a_ij|.
     pub strict_in_each_component: bool,
-    /// Largest rank that any values on these places can have.
+    /// The structural rank: the largest rank for any values on the pattern.
     pub rank: usize,
-    /// Rows of no maximum matching (one of several choices): as many as A lacks in row rank at least.
+    /// Rows that a maximum matching (one of several possible) leaves unmatched; A lacks at least this many in row rank.
     #[serde(skip)]
     pub unmatched_rows: Vec<u32>,
-    /// Columns of no maximum matching (one of several choices).
+    /// Columns that a maximum matching (one of several possible) leaves unmatched.
     #[serde(skip)]
     pub unmatched_columns: Vec<u32>,
     /// Square diagonal blocks of the block triangular form.
     pub square_blocks: usize,
     /// Rows of the largest of them.
     pub largest_square: usize,
-    /// Rows and columns of the horizontal block: where columns are left over.
+    /// Rows and columns of the horizontal block, which has unmatched columns.
     pub horizontal: [usize; 2],
-    /// Rows and columns of the vertical block: where rows are left over.
+    /// Rows and columns of the vertical block, which has unmatched rows.
     pub vertical: [usize; 2],
     /// Whether A is triangular.
     pub triangle: Triangle,
 }
 
 impl Structure {
-    /// `strict` tells whether the diagonal entry of a row is larger than all others together.
+    /// `strict` returns whether a row is strictly diagonally dominant.
     pub(super) fn of(pattern: &Pattern<'_>, facts: &Facts, strict: &dyn Fn(usize) -> bool) -> Result<Self> {
         let square = pattern.rows() == pattern.columns();
         let forest = Forest::of(pattern)?;
@@ -75,7 +75,7 @@ impl Structure {
             vertical: [0; 2],
             triangle: Triangle::None,
         };
-        // Of a symmetric pattern with a full diagonal, the blocks are the components.
+        // If the pattern is symmetric with a full diagonal, the blocks are the components.
         if !(square && diagonal && facts.pattern_symmetric && facts.explicit_zeros == 0) {
             let form = block_triangular(pattern, &matching)?;
             structure.largest_square = form.largest_square();
@@ -102,7 +102,8 @@ impl Structure {
     }
 }
 
-/// Vertices in trees, one a component: each points towards its root, the smallest vertex.
+/// A forest with one tree for each component (union-find): each vertex points towards the root, which is the smallest
+/// vertex.
 struct Forest {
     parents: Vec<u32>,
 }
@@ -113,7 +114,7 @@ struct Trees {
 }
 
 impl Forest {
-    /// Unites what entries connect: row i and column j, which are vertices of the same numbers where A is square.
+    /// Unites row i and column j of each entry; these are the same vertices if A is square.
     fn of(pattern: &Pattern<'_>) -> Result<Self> {
         let (rows, columns) = (pattern.rows(), pattern.columns());
         let shift = if rows == columns { 0 } else { rows };
@@ -137,7 +138,7 @@ impl Forest {
         Ok(forest)
     }
 
-    /// The root of a vertex; paths are halved on the way.
+    /// The root of a vertex; the path is halved on the way.
     fn root(&mut self, mut vertex: u32) -> u32 {
         loop {
             let parent = self.parents[vertex as usize];
@@ -150,7 +151,7 @@ impl Forest {
         }
     }
 
-    /// The root of each vertex. Parents have smaller numbers, so that one pass finds all.
+    /// The root of each vertex. Parents have smaller numbers, so one pass is enough.
     fn roots(&self) -> Vec<u32> {
         let mut roots = self.parents.clone();
         for vertex in 0..roots.len() {
@@ -166,7 +167,7 @@ impl Forest {
         Trees { number, largest: sizes.iter().copied().max().unwrap_or(0) as usize }
     }
 
-    /// In how many trees there is one of the first vertices of which `is` holds.
+    /// The number of trees that contain one of the first `vertices` vertices for which `is` holds.
     fn trees_with(&self, vertices: usize, is: &dyn Fn(usize) -> bool) -> usize {
         let roots = self.roots();
         let mut found = vec![false; roots.len()];

@@ -78,7 +78,7 @@ fn signs_of_eigenvalues_that_are_certain() {
     assert_eq!(of([0.0; 4]), Definiteness::Unknown);
 }
 
-/// A symmetric matrix stays one under D A D, however wild D; an unsymmetric one does not become one.
+/// A symmetric matrix stays symmetric under D A D for any D; an unsymmetric one does not become symmetric.
 #[test]
 fn scaling_hides_no_symmetry_and_feigns_none() {
     let mut random = Random::new(1);
@@ -94,7 +94,7 @@ fn scaling_hides_no_symmetry_and_feigns_none() {
 
 #[test]
 fn singular_matrices_are_named() {
-    // The Laplacian of two paths: constants in each.
+    // The Laplacian of two paths: the null space has constants on each.
     let path = |n: usize, i: usize| f64::from(u8::from(i > 0) + u8::from(i + 1 < n));
     let mut triplets = crate::Triplets::new(7, 7).unwrap();
     for (start, n) in [(0, 3), (3, 4)] {
@@ -159,7 +159,7 @@ fn what_is_no_number_and_what_is_not_there() {
     }
 }
 
-/// Counts by bisection, hashing and sorting alike do not depend on the order of rows.
+/// Counts by binary search, hashing and sorting do not depend on the order of rows.
 #[test]
 fn renumbering_changes_no_fact() {
     let a = generate::wathen(6, 5, 1).unwrap();

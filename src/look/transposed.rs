@@ -1,4 +1,4 @@
-//! How near a matrix is to its transpose, looked at where it lies.
+//! The distance of a matrix to its transpose, in the memory of the backend.
 
 use crate::backend::RowFacts;
 use crate::error::{Error, Result};
@@ -8,22 +8,22 @@ use crate::report::Facts;
 use crate::report::ROUNDING;
 use crate::scalar::{Real, Scalar};
 
-/// How near a square matrix is to its transpose and to its conjugate transpose, each as in [`Facts`].
+/// The distance of a square matrix to its transpose and to its conjugate transpose, each as in [`Facts`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Transposed {
-    /// Largest |a_ij - a_ji| over largest |a_ij|.
+    /// Largest |a_ij - a_ji| divided by the largest |a_ij|.
     pub asymmetry: f64,
     /// The same for the conjugate of a_ji.
     pub hermitian_defect: f64,
 }
 
 impl Transposed {
-    /// Looks at every entry and for its mirror image, in the memory of any backend: what [`Facts::of`] tells of a
-    /// matrix on the host, and nothing more.
+    /// Compares every entry with its mirror image, in the memory of any backend. These are the two results of
+    /// [`Facts::of`] that a solver needs.
     ///
     /// # Errors
-    /// Unless the matrix is square; on too little memory, or when the device fails.
+    /// If the matrix is not square, if memory runs out, or if the device fails.
     pub fn of<V: Scalar, B: RowFacts>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let mut found = backend.zeros(3)?;

@@ -1,19 +1,19 @@
-//! The same in sentences.
+//! The results of the analysis as sentences.
 
 use super::{Definiteness, Kind, Look, Triangle};
 use crate::report::count;
 
-/// Decades of magnitudes from which on scaling is recommended.
+/// Scaling is recommended for magnitudes that span at least this many decades.
 const WIDE: f64 = 4.0;
 
-/// Rows and columns that are named.
+/// The most rows or columns that are named.
 const NAMED: usize = 8;
 
 fn n(number: usize) -> String {
     count(number as u64)
 }
 
-/// The first of some numbers, counted from 1 as in a file.
+/// The first few of some numbers, counted from 1 as in a file.
 fn named(numbers: &[u32]) -> String {
     let mut text: Vec<String> = numbers.iter().take(NAMED).map(|&k| (u64::from(k) + 1).to_string()).collect();
     if numbers.len() > NAMED {
@@ -27,7 +27,8 @@ fn plural<'a>(number: usize, one: &'a str, several: &'a str) -> &'a str {
 }
 
 impl Look {
-    /// What the matrix is and what follows from it, a sentence or two each. Rows and columns count from 1, as in files.
+    /// Describes the matrix and what follows for solving, in a sentence or two each. Rows and columns are counted from
+    /// 1, as in files.
     pub fn words(&self) -> Vec<String> {
         let parts = [
             self.about_entries(),

@@ -10,7 +10,7 @@ use crate::scalar::Scalar;
 use crate::scalar::Symmetry;
 use std::path::Path;
 
-/// A full matrix from a file, column after column.
+/// A full matrix from a file, stored by columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DenseFile<T> {
     header: Header,
@@ -18,13 +18,13 @@ pub struct DenseFile<T> {
 }
 
 impl<T: Scalar> DenseFile<T> {
-    /// A file of any format; as many values as the header has places.
+    /// From a file of any format; there are rows times columns values.
     pub(crate) fn new(header: Header, values: Vec<T>) -> Self {
         debug_assert_eq!(values.len(), header.rows * header.columns);
         Self { header, values }
     }
 
-    /// What the file says of itself.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -47,7 +47,7 @@ impl<T: Scalar> DenseFile<T> {
     /// Column `j`.
     ///
     /// # Panics
-    /// Where there is no such column.
+    /// If there is no such column.
     pub fn column(&self, j: usize) -> &[T] {
         &self.values[j * self.header.rows..(j + 1) * self.header.rows]
     }
@@ -58,17 +58,17 @@ impl<T: Scalar> DenseFile<T> {
     }
 }
 
-/// Reads a full matrix: an array, or coordinates whose missing entries are zero and whose duplicates add up. `-` is
+/// Reads a full matrix: an array, or coordinates, in which missing entries are zero and duplicates are added. `-` is
 /// standard input.
 ///
 /// # Errors
-/// As [`read_triplets`](super::read_triplets); and for coordinates with far more places than entries (the options say
-/// how many).
+/// As [`read_triplets`](super::read_triplets); and for coordinates with far more places than entries (the options have
+/// the limit).
 pub fn read_dense<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<DenseFile<T>> {
     dense_of(Source::open(path.as_ref(), options.metered())?, options)
 }
 
-/// As [`read_dense`], of an open source.
+/// [`read_dense`] for an open source.
 pub(crate) fn dense_of<T: Scalar>(source: Source, options: &ReadOptions) -> Result<DenseFile<T>> {
     let path = source.path().to_owned();
     let entries = parallel::entries::<T>(source, |header, line| options.check_dense(&path, header, line))?;

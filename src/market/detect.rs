@@ -1,14 +1,14 @@
-//! Which symmetry a matrix has, to the last bit.
+//! Detects the exact symmetry of a matrix.
 
 use crate::backend::OffsetsRef;
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar, Symmetry};
 
-/// The symmetry under which storing one triangle loses nothing: structure and every bit of the values follow from it
-/// (so -0 and +0 differ, and NaN equals itself). A matrix with entries on the diagonal alone is symmetric; one with any
-/// there is not skew-symmetric.
+/// The symmetry under which one triangle determines the matrix, pattern and every bit of the values (so -0 and +0
+/// differ, and NaN equals itself). A diagonal matrix is symmetric; a matrix with a stored diagonal entry is not
+/// skew-symmetric.
 ///
-/// Time: one walk over the nonzeros; it ends at the first entry without a partner. Memory: 8 bytes a row.
+/// Time: one pass over the nonzeros, which ends at the first entry without a partner. Memory: 8 bytes per row.
 pub fn symmetry_of<T: Scalar>(matrix: &Csr<T>) -> Symmetry {
     match matrix.parts().offsets {
         OffsetsRef::Narrow(offsets) => walk(matrix, |i| offsets[i] as usize),
@@ -22,8 +22,8 @@ fn walk<T: Scalar>(matrix: &Csr<T>, offset: impl Fn(usize) -> usize) -> Symmetry
     if matrix.columns() != n {
         return Symmetry::General;
     }
-    // For each row its next entry above the diagonal without a partner. As i rises, row j's partners are asked for in
-    // the order of its columns.
+    // For each row, its next entry above the diagonal that has no partner yet. As i increases, the partners of row j
+    // are looked up in the order of its columns.
     let mut next = Vec::with_capacity(n);
     let mut left = 0;
     for i in 0..n {
@@ -52,7 +52,7 @@ fn walk<T: Scalar>(matrix: &Csr<T>, offset: impl Fn(usize) -> usize) -> Symmetry
             for (symmetry, holds) in &mut candidates {
                 *holds &= match symmetry {
                     Symmetry::SkewSymmetric if j == i => false,
-                    // The diagonal is stored: only what a reader accepts there matters.
+                    // The diagonal is stored, so only the values that a reader accepts there matter.
                     Symmetry::Hermitian if j == i => bits(values[k].im()) << 1 == 0,
                     symmetry => same_bits(values[partner], symmetry.mirror(values[k])),
                 };

@@ -1,4 +1,4 @@
-//! The entries of one piece of text, straight into the arrays where they stay.
+//! Parses the entries of one piece of text into their final arrays.
 
 use super::fault::{Cause, Fault};
 use super::header::{Field, Format, Header};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::scalar::Symmetry;
 
-/// What every line is checked against.
+/// The limits that every line is checked against.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     rows: u64,
@@ -22,14 +22,15 @@ impl Shape {
     }
 }
 
-/// Room for entries: slices of equal length, except that an array needs no rows and columns, and a vector no columns.
+/// Destination of entries: slices of equal length, except that an array needs no rows and columns, and a vector no
+/// columns.
 pub(super) struct Slots<'a, T> {
     pub(super) rows: &'a mut [u32],
     pub(super) columns: &'a mut [u32],
     pub(super) values: &'a mut [T],
 }
 
-/// What is known of the entries of a piece, or of several.
+/// A summary of the entries of one or more pieces.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Summary {
     /// Number of entries.
@@ -38,16 +39,16 @@ pub(super) struct Summary {
     ends: Option<[(u32, u32); 2]>,
     rows_fall: bool,
     columns_fall: bool,
-    /// Whether an entry lies above the diagonal, and below.
+    /// True if there are entries above the diagonal, and below it.
     pub(super) above: bool,
     pub(super) below: bool,
-    /// (entry, lines): before this entry, so many lines hold none.
+    /// (entry, lines): this many lines before the entry have none.
     pub(super) skipped: Vec<(u64, u64)>,
 }
 
 #[cfg(all(unix, feature = "ranks", feature = "cli"))]
 impl Summary {
-    /// All but the skipped lines, for other processes.
+    /// The summary without the skipped lines, for other processes.
     pub(super) fn to_words(&self) -> [u64; 4] {
         let of_place = |(row, column): (u32, u32)| u64::from(row) << 32 | u64::from(column);
         let flags = [self.ends.is_some(), self.rows_fall, self.columns_fall, self.above, self.below];
@@ -56,7 +57,7 @@ impl Summary {
         [self.entries as u64, first, last, flags]
     }
 
-    /// From [`Summary::to_words`].
+    /// The inverse of [`Summary::to_words`].
     pub(super) fn of_words([entries, first, last, flags]: [u64; 4]) -> Self {
         let place = |word: u64| ((word >> 32) as u32, word as u32);
         let flag = |bit: u32| flags >> bit & 1 == 1;
@@ -73,17 +74,17 @@ impl Summary {
 }
 
 impl Summary {
-    /// Whether every entry comes after the one before it, row by row.
+    /// Returns whether entries are sorted by rows, without duplicates.
     pub(super) fn by_rows(&self) -> bool {
         !self.rows_fall
     }
 
-    /// Whether every entry comes after the one before it, column by column.
+    /// Returns whether entries are sorted by columns, without duplicates.
     pub(super) fn by_columns(&self) -> bool {
         !self.columns_fall
     }
 
-    /// Adds the piece that follows.
+    /// Appends the summary of the next piece.
     pub(super) fn append(&mut self, next: Summary) {
         if let (Some([_, last]), Some([first, _])) = (self.ends, next.ends) {
             self.rows_fall |= first <= last;
@@ -112,13 +113,13 @@ fn note_skipped(skipped: &mut Vec<(u64, u64)>, entry: u64, lines: u64) {
     }
 }
 
-/// A parser of pieces: text with its padding, the length without, what to check, and where to put it.
+/// A parser of pieces: text with its padding, the length without it, the limits, and the destination.
 pub(super) type Parser<T> = fn(&[u8], usize, Shape, Slots<'_, T>) -> Result<Summary, Fault>;
 
 /// The parser for files with this header.
 ///
 /// # Errors
-/// Where the file's values are complex and `T` is real.
+/// If the file's values are complex and `T` is real.
 pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
     let indices = match header.format {
         Format::Array => 0,
@@ -146,12 +147,12 @@ pub(super) fn parser<T: Scalar>(header: &Header) -> Result<Parser<T>> {
     })
 }
 
-/// How the value of a line is read.
+/// Reads the value of a line.
 trait ReadValue {
     /// The value at `at`, which is moved past it.
     fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause>;
 
-    /// Row, column, value and the start of the next line, where the line that starts at `at` is a usual one.
+    /// Row, column, value and the start of the next line, if the line that starts at `at` has the simple form.
     #[inline(always)]
     fn simple<T: Scalar>(_text: &[u8], _at: usize) -> Option<(u64, u64, T, usize)> {
         None
@@ -202,7 +203,7 @@ impl ReadValue for Complex {
 impl ReadValue for Pattern {
     #[inline(always)]
     fn value<T: Scalar>(text: &[u8], at: &mut usize) -> Result<T, Cause> {
-        // Some writers add the value that a pattern stands for.
+        // Some writers add a value of 1 to the entries of a pattern.
         match text[*at] {
             b'\n' | b'%' => Ok(T::one()),
             b'1' if number::is_end(text[*at + 1]) => {
@@ -233,7 +234,7 @@ fn line_end(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().position(|&b| b == b'\n').unwrap_or(text.len() - at)
 }
 
-/// A one-based index of at most `limit`, as a zero-based one.
+/// A one-based index of at most `limit`, converted to zero-based.
 #[inline(always)]
 fn index(text: &[u8], at: &mut usize, what: &'static str, limit: u64) -> Result<u32, Fault> {
     *at = skip_blanks(text, *at);
@@ -319,7 +320,7 @@ fn piece<T: Scalar, V: ReadValue, const INDICES: usize>(
     Ok(summary)
 }
 
-/// The entry of the line at `at`, which is moved to the next one; `None` for a line without one.
+/// Parses the line at `at`, and moves to the next one; `None` for a line without an entry.
 fn general<T: Scalar, V: ReadValue, const INDICES: usize>(
     text: &[u8],
     at: &mut usize,
@@ -349,12 +350,12 @@ fn general<T: Scalar, V: ReadValue, const INDICES: usize>(
     Ok(Some((row, column, value)))
 }
 
-/// Why a value on the diagonal contradicts the symmetry, if it does.
+/// The reason why a value on the diagonal contradicts the symmetry, if it does.
 pub(crate) fn against_symmetry<T: Scalar>(symmetry: Symmetry, value: T) -> Option<String> {
     diagonal(symmetry, value).err().map(|cause| cause.message("").into_owned())
 }
 
-/// Checks what a symmetry says of a value on the diagonal.
+/// Checks a value on the diagonal against the symmetry.
 pub(super) fn diagonal<T: Scalar>(symmetry: Symmetry, value: T) -> Result<(), Cause> {
     use num_traits::Zero;
     match symmetry {

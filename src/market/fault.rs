@@ -1,4 +1,4 @@
-//! What can be wrong with one line, small enough to be returned from the innermost loop, and its message.
+//! Errors of one line, small enough to be returned from the innermost loop, and their messages.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ pub(super) enum Cause {
     NotAnInteger,
     NotFinite,
     Overflow,
-    /// The line ends before this part of it.
+    /// The line ends before this part.
     Missing(&'static str),
     Trailing,
     PatternValue,
@@ -24,7 +24,7 @@ pub(super) enum Cause {
     HermitianDiagonal,
 }
 
-/// A [`Cause`] and its place, counted in bytes from the start of the text that was parsed.
+/// A [`Cause`] and its position, in bytes from the start of the parsed text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -32,7 +32,7 @@ pub(super) struct Fault {
 }
 
 impl Cause {
-    /// The message; `word` is the text at the fault.
+    /// The message; `word` is the text at the position.
     pub(super) fn message(self, word: &str) -> Cow<'static, str> {
         match self {
             Cause::IndexZero(what) => {
@@ -67,7 +67,7 @@ impl Cause {
     }
 }
 
-/// The word at the start of `text`, fit for a message: short, and without control characters.
+/// The word at the start of `text`, shortened and without control characters.
 pub(super) fn word(text: &[u8]) -> String {
     let end = text.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(text.len());
     let mut word: String =

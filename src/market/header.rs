@@ -1,4 +1,4 @@
-//! The banner and the line of sizes.
+//! The banner and the size line.
 
 use super::fault;
 use crate::error::{Error, Result};
@@ -14,21 +14,21 @@ pub enum Format {
     Array,
 }
 
-/// What the values of a file are.
+/// The type of the values in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// Decimal numbers; `double` means the same.
+    /// Decimal numbers; `double` is accepted as well.
     Real,
-    /// Whole numbers; `unsigned-integer` means the same.
+    /// Integers; `unsigned-integer` is accepted as well.
     Integer,
     /// Real and imaginary part.
     Complex,
-    /// No values: only where the nonzeros are.
+    /// No values, only the pattern.
     Pattern,
 }
 
 impl Format {
-    /// The word of the banner.
+    /// The word in the banner.
     pub fn name(self) -> &'static str {
         match self {
             Format::Coordinate => "coordinate",
@@ -38,7 +38,7 @@ impl Format {
 }
 
 impl Field {
-    /// The word of the banner.
+    /// The word in the banner.
     pub fn name(self) -> &'static str {
         match self {
             Field::Real => "real",
@@ -49,7 +49,7 @@ impl Field {
     }
 }
 
-/// What a file says of itself before its entries.
+/// The header of a file: everything before its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     pub(super) vector: bool,
@@ -63,7 +63,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// What a file of another format says of itself.
+    /// The header of a file in another format.
     pub(crate) fn new(
         format: Format,
         field: Field,
@@ -79,12 +79,12 @@ impl Header {
         self.format
     }
 
-    /// What the values are.
+    /// The type of the values.
     pub fn field(&self) -> Field {
         self.field
     }
 
-    /// Which entries follow from others. A `hermitian` file of real values counts as [`Symmetry::Symmetric`].
+    /// The symmetry. A `hermitian` file with real values counts as [`Symmetry::Symmetric`].
     pub fn symmetry(&self) -> Symmetry {
         self.symmetry
     }
@@ -99,23 +99,23 @@ impl Header {
         self.columns
     }
 
-    /// Number of entries in the file: of a symmetric matrix those of one triangle.
+    /// Number of entries in the file; for a symmetric matrix those of one triangle.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Number of entries of a symmetric matrix that the file gives in both triangles, with values that agree: each was
-    /// taken once. Known when the entries are read; others may take such entries as two, and add them up.
+    /// Number of entries of a symmetric matrix that the file gives in both triangles with the same values; each is used
+    /// once. Known after the entries were read. Other programs may add such entries.
     pub fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// A [`Header::repeated`] of so many.
+    /// Sets [`Header::repeated`].
     pub(crate) fn with_repeated(self, repeated: u64) -> Self {
         Self { repeated, ..self }
     }
 
-    /// Bytes that an entry takes at least, its end of line included.
+    /// The fewest bytes of an entry, including its line end.
     pub(super) fn entry_bytes(&self) -> u64 {
         let indices = match self.format {
             Format::Coordinate if self.vector => 2,
@@ -131,7 +131,7 @@ impl Header {
     }
 }
 
-/// Takes lines until banner and sizes are known.
+/// Parses lines until the banner and the sizes are known.
 pub(super) struct HeaderParser<'a> {
     path: &'a Path,
     line: u64,
@@ -151,7 +151,7 @@ impl<'a> HeaderParser<'a> {
         Self { path, line: 0, banner: None }
     }
 
-    /// Lines taken so far.
+    /// Lines parsed so far.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
@@ -169,12 +169,12 @@ impl<'a> HeaderParser<'a> {
         }
     }
 
-    /// The error for a file that is no text.
+    /// The error for a file that is not text.
     pub(super) fn ended_without_banner(&self) -> Error {
         self.error(NO_BANNER)
     }
 
-    /// Takes the next line, without its end. Returns the header after its last line.
+    /// Parses the next line, without its line end. Returns the header after its last line.
     pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<Header>> {
         self.line += 1;
         let line = if self.line == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
@@ -326,7 +326,7 @@ impl<'a> HeaderParser<'a> {
     }
 }
 
-/// What collections of matrices and their users pack files with, by its first bytes.
+/// The archive or compression format that a file seems to have, by its first bytes.
 fn archive(start: &[u8]) -> Option<&'static str> {
     match start {
         [b'P', b'K', 3, 4, ..] => Some("a zip archive"),

@@ -1,4 +1,4 @@
-//! Which of up to 64 bytes pass a test, as the bits of one word: bit i stands for byte i.
+//! Tests up to 64 bytes at once. The result is one word, in which bit i is the result for byte i.
 
 /// Bytes of at most `limit`.
 #[inline(always)]
@@ -27,7 +27,7 @@ mod vectors {
     fn bits<const N: usize>(bytes: &[u8; N], test: impl Fn(__m128i) -> __m128i) -> u64 {
         let mut bits = 0;
         for (k, bytes) in bytes.as_chunks::<16>().0.iter().enumerate() {
-            // SAFETY: SSE2 belongs to every x86-64 processor; the load is of 16 bytes that are there, of any alignment.
+            // SAFETY: SSE2 belongs to every x86-64 processor; the load is of 16 existing bytes, of any alignment.
             let found = unsafe { _mm_movemask_epi8(test(_mm_loadu_si128(bytes.as_ptr().cast()))) };
             bits |= u64::from(found as u16) << (16 * k);
         }
@@ -53,7 +53,7 @@ mod vectors {
     }
 }
 
-/// One byte at a time, in a form that a compiler can turn into vector code.
+/// One byte at a time, in a form that compilers vectorise.
 #[cfg(not(target_arch = "x86_64"))]
 mod vectors {
     #[inline(always)]

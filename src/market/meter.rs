@@ -1,10 +1,10 @@
-//! How far a file is read, for somebody who waits.
+//! The progress of reading a file.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a file that were read, as a thread beside the reading one may ask ([`ReadOptions::meter`]).
+/// The number of bytes read from a file, which other threads can query ([`ReadOptions::meter`]).
 ///
 /// [`ReadOptions::meter`]: super::ReadOptions::meter
 #[derive(Debug, Default)]
@@ -14,12 +14,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Bytes read so far: of a compressed file, compressed ones.
+    /// Bytes read so far; for a compressed file, compressed bytes.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the file; zero before it is opened, and of a pipe.
+    /// Size of the file; zero before it is opened, and for a pipe.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }

@@ -13,13 +13,13 @@
 //! 3 3 2
 //! ```
 //!
-//! What is read beyond the letter of the format: `double` and `unsigned-integer` as fields, the object `vector`, a
-//! banner with one `%` or after blanks or blank lines, the upper triangle in place of the lower, comments after an
-//! entry, a value of 1 in a pattern, and gzip (several members too) under any name. What is refused although others
-//! accept it: values that are not finite, text after a complete entry, a place that is given in both triangles under a
-//! symmetric banner (unless it says the same in both: then it counts once, [`Header::repeated`]), a diagonal that
-//! contradicts the banner, and sizes out of proportion to the file ([`ReadOptions`]). Integers beyond 2^53 are rounded
-//! to the number type as reals are.
+//! Accepted beyond the specification: `double` and `unsigned-integer` as fields, the object `vector`, a banner with one
+//! `%` or after blanks or blank lines, the upper triangle instead of the lower, comments after an entry, a value of 1
+//! in a pattern, and gzip (also with several members) under any name. Refused although others accept it: values that
+//! are not finite, text after a complete entry, an entry that is given in both triangles under a symmetric banner
+//! (unless both values agree: then it is used once, [`Header::repeated`]), a diagonal that contradicts the banner, and
+//! sizes out of proportion to the file ([`ReadOptions`]). Integers beyond 2^53 are rounded to the scalar type like
+//! reals.
 
 mod dense;
 mod detect;
@@ -63,7 +63,7 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use std::path::Path;
 
-/// Reads a matrix and assembles it: entries that follow by symmetry are there, duplicates are summed.
+/// Reads a matrix and assembles it: entries implied by symmetry are added, duplicates are summed.
 ///
 /// ```
 /// use residua::market;

@@ -1,36 +1,37 @@
-//! Numbers from text, rounded as `str::parse` rounds them and several times as fast.
+//! Parses numbers with the same rounding as `str::parse`, several times as fast.
 //!
-//! Digits are taken eight at a time from one 64-bit word. For a decimal w * 10^q with -54 <= q <= 55, one or two
-//! products of 64 x 64 bits with 5^q decide the rounding (Lemire, "Number parsing at a gigabyte per second", Software:
-//! Practice and Experience 51, 2021). The rest, and numbers of more than 19 digits, go to `str::parse`. The older way
-//! with powers of ten that doubles hold exactly is left out: where files mix short and long numbers, choosing costs
-//! more than it saves.
+//! Digits are read eight at a time from one 64-bit word. For a decimal w * 10^q with -54 <= q <= 55, one or two
+//! products of 64 x 64 bits with 5^q determine the rounding (Lemire, "Number parsing at a gigabyte per second",
+//! Software: Practice and Experience 51, 2021). Other numbers, and those with more than 19 digits, go to `str::parse`.
+//! The older method with powers of ten that doubles represent exactly is not used: in files that mix short and long
+//! numbers, choosing costs more than it saves.
 
 use super::fault::Cause;
 use crate::scalar::{Real, Scalar};
 
-/// Bytes that must follow any text given to this module, so that a word can be read from every place in it.
+/// Bytes that must follow any text given to this module, so that a word can be read at every position.
 pub(super) const PADDING: usize = 64;
 
 const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Value and number of the decimal digits, at most eight, that start at `at`.
+/// The value and the number of the decimal digits, at most eight, that start at `at`.
 #[inline(always)]
 fn digits(text: &[u8], at: usize) -> (u64, usize) {
     let mut word = [0; 8];
     word.copy_from_slice(&text[at..at + 8]);
-    // A byte of `d` is a digit's value where it is at most 9. Carries only reach bytes after the first that is not.
+    // A byte of `d` is the value of a digit if it is at most 9. Carries only affect bytes after the first that is not.
     let d = u64::from_le_bytes(word) ^ 0x3030_3030_3030_3030;
     let others = (d.wrapping_add(0x7676_7676_7676_7676) | d) & 0x8080_8080_8080_8080;
     let count = (others.trailing_zeros() / 8) as usize;
     if count == 0 {
         return (0, 0);
     }
-    // Leading zeros make eight digits of any number.
+    // Padding with leading zeros gives eight digits.
     (join(d << (64 - 8 * count)), count)
 }
 
-/// The number with these eight digits, a byte each, the first in the lowest byte: joined to pairs, fours and eights.
+/// The number with these eight digits, one in each byte, the first in the lowest byte: they are joined to pairs, fours
+/// and eights.
 #[inline(always)]
 pub(super) fn join(d: u64) -> u64 {
     let pairs = d.wrapping_mul(10).wrapping_add(d >> 8);
@@ -45,7 +46,7 @@ pub(super) fn power_of_ten(n: usize) -> u64 {
     POWERS_OF_TEN[n]
 }
 
-/// Whether `byte` separates numbers within a line.
+/// Returns whether `byte` separates numbers within a line.
 #[inline(always)]
 pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
@@ -56,7 +57,7 @@ pub(super) fn is_end(byte: u8) -> bool {
     is_blank(byte) || byte == b'\n'
 }
 
-/// An unsigned integer; `None` where there is none or it needs more than 64 bits.
+/// An unsigned integer; `None` if there is none or it needs more than 64 bits.
 #[inline(always)]
 pub(super) fn unsigned(text: &[u8], at: &mut usize) -> Option<u64> {
     let start = *at;
@@ -71,7 +72,7 @@ pub(super) fn unsigned(text: &[u8], at: &mut usize) -> Option<u64> {
             }
         }
         if count > 19 {
-            // Leading zeros are no digits that count.
+            // Leading zeros are not significant.
             value = std::str::from_utf8(&text[start..start + count]).ok()?.parse().ok()?;
         }
     }
@@ -79,7 +80,7 @@ pub(super) fn unsigned(text: &[u8], at: &mut usize) -> Option<u64> {
     (count > 0).then_some(value)
 }
 
-/// A real number in decimal: digits with or without point, exponent after `e`, `E`, `d` or `D`.
+/// A real number in decimal: digits with or without a point, exponent after `e`, `E`, `d` or `D`.
 #[inline(always)]
 pub(super) fn real<R: Real>(text: &[u8], at: &mut usize) -> Result<R, Cause> {
     let start = *at;
@@ -115,7 +116,8 @@ pub(super) fn real<R: Real>(text: &[u8], at: &mut usize) -> Result<R, Cause> {
     Ok(value)
 }
 
-/// (-)w * 10^q, which `token` spells, in type `R`; `None` where that is not settled here, or not finite.
+/// (-)w * 10^q, which is the text `token`, rounded to type `R`; `None` if the fast path cannot decide, or the number is
+/// not finite.
 #[inline(always)]
 pub(super) fn round<R: Real>(w: u64, q: i64, negative: bool, token: &[u8]) -> Option<R> {
     let value = scale(w, q)?;
@@ -141,7 +143,7 @@ pub(super) fn integer<R: Real>(text: &[u8], at: &mut usize) -> Result<R, Cause> 
     real(text, at)
 }
 
-/// Appends all digits from `p` on to `value` (wrapping), and returns their number.
+/// Appends all digits from `p` on to `value` (wrapping), and returns how many there were.
 #[inline(always)]
 fn run(text: &[u8], p: &mut usize, value: &mut u64) -> usize {
     let start = *p;
@@ -165,12 +167,12 @@ pub(super) fn read_exponent(text: &[u8], p: &mut usize) -> Option<i64> {
     if count == 0 {
         return None;
     }
-    // Beyond 18 digits the value wrapped; any exponent this large sends the number to the slow path.
+    // With more than 18 digits the value may have wrapped; an exponent this large always takes the slow path.
     let magnitude = if count > 18 { 1 << 40 } else { value.min(1 << 40) as i64 };
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Number of digits from the first that is not zero up to the exponent.
+/// Number of significant digits before the exponent.
 #[cold]
 fn significant(token: &[u8]) -> usize {
     let digits = token.iter().take_while(|b| matches!(b, b'+' | b'-' | b'.' | b'0'..=b'9'));
@@ -203,8 +205,8 @@ fn parse<R: Real>(token: &[u8]) -> R {
     }
 }
 
-/// A double in type `R`. Where `R` is single precision, rounding twice differs from rounding once only if the double
-/// lies midway between two singles, or below the normal range; the text then decides.
+/// A double rounded to type `R`. In single precision, rounding twice differs from rounding once only if the double is
+/// midway between two singles or below the normal range; the text is then parsed again.
 #[inline(always)]
 fn narrow<R: Real>(value: f64, token: &[u8]) -> R {
     if size_of::<R>() == size_of::<f32>() {
@@ -219,8 +221,8 @@ fn narrow<R: Real>(value: f64, token: &[u8]) -> R {
 const SMALLEST: i64 = -54;
 const LARGEST: i64 = 55;
 
-/// 5^q for q from `SMALLEST` to `LARGEST`, scaled by a power of two into 128 bits with the highest set: exact from 0
-/// on; below, the reciprocal rounded up as far as -27, where that keeps ties exact, and down beyond.
+/// 5^q for q from `SMALLEST` to `LARGEST`, scaled by a power of two to 128 bits with the highest bit set. Exact for q
+/// >= 0; for negative q the reciprocal, rounded up down to -27, which keeps ties exact, and rounded down below that.
 static POWERS_OF_FIVE: [u128; (LARGEST - SMALLEST + 1) as usize] = powers_of_five();
 
 const fn powers_of_five() -> [u128; (LARGEST - SMALLEST + 1) as usize] {
@@ -230,7 +232,7 @@ const fn powers_of_five() -> [u128; (LARGEST - SMALLEST + 1) as usize] {
     while q <= LARGEST {
         table[(q - SMALLEST) as usize] = power << power.leading_zeros();
         if q > 0 && -q >= SMALLEST {
-            // Long division of 2^b by 5^q, b such that the quotient has 128 bits.
+            // Long division of 2^b by 5^q, with b such that the quotient has 128 bits.
             let mut quotient = 0u128;
             let mut remainder = 1u128 << (127 - power.leading_zeros());
             let mut bit = 0;
@@ -253,7 +255,7 @@ const fn powers_of_five() -> [u128; (LARGEST - SMALLEST + 1) as usize] {
     table
 }
 
-/// w * 10^q rounded to the nearest double, ties to even; `None` where that is not settled here.
+/// w * 10^q rounded to the nearest double, ties to even; `None` if the fast path cannot decide.
 #[inline(always)]
 fn scale(w: u64, q: i64) -> Option<f64> {
     if !(SMALLEST..=LARGEST).contains(&q) {
@@ -265,7 +267,8 @@ fn scale(w: u64, q: i64) -> Option<f64> {
     let shift = w.leading_zeros();
     let w = w << shift;
     let five = POWERS_OF_FIVE[(q - SMALLEST) as usize];
-    // The upper 128 bits of w * 5^q; the lower half of 5^q matters only where the bits below the rounding are all ones.
+    // The upper 128 bits of w * 5^q. The lower half of 5^q only matters if all bits below the rounding position are
+    // ones.
     let first = u128::from(w) * (five >> 64);
     let (mut high, mut low) = ((first >> 64) as u64, first as u64);
     if high & 0x1ff == 0x1ff {
@@ -284,7 +287,7 @@ fn scale(w: u64, q: i64) -> Option<f64> {
     if !(1..2046).contains(&exponent) {
         return None;
     }
-    // Halfway between two doubles: to the even one.
+    // Halfway between two doubles: round to the even one.
     if low <= 1 && (-4..=23).contains(&q) && mantissa & 3 == 1 && mantissa << (upper + 9) == high {
         mantissa &= !1;
     }

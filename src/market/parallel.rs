@@ -1,8 +1,8 @@
-//! All entries of a file: blocks are cut into pieces, the pieces parsed side by side.
+//! Parses all entries of a file: blocks are cut into pieces, which are parsed in parallel.
 //!
-//! A piece with l lines holds at most l entries, so counting line ends gives every piece its own range of the final
-//! arrays before it is parsed, and each line its number. Where comments or blank lines leave gaps, the entries behind
-//! them move up afterwards.
+//! A piece with l lines has at most l entries. So counting line ends gives every piece its own range of the final
+//! arrays before it is parsed, and each line its number. If comments or blank lines leave gaps, later entries are moved
+//! up.
 
 use super::entries::{self, Parser, Shape, Slots, Summary};
 use super::fault::{self, Cause, Fault};
@@ -15,11 +15,11 @@ use crate::scalar::{Element, Scalar};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Bytes of a piece, about: small enough for the second-level cache, large enough that starting it costs nothing.
+/// Approximate bytes of a piece: it fits the second-level cache, and is large enough that starting it costs nothing.
 const PIECE: usize = 128 << 10;
 
-/// Reads up to the line of sizes. Returns the header and the number of its lines, with the block that it ends in and
-/// its end there.
+/// Reads up to the size line. Returns the header and the number of its lines, with the block that it ends in and the
+/// position of its end.
 pub(super) fn header(source: &mut Source) -> Result<(Header, u64, Block, usize)> {
     let path = source.path().to_owned();
     let compressed = source.compressed;
@@ -28,7 +28,7 @@ pub(super) fn header(source: &mut Source) -> Result<(Header, u64, Block, usize)>
         let block = match source.next() {
             Ok(Some(block)) => block,
             Ok(None) => return Err(parser.ended()),
-            // What is not a text has no lines.
+            // A file that is not text has no lines.
             Err(ReadFault::LongLine) if parser.line() == 0 => return Err(parser.ended_without_banner()),
             Err(fault) => return Err(Source::fault(&path, compressed, parser.line(), fault)),
         };
@@ -45,7 +45,7 @@ pub(super) fn header(source: &mut Source) -> Result<(Header, u64, Block, usize)>
     }
 }
 
-/// The entries of a file, as stored.
+/// The entries of a file, as they are stored.
 pub(super) struct Entries<T> {
     pub(super) header: Header,
     pub(super) rows: Vec<u32>,
@@ -55,7 +55,7 @@ pub(super) struct Entries<T> {
     pub(super) lines: LineMap,
 }
 
-/// From an entry to its line.
+/// Maps an entry to its line.
 pub(super) struct LineMap {
     path: PathBuf,
     /// Lines of the header.
@@ -79,7 +79,8 @@ pub(super) fn entries<T: Scalar>(
 ) -> Result<Entries<T>> {
     let path = source.path().to_owned();
     let mut open = Open::<T>::new(source, check)?;
-    // What the file's size can hold, however much the header promises; growing from little where that is unknown.
+    // Allocates as many entries as the file's size allows, whatever the header says; if that is unknown, starts with
+    // few and grows.
     let bound = open.bound.unwrap_or(1 << 16);
     let goal = open.arrays.goal;
     open.arrays.grow(goal.min(usize::try_from(bound).unwrap_or(usize::MAX)))?;
@@ -94,7 +95,7 @@ pub(super) fn entries<T: Scalar>(
     Ok(Entries { header, rows, columns, values, summary, lines })
 }
 
-/// The entries of some lines of a file with this header, about so many.
+/// Parses some lines of a file with this header, about `about` entries.
 #[cfg(all(unix, feature = "ranks", feature = "cli"))]
 pub(super) fn some_lines<T: Scalar>(source: Source, header: &Header, about: usize) -> Result<Entries<T>> {
     let path = source.path().to_owned();
@@ -109,14 +110,14 @@ pub(super) fn some_lines<T: Scalar>(source: Source, header: &Header, about: usiz
     Ok(Entries { header: header.clone(), rows, columns, values, summary, lines })
 }
 
-/// A file that is open, its header read and accepted.
+/// An open file whose header has been read and accepted.
 pub(super) struct Open<T: Scalar> {
     pub(super) header: Header,
     header_lines: u64,
-    /// Entries that the file's size can hold, where that is known.
+    /// The most entries that the file's size allows, if that is known.
     pub(super) bound: Option<u64>,
     source: Source,
-    /// The block in which the header ends, and where.
+    /// The block in which the header ends, and the position of its end.
     block: Block,
     start: usize,
     arrays: Arrays<T>,
@@ -136,8 +137,8 @@ impl<T: Scalar> Open<T> {
         Ok(Self { header, header_lines, bound, source, block, start, arrays })
     }
 
-    /// Reads every entry, and gives each block's to `deliver` as soon as they are there, in the order of the file. It
-    /// returns room for others, or nothing where the rest is not wanted.
+    /// Parses every entry, and gives those of each block to `deliver` in the order of the file. `deliver` returns
+    /// memory for others, or none to stop.
     pub(super) fn in_parts(self, mut deliver: impl FnMut(Part<T>) -> Option<Part<T>>) -> Result<Summary> {
         let arrays = self.read(|arrays| {
             let mut part = std::mem::take(&mut arrays.filling);
@@ -152,7 +153,7 @@ impl<T: Scalar> Open<T> {
         Ok(arrays.summary)
     }
 
-    /// Reads block after block; `after` each of them, which may end it.
+    /// Parses block after block; `after` is called after each, and may stop.
     fn read(self, mut after: impl FnMut(&mut Arrays<T>) -> ControlFlow<()>) -> Result<Arrays<T>> {
         let Self { source, block, start, mut arrays, .. } = self;
         arrays.block(&block, start)?;
@@ -171,7 +172,7 @@ impl<T: Scalar> Open<T> {
     }
 }
 
-/// Consecutive entries: so many, then room for others.
+/// Consecutive entries, in arrays that may be longer.
 pub(super) struct Part<T> {
     pub(super) rows: Vec<u32>,
     pub(super) columns: Vec<u32>,
@@ -185,16 +186,16 @@ impl<T> Default for Part<T> {
     }
 }
 
-/// The arrays while they fill. Their length is the room there is.
+/// The arrays while they are filled; their length is their capacity.
 struct Arrays<T> {
     parser: Parser<T>,
     shape: Shape,
-    /// Indices a line.
+    /// Indices in a line.
     indices: usize,
-    /// Entries that the header promises.
+    /// The number of entries in the header.
     goal: usize,
     filling: Part<T>,
-    /// Entries that went out in parts before.
+    /// Entries that were delivered in earlier parts.
     delivered: usize,
     summary: Summary,
     /// Lines read so far.
@@ -202,7 +203,7 @@ struct Arrays<T> {
     path: PathBuf,
 }
 
-/// Part of a block: where it starts and ends, its number of lines and those before it in the block.
+/// Part of a block: its start and end, its number of lines, and the lines before it in the block.
 struct Piece {
     start: usize,
     end: usize,
@@ -225,7 +226,7 @@ impl<T: Scalar> Arrays<T> {
         }
     }
 
-    /// Reads block after block; `after` each of them, which may end it.
+    /// Parses block after block; `after` is called after each, and may stop.
     fn read(
         &mut self,
         source: Source,
@@ -248,7 +249,7 @@ impl<T: Scalar> Arrays<T> {
         }
     }
 
-    /// Entries for which there is room: arrays that were used before may be longer than what is left of the file.
+    /// The number of entries that fit; reused arrays may be longer than the rest of the file needs.
     fn room(&self) -> usize {
         self.filling.values.len().min(self.goal - self.delivered)
     }
@@ -258,7 +259,7 @@ impl<T: Scalar> Arrays<T> {
         self.summary.entries - self.delivered
     }
 
-    /// Makes room for `room` entries in all.
+    /// Grows the arrays to `room` entries in all.
     fn grow(&mut self, room: usize) -> Result<()> {
         let (indices, Part { rows, columns, values, .. }) = (self.indices, &mut self.filling);
         enlarge(values, room)?;
@@ -282,8 +283,8 @@ impl<T: Scalar> Arrays<T> {
                 self.summary.append(summary);
             }
         } else {
-            // The end of a file with comments or blank lines: fewer slots are left than there are lines, so every piece
-            // starts where the one before it ended.
+            // Near the end of a file with comments or blank lines, there are fewer free slots than lines, so pieces are
+            // parsed one after another.
             for piece in &pieces {
                 let free = self.filled()..self.room();
                 let arrays = &mut self.filling;
@@ -323,7 +324,7 @@ impl<T: Scalar> Arrays<T> {
             .collect()
     }
 
-    /// Moves `count` entries that start at `from` to the end of those before them.
+    /// Moves `count` entries that start at `from` to the end of the entries before them.
     fn close_gap(&mut self, from: usize, count: usize) {
         let (to, Part { rows, columns, values, .. }) = (self.filled(), &mut self.filling);
         if from != to {
@@ -352,7 +353,7 @@ impl<T: Scalar> Arrays<T> {
     }
 }
 
-/// Lengthens `array` to `room` zeros. A first allocation is not written to, so it takes memory only as it fills.
+/// Extends `array` to `room` zeros. The first allocation is not written to, so it takes memory only as it is filled.
 fn enlarge<T: Element>(array: &mut Vec<T>, room: usize) -> Result<()> {
     let refused = |_| Error::OutOfMemory {
         device: "host".to_owned(),
@@ -367,7 +368,7 @@ fn enlarge<T: Element>(array: &mut Vec<T>, room: usize) -> Result<()> {
     Ok(())
 }
 
-/// Cuts `text[start..end]` after ends of lines, and counts lines.
+/// Cuts `text[start..end]` into pieces at line ends, and counts their lines.
 fn cut(text: &[u8], start: usize, end: usize) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity((end - start) / PIECE + 1);
     let mut at = start;
@@ -386,7 +387,7 @@ fn cut(text: &[u8], start: usize, end: usize) -> Vec<Piece> {
     pieces
 }
 
-/// Number of ends of lines. Sums of at most 255 bytes stay in bytes, which the compiler turns into vector code.
+/// The number of line ends. Sums over at most 255 bytes fit a byte, so the compiler can vectorise them.
 fn count_lines(text: &[u8]) -> usize {
     text.chunks(255).map(|chunk| usize::from(chunk.iter().map(|&b| u8::from(b == b'\n')).sum::<u8>())).sum()
 }

@@ -1,4 +1,4 @@
-//! The entries of some lines of a file, whose header is known: several processes read a file together.
+//! Parses a range of lines of a file whose header is known, so that several processes can read a file together.
 
 use super::entries::Summary;
 use super::header::Header;
@@ -19,13 +19,13 @@ pub(crate) struct Piece<T> {
     summary: Summary,
 }
 
-/// What is known of all pieces of a file.
+/// The combined summary of all pieces of a file.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) entries: u64,
     /// The order of all entries.
     pub(crate) order: Order,
-    /// Whether there are entries on both sides of the diagonal, which only a file with a symmetry tells.
+    /// True if there are entries on both sides of the diagonal; only checked if the header has a symmetry.
     pub(crate) both_sides: bool,
 }
 
@@ -35,18 +35,17 @@ impl<T: Scalar> Piece<T> {
         Self { rows: Vec::new(), columns: Vec::new(), values: Vec::new(), summary: Summary::default() }
     }
 
-    /// The entries of whole lines of the coordinate file `path`, of which `text` delivers `bytes`: about so many
-    /// entries.
+    /// Parses whole lines of the coordinate file `path`; `text` delivers their `bytes` bytes, about `about` entries.
     ///
     /// # Errors
-    /// As [`read_triplets`](super::read_triplets), with other numbers of lines.
+    /// As [`read_triplets`](super::read_triplets), but line numbers are relative.
     pub(crate) fn read(
         path: &Path,
         header: &Header,
         (text, bytes): (impl Read + Send + 'static, u64),
         about: usize,
     ) -> Result<Self> {
-        // The number of bytes bounds the number of entries, whatever the header says.
+        // The number of bytes limits the number of entries, whatever the header says.
         let most = usize::try_from(bytes / header.entry_bytes() + 1).unwrap_or(usize::MAX);
         let source = Source::of(path, Box::new(text), false, Some(bytes));
         let Entries { rows, columns, values, summary, .. } =
@@ -54,14 +53,14 @@ impl<T: Scalar> Piece<T> {
         Ok(Self { rows, columns, values, summary })
     }
 
-    /// What [`Whole::of`] has to know of it.
+    /// The data that [`Whole::of`] needs.
     pub(crate) fn told(&self) -> Vec<u8> {
         self.summary.to_words().into_iter().flat_map(u64::to_le_bytes).collect()
     }
 }
 
 impl Whole {
-    /// From what the pieces tell, in the order of the file; none unless all of them tell something.
+    /// Combines the data of all pieces, in the order of the file; none if a piece has none.
     pub(crate) fn of(told: &[Vec<u8>]) -> Option<Self> {
         let mut all = Summary::default();
         for piece in told {
@@ -78,7 +77,7 @@ mod tests {
     use crate::market::{ReadOptions, read_header, read_triplets};
     use std::io::Cursor;
 
-    /// A file cut anywhere at line ends has the entries and the order of the whole.
+    /// Pieces cut at any line ends together have the entries and the order of the file.
     #[test]
     fn pieces_are_the_file() {
         let path = std::env::temp_dir().join(format!("residua-pieces-{}.mtx", std::process::id()));

@@ -1,4 +1,4 @@
-//! Reading: what a caller asks for, on top of the parser of entries.
+//! Reading with options, on top of the parser of entries.
 
 use super::entries::{self, Summary};
 use super::header::{Format, Header};
@@ -13,7 +13,7 @@ use crate::scalar::Symmetry;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What [`read_triplets`] and [`read_dense`](super::read_dense) refuse although the file is well formed.
+/// Limits beyond which [`read_triplets`] and [`read_dense`](super::read_dense) refuse a well-formed file.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
@@ -28,14 +28,14 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// A matrix may have so many rows, or columns, more than 64 an entry of the file; 2^20 unless set. Everything later
-    /// takes memory by the row and column, so this keeps a header alone from asking for gigabytes.
+    /// The most rows, and the most columns, in addition to 64 times the entries of the file; 2^20 by default. Later
+    /// steps need memory for each row and column, so this keeps a header alone from requesting gigabytes.
     pub fn empty_lines(mut self, limit: usize) -> Self {
         self.empty_lines = limit;
         self
     }
 
-    /// Counts bytes of a Matrix Market file while they are read, for somebody who waits.
+    /// Counts the bytes of a Matrix Market file while they are read, to show the progress.
     pub fn meter(mut self, meter: Arc<Meter>) -> Self {
         self.meter = Some(meter);
         self
@@ -46,7 +46,7 @@ impl ReadOptions {
         self.meter.as_ref()
     }
 
-    /// Why a full array of `header`'s size is refused, if it is: its places are what counts.
+    /// The reason for refusing a full array of this size, if it is refused: the number of places counts.
     pub(crate) fn refuse_dense(&self, header: &Header) -> Option<String> {
         let places = (header.rows as u64).saturating_mul(header.columns as u64);
         let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
@@ -58,7 +58,7 @@ impl ReadOptions {
         })
     }
 
-    /// Why a sparse matrix of `header`'s size is refused, if it is.
+    /// The reason for refusing a sparse matrix of this size, if it is refused.
     pub(crate) fn refuse(&self, header: &Header) -> Option<String> {
         let limit = header.entries.saturating_mul(64).saturating_add(self.empty_lines as u64);
         let sizes = [("rows", header.rows), ("columns", header.columns)];
@@ -81,14 +81,14 @@ impl ReadOptions {
     }
 }
 
-/// The order of a file's entries, in so far as no sorting is needed.
+/// The order of a file's entries, which shows whether sorting is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Row after row, the columns of each ascending; no entry twice.
+    /// By rows, columns ascending within each, without duplicates.
     Rows,
-    /// Column after column, the rows of each ascending; no entry twice.
+    /// By columns, rows ascending within each, without duplicates.
     Columns,
-    /// Any other, perhaps with duplicates.
+    /// Any other order, possibly with duplicates.
     Any,
 }
 
@@ -102,7 +102,7 @@ impl Order {
     }
 }
 
-/// A file's header and its entries as they are stored: of a symmetric matrix one triangle.
+/// A file's header and its entries as they are stored: one triangle of a symmetric matrix.
 #[derive(Debug, Clone)]
 pub struct MatrixFile<T> {
     header: Header,
@@ -111,22 +111,22 @@ pub struct MatrixFile<T> {
 }
 
 impl<T: Scalar> MatrixFile<T> {
-    /// A file of any format, its entries checked.
+    /// From a file of any format, with checked entries.
     pub(crate) fn new(header: Header, triplets: Triplets<T>, order: Order) -> Self {
         Self { header, triplets, order }
     }
 
-    /// What the file says of itself.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The stored entries; a pattern's values are one.
+    /// The stored entries; the values of a pattern are one.
     pub fn triplets(&self) -> &Triplets<T> {
         &self.triplets
     }
 
-    /// How the entries that are not stored follow.
+    /// The symmetry, by which entries that are not stored follow.
     pub fn symmetry(&self) -> Symmetry {
         self.header.symmetry
     }
@@ -145,30 +145,30 @@ impl<T: Scalar> MatrixFile<T> {
 /// Reads the banner and the sizes; `-` is standard input.
 ///
 /// # Errors
-/// Where the file cannot be read, or is no Matrix Market file; the message names file, line and cause.
+/// If the file cannot be read, or is not a Matrix Market file; the message has the file, the line and the cause.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     header_of(Source::open(path.as_ref(), None)?)
 }
 
-/// As [`read_header`], of an open source.
+/// [`read_header`] for an open source.
 pub(crate) fn header_of(mut source: Source) -> Result<Header> {
     parallel::header(&mut source).map(|found| found.0)
 }
 
-/// Reads a matrix as it is stored. `-` is standard input; gzip is recognised by its content. A full array gives its
-/// entries that are not zero.
+/// Reads a matrix as it is stored. `-` is standard input; gzip is recognised by its content. For a full array, returns
+/// its nonzero entries.
 ///
-/// Memory: 8 bytes and a value for each entry, and 12 MiB of text. Time: about the parsing of numbers, on every thread
-/// of the current rayon pool.
+/// Memory: 8 bytes and a value for each entry, and 12 MiB for text. Time: mostly parsing numbers, in all threads of the
+/// current rayon pool.
 ///
 /// # Errors
-/// Where the file cannot be read, is not what the format allows (file, line and cause are named), holds complex values
-/// and `T` is real, or is refused by the options.
+/// If the file cannot be read or is invalid (the message has the file, the line and the cause), if it has complex
+/// values and `T` is real, or if the options refuse it.
 pub fn read_triplets<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions) -> Result<MatrixFile<T>> {
     triplets_of(Source::open(path.as_ref(), options.metered())?, options)
 }
 
-/// As [`read_triplets`], of an open source.
+/// [`read_triplets`] for an open source.
 pub(crate) fn triplets_of<T: Scalar>(source: Source, options: &ReadOptions) -> Result<MatrixFile<T>> {
     let path = source.path().to_owned();
     let mut entries = parallel::entries::<T>(source, |header, line| options.check(&path, header, line))?;
@@ -183,7 +183,7 @@ pub(crate) fn triplets_of<T: Scalar>(source: Source, options: &ReadOptions) -> R
             }
             let order = Order::of(&entries.summary);
             let Entries { header, rows, columns, values, .. } = entries;
-            // The parser refuses a place outside of the matrix, with its line.
+            // The parser refuses entries outside of the matrix, with their line.
             let triplets =
                 Triplets::from_parts_unchecked(header.rows, header.columns, rows, columns, values)?;
             Ok(MatrixFile { header, triplets, order })
@@ -191,7 +191,7 @@ pub(crate) fn triplets_of<T: Scalar>(source: Source, options: &ReadOptions) -> R
     }
 }
 
-/// Takes out what a symmetric file says twice.
+/// Removes the entries that a symmetric file gives twice.
 fn once_each<T: Scalar>(entries: &mut Entries<T>) -> Result<()> {
     let Entries { header, rows, columns, values, lines, .. } = entries;
     match triangle::once_each(header.symmetry, rows, columns, values) {
@@ -201,7 +201,7 @@ fn once_each<T: Scalar>(entries: &mut Entries<T>) -> Result<()> {
     Ok(())
 }
 
-/// The values of an array that are not zero, as triplets.
+/// The nonzero values of an array, as triplets.
 fn array<T: Scalar>(entries: Entries<T>) -> Result<MatrixFile<T>> {
     let header = entries.header;
     let mut triplets = Triplets::new(header.rows, header.columns)?;

@@ -1,5 +1,5 @@
-//! Reading beside other work, straight into the memory of a backend: while a block of text is parsed, the entries of
-//! the one before are on their way there.
+//! Reads a file into the memory of a backend while other work goes on: while a block of text is parsed, the entries of
+//! the one before are copied.
 
 use super::header::{Format, Header};
 use super::parallel::{Open, Part};
@@ -13,11 +13,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-/// Parts that wait for being filled again. What a backend that was late leaves beyond these is given back while the
-/// rest is parsed: later, when the backend asks for memory itself, it would have to wait for that.
+/// The most emptied parts that are kept for reuse. Others, which a slow backend leaves over, are freed while the rest
+/// is parsed; if they were freed later, an allocation of the backend might have to wait for that.
 const SPARE: usize = 8;
 
-/// A matrix that a thread of its own reads.
+/// A matrix that is being read by another thread.
 ///
 /// ```
 /// use residua::{Host, assemble::Assembler, market::{ReadOptions, Reading}};
@@ -38,26 +38,26 @@ pub struct Reading<T: Scalar> {
     empty: SyncSender<Part<T>>,
 }
 
-/// What the reading thread tells.
+/// A message of the reading thread.
 enum Message<T> {
-    /// The header: parts follow, then the end.
+    /// The header; parts follow, then the end.
     Start(Header),
     Part(Part<T>),
     End,
-    /// All at once, also behind parts, which then are void.
+    /// The whole matrix. If parts were sent before, they are discarded.
     Whole(Box<MatrixFile<T>>),
 }
 
 impl<T: Scalar> Reading<T> {
-    /// Starts to read as [`read_triplets`] does.
+    /// Starts to read, with the result of [`read_triplets`].
     ///
-    /// Until [`Reading::into_resident`] takes them, entries wait in memory: up to 8 bytes and a value each.
+    /// Until [`Reading::into_resident`] takes them, entries stay in memory: up to 8 bytes and a value each.
     pub fn start(path: impl Into<PathBuf>, options: ReadOptions) -> Self {
         let path = path.into();
         let file = path.clone();
         let (give, messages) = channel();
         let (empty, room) = sync_channel(SPARE);
-        // Not joined: where nobody wants the rest, the thread ends at its next block.
+        // Not joined: if the receiver is dropped, the thread ends at its next block.
         std::thread::spawn(move || {
             if let Err(error) = read(&file, &options, &give, &room) {
                 let _ = give.send(Err(error));
@@ -66,18 +66,18 @@ impl<T: Scalar> Reading<T> {
         Self { path, messages, empty }
     }
 
-    /// The header, and the entries as stored, in the backend's memory when this returns or in order behind what is
-    /// enqueued there.
+    /// Waits for the header and the stored entries. They are in the backend's memory when this returns, or will be
+    /// before work that is enqueued later.
     ///
     /// # Errors
-    /// As [`read_triplets`]; on too little memory, or when the device fails.
+    /// As [`read_triplets`]; if memory runs out, or if the device fails.
     pub fn into_resident<B: Backend>(self, backend: &B) -> Result<(Header, ResidentTriplets<T, B>)> {
         let header = match next(&self.path, &self.messages)? {
             Message::Start(header) => header,
             Message::Whole(file) => return whole(backend, *file),
             Message::Part(_) | Message::End => return Err(gone(&self.path)),
         };
-        // No more than the file's size can hold.
+        // At most what the file's size allows.
         let entries = header.entries as usize;
         let (mut rows, mut columns) = (backend.buffer::<u32>(entries)?, backend.buffer::<u32>(entries)?);
         let mut values = backend.buffer::<T>(entries)?;
@@ -89,7 +89,7 @@ impl<T: Scalar> Reading<T> {
         Ok((header, triplets))
     }
 
-    /// Copies parts as they come, indices and values by a thread each, until the message that ends them.
+    /// Copies parts as they arrive, indices and values each by its own thread, until the last message.
     fn copy_parts<B: Backend>(
         self,
         backend: &B,
@@ -104,7 +104,7 @@ impl<T: Scalar> Reading<T> {
                 indexed.iter().try_for_each(|(at, part)| {
                     let place = at..at + part.entries;
                     backend.write(&part.values[..part.entries], B::part_mut(values, place))?;
-                    // Where there is enough room, or the reading thread has ended, this frees it.
+                    // If enough are kept, or the reading thread has ended, this frees it.
                     let _ = empty.try_send(part);
                     Ok(())
                 })
@@ -116,7 +116,7 @@ impl<T: Scalar> Reading<T> {
                         let place = at..at + part.entries;
                         backend.write(&part.rows[..part.entries], B::part_mut(rows, place.clone()))?;
                         backend.write(&part.columns[..part.entries], B::part_mut(columns, place.clone()))?;
-                        // Where the copier has ended, it tells why.
+                        // If the copying thread has ended, it returns the reason.
                         if give.send((at, part)).is_err() {
                             break Message::End;
                         }
@@ -162,9 +162,9 @@ fn read<T: Scalar>(
     give: &Sender<Result<Message<T>>>,
     room: &Receiver<Part<T>>,
 ) -> Result<()> {
-    // Where nobody listens any more, there is nobody to tell.
+    // If the receiver was dropped, nothing needs to be sent.
     let tell = |message| give.send(Ok(message)).is_ok();
-    // A pipe can be read only once, and what is compressed says nothing of how much it holds.
+    // A pipe can be read only once, and a compressed file does not show its size.
     if path.is_file() {
         let open = Open::<T>::new(Source::open(path, options.metered())?, |header, line| {
             options.check(path, header, line)
@@ -179,7 +179,7 @@ fn read<T: Scalar>(
             }
             let summary =
                 open.in_parts(|part| tell(Message::Part(part)).then(|| room.try_recv().unwrap_or_default()))?;
-            // Entries in both triangles have to be held against each other.
+            // Entries in both triangles must be compared with each other.
             if header.symmetry == Symmetry::General || !(summary.above && summary.below) {
                 tell(Message::End);
                 return Ok(());

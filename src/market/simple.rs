@@ -1,28 +1,28 @@
-//! The usual line, several times as fast: `row column value` with one separator between them, at most 63 bytes.
+//! A fast parser for the usual line: `row column value` with one separator between them, at most 63 bytes.
 //!
-//! A parser that goes from byte to byte waits at every number for the end of the one before. Here the separators of a
-//! whole line are found first, as the bits of one word; the numbers then have known places, and the processor converts
-//! those of several lines at a time. Anything unusual (more blanks, comments, signs of plus, long numbers, errors) is
-//! left to the general parser: `None` says only "not here".
+//! A parser that goes byte by byte must find the end of each number before it can start the next. Here all separators
+//! of a line are found first, as bits of one word. The numbers then have known positions, and the processor can overlap
+//! the conversion of several lines. Everything else (several blanks, comments, plus signs, long numbers, errors) is
+//! left to the general parser: `None` only means "not here".
 
 use super::masks;
 use super::number::{PADDING, power_of_ten, read_exponent, round};
 use crate::scalar::Real;
 
-/// Bytes of the longest line that is read so: a bit each of a mask.
+/// The longest line that is parsed this way: one bit of a mask for each byte.
 const LINE: usize = 64;
-/// Bytes of the longest number, likewise.
+/// The longest number, for the same reason.
 const NUMBER: usize = 32;
 const _: () = assert!(LINE <= PADDING);
 
-/// Places within a line: the ends of its first numbers, and of itself.
+/// Positions within a line: the ends of its first numbers, and of the line.
 pub(super) struct Places<const NUMBERS: usize> {
     pub(super) ends: [usize; NUMBERS],
     /// Start of the next line.
     pub(super) next: usize,
 }
 
-/// The places of a line of `NUMBERS` numbers that starts at `at`.
+/// The positions in a line of `NUMBERS` numbers that starts at `at`.
 #[inline(always)]
 pub(super) fn places<const NUMBERS: usize>(text: &[u8], at: usize) -> Option<Places<NUMBERS>> {
     let mut separators = masks::at_most(text[at..].first_chunk::<LINE>()?, b' ');
@@ -46,7 +46,7 @@ pub(super) fn places<const NUMBERS: usize>(text: &[u8], at: usize) -> Option<Pla
     }
 }
 
-/// `text[start..end]` as an integer, if it is one to eight digits.
+/// `text[start..end]` as an integer, if it has one to eight digits.
 #[inline(always)]
 pub(super) fn short(text: &[u8], start: usize, end: usize) -> Option<u64> {
     let length = end - start;
@@ -102,7 +102,7 @@ pub(super) fn real<R: Real>(text: &[u8], start: usize, end: usize) -> Option<R> 
     round(mantissa, power, negative, &text[start..end])
 }
 
-/// Appends `count` digits to `value`; `others` gets bits where they are no digits.
+/// Appends `count` digits to `value`; sets bits in `others` for characters that are no digits.
 #[inline(always)]
 fn digits(text: &[u8], mut at: usize, mut count: usize, value: &mut u64, others: &mut u64) {
     while count >= 8 {
@@ -119,7 +119,7 @@ fn digits(text: &[u8], mut at: usize, mut count: usize, value: &mut u64, others:
     }
 }
 
-/// The value of `count` digits, one to eight, and bits where they are no digits.
+/// The value of `count` digits, one to eight, and bits for characters that are no digits.
 #[inline(always)]
 fn eight(text: &[u8], at: usize, count: usize) -> (u64, u64) {
     let mut word = [0; 8];
@@ -139,7 +139,8 @@ mod tests {
         [text.as_bytes(), &[b'\n'; PADDING]].concat()
     }
 
-    /// Whatever is read here must be what the general parser reads; returns whether it was.
+    /// Asserts that whatever is parsed here equals the result of the general parser; returns whether it was parsed
+    /// here.
     fn agrees(word: &str) -> bool {
         let text = padded(word);
         let Some(value) = real::<f64>(&text, 0, word.len()) else { return false };
@@ -186,7 +187,7 @@ mod tests {
         {
             let text = padded(unusual);
             let found = places::<3>(&text, 0);
-            // Where places are found, an empty number or a second line must be noticed later.
+            // Even if positions are found, an empty number or a second line must be detected later.
             let starts =
                 found.map(|p| [(0, p.ends[0]), (p.ends[0] + 1, p.ends[1]), (p.ends[1] + 1, p.ends[2])]);
             assert!(starts.is_none_or(|s| s.iter().any(|(start, end)| start == end)), "{unusual:?}");

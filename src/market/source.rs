@@ -10,14 +10,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Bytes of a block. Three of them exist at a time, whatever the file's size.
+/// Bytes of a block. Three blocks exist at a time, whatever the file's size.
 const BLOCK: usize = 4 << 20;
-/// A first block is smaller: the header alone is often all that is asked for.
+/// The first block is smaller, since often only the header is needed.
 const FIRST_BLOCK: usize = 64 << 10;
-/// The longest line that is accepted: a block must hold one.
+/// The longest line that is accepted, which must fit a block.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Whole lines: `text[..end]`, each ended by `\n`, then [`PADDING`] bytes that are ends of lines.
+/// Whole lines: `text[..end]`, each ended by `
+///
+/// `, then [`PADDING`] bytes of line ends.
 pub(super) struct Block {
     text: Vec<u8>,
     end: usize,
@@ -30,19 +32,18 @@ impl Block {
     }
 }
 
-/// An open file, its header not yet read.
+/// An open file whose header has not been read yet.
 pub(crate) struct Source {
     path: PathBuf,
-    /// Bytes of text that the file can hold at most, where that is known.
+    /// The most bytes of text that the file can contain, if that is known.
     pub(super) text_bound: Option<u64>,
-    /// Whether the text comes out of a gzip stream.
+    /// True if the text is unpacked from gzip.
     pub(super) compressed: bool,
     lines: Lines,
 }
 
 impl Source {
-    /// Opens `path`; `-` is standard input. Gzip is recognised by its first two bytes.
-    /// What is read is counted by `meter`.
+    /// Opens `path`; `-` is standard input. Gzip is recognised by its first two bytes. `meter` counts the bytes read.
     pub(super) fn open(path: &Path, meter: Option<&Arc<Meter>>) -> Result<Self> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let (mut raw, length): (Box<dyn Read + Send>, _) = if path == Path::new("-") {
@@ -66,8 +67,8 @@ impl Source {
         Ok(Self::of(path, reader, compressed, text_bound))
     }
 
-    /// What `reader` delivers, which errors call `path`; `compressed` tells whether it comes out of a gzip stream, and
-    /// `text_bound` how many bytes it has at most, where that is known.
+    /// A source that reads from `reader`; errors name it `path`. `compressed` says whether it is unpacked from gzip,
+    /// and `text_bound` is the most bytes of text, if that is known.
     pub(crate) fn of(
         path: &Path,
         reader: Box<dyn Read + Send>,
@@ -82,22 +83,22 @@ impl Source {
         &self.path
     }
 
-    /// The next block, read now.
+    /// Reads the next block in this thread.
     pub(super) fn next(&mut self) -> Result<Option<Block>, ReadFault> {
         self.lines.next(Vec::new())
     }
 
-    /// The blocks, read by a thread of their own.
+    /// The blocks, read ahead by another thread.
     pub(super) fn ahead(self) -> Blocks {
         let (give, blocks) = sync_channel(1);
         let (back, empty) = sync_channel(2);
         let mut lines = self.lines;
         if lines.ended {
-            // A small file: its first block was all.
+            // The file is small and has a single block.
             return Blocks { blocks, back, ended: true };
         }
-        // Not joined: where the parser stops early, the thread ends at its next block. It must not hold up an error
-        // while it waits for a pipe.
+        // Not joined: if the parser stops early, the thread ends at its next block. It must not delay an error while it
+        // waits for a pipe.
         std::thread::spawn(move || {
             loop {
                 let next = lines.next(empty.try_recv().unwrap_or_default());
@@ -126,13 +127,13 @@ impl Source {
     }
 }
 
-/// Why there is no further block.
+/// The reason why there is no further block.
 pub(super) enum ReadFault {
     Io(io::Error),
     LongLine,
 }
 
-/// Blocks that come from the reading thread.
+/// Blocks from the reading thread.
 pub(super) struct Blocks {
     blocks: Receiver<Result<Option<Block>, ReadFault>>,
     back: SyncSender<Vec<u8>>,
@@ -148,9 +149,9 @@ impl Blocks {
         self.blocks.recv().unwrap_or_else(|_| gone())
     }
 
-    /// Gives a block's memory back for the next one.
+    /// Returns the memory of a block for reuse.
     pub(super) fn recycle(&self, block: Block) {
-        // A full or closed channel only means that the memory is not needed again.
+        // If the channel is full or closed, the memory is not needed.
         let _ = self.back.try_send(block.text);
     }
 }
@@ -158,7 +159,7 @@ impl Blocks {
 /// Cuts what a reader delivers into blocks of whole lines.
 struct Lines {
     reader: Box<dyn Read + Send>,
-    /// Start of the line that the last block cut off.
+    /// The beginning of the line that was cut off at the end of the last block.
     rest: Vec<u8>,
     block: usize,
     ended: bool,
@@ -173,7 +174,7 @@ impl Lines {
         let mut goal = self.block + filled;
         self.block = BLOCK;
         if text.is_empty() {
-            // Zeros of the system's: not written to before they are read into.
+            // Zeroed by the system: not written to before they are read into.
             text = vec![0; goal + PADDING];
         } else if text.len() < goal + PADDING {
             text.resize(goal + PADDING, 0);
@@ -185,7 +186,7 @@ impl Lines {
                 Ok(0) => self.ended = true,
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // What came before is given out first: it may hold an error of its own, on an earlier line.
+                // The text before the error is returned first, since it may have an error on an earlier line.
                 Err(e) => match text[..filled].iter().rposition(|&b| b == b'\n') {
                     Some(_) => {
                         self.reader = Box::new(Failed(Some(e)));
@@ -224,7 +225,7 @@ fn finish(mut text: Vec<u8>, end: usize) -> Block {
     Block { text, end }
 }
 
-/// A reader that failed: it says so once, at the next read.
+/// A reader that fails: it reports the error at the next read.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {

@@ -1,4 +1,4 @@
-//! Numbers to text, and many lines side by side.
+//! Formats numbers, many lines in parallel.
 
 use crate::output::Output;
 use crate::parallel::prelude::*;
@@ -8,12 +8,12 @@ use flate2::write::GzEncoder;
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// Entries that one thread turns into text at a time: about a megabyte.
+/// Entries that one thread formats at once: about a megabyte of text.
 const CHUNK: usize = 1 << 15;
-/// Chunks that are in memory together.
+/// Chunks in memory at the same time.
 const BATCH: usize = 16;
 
-/// Appends an index, counted from one.
+/// Appends an index, converted to one-based.
 pub(super) fn push_index(text: &mut Vec<u8>, index: u32) {
     let mut digits = [0; 10];
     let mut rest = u64::from(index) + 1;
@@ -29,7 +29,8 @@ pub(super) fn push_index(text: &mut Vec<u8>, index: u32) {
     text.extend_from_slice(&digits[at..]);
 }
 
-/// Appends a value: the fewest digits that are read back as the same bits; real and imaginary part for a complex one.
+/// Appends a value with the fewest digits that are read back as the same bits; real and imaginary part for a complex
+/// one.
 pub(super) fn push_value<T: Scalar>(text: &mut Vec<u8>, value: T) {
     push_real(text, value.re());
     if T::COMPLEX {
@@ -49,8 +50,8 @@ fn push_real<R: Real>(text: &mut Vec<u8>, value: R) {
     text.extend_from_slice(digits.strip_suffix(".0").unwrap_or(digits).as_bytes());
 }
 
-/// Writes the lines of items `0..count`, which `format` appends for any range of them. Each chunk of a gzip file is a
-/// member of its own, so that compression is parallel as well.
+/// Writes the lines of items `0..count`, which `format` appends for any range of them. Each chunk of a gzip file is its
+/// own member, so that compression is parallel too.
 pub(super) fn write_lines(
     output: &mut Output,
     gzip: bool,

@@ -1,15 +1,15 @@
-//! The entries of a symmetric file lie in one triangle, or at least no place is given in both and differently.
+//! Checks that the entries of a symmetric file are in one triangle, or that entries given in both agree.
 
 use crate::scalar::{Scalar, Symmetry};
 use rayon::slice::ParallelSliceMut;
 
-/// The format asks for the lower triangle. The upper one alone is accepted, and a mixture too. Where (i, j) and (j, i)
-/// are both there, once each and with values that follow from each other, they say the same thing twice: the later one
-/// is taken out, since mirroring both would double what neither says. Returns how many were.
+/// The specification requires the lower triangle. The upper one is accepted too, and so is a mixture. If (i, j) and (j,
+/// i) are both given, once each and with values that agree, they are the same entry: the later one is removed, since
+/// mirroring both would double it. Returns how many were removed.
 ///
 /// # Errors
-/// The number of the later entry of a pair that does not agree, or that is there more than once: whether such entries
-/// add up, or one counts, would be a guess.
+/// The index of the later entry of a pair that does not agree, or that is given more than once: whether to add such
+/// entries or to use one would be a guess.
 pub(crate) fn once_each<T: Scalar>(
     symmetry: Symmetry,
     rows: &mut Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) fn once_each<T: Scalar>(
     if symmetry == Symmetry::General {
         return Ok(0);
     }
-    // (lower place, entry) in order of place.
+    // (position in the lower triangle, index of the entry), sorted by position.
     let mut places: Vec<(u64, usize)> = (0..rows.len())
         .filter(|&k| rows[k] != columns[k])
         .map(|k| (u64::from(rows[k].max(columns[k])) << 32 | u64::from(rows[k].min(columns[k])), k))
@@ -47,7 +47,7 @@ pub(crate) fn once_each<T: Scalar>(
     Ok(again.len() as u64)
 }
 
-/// Takes out the entries with these numbers, which ascend.
+/// Removes the entries with these indices, which ascend.
 fn without<V: Copy>(list: &mut Vec<V>, numbers: &[usize]) {
     let (mut k, mut next) = (0, numbers.iter().peekable());
     list.retain(|_| {
@@ -57,7 +57,7 @@ fn without<V: Copy>(list: &mut Vec<V>, numbers: &[usize]) {
     });
 }
 
-/// What is wrong with an entry that [`once_each`] has found.
+/// The message about an entry that [`once_each`] has found.
 pub(crate) fn told_twice(symmetry: Symmetry, row: u32, column: u32) -> String {
     format!(
         "entry ({}, {}) of a {} matrix is given in both triangles, and not as the same once in each; keep one, or \

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-/// How a file is written.
+/// Options of writing.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteOptions {
@@ -28,13 +28,13 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Text below the banner; each of its lines becomes a comment.
+    /// Text after the banner; each of its lines becomes a comment.
     pub fn comment(mut self, text: impl Into<String>) -> Self {
         self.comment = text.into();
         self
     }
 
-    /// Whether [`write_csr`] looks for a symmetry and then writes one triangle (the default).
+    /// Whether [`write_csr`] checks for symmetry and then writes one triangle (the default).
     pub fn detect_symmetry(mut self, detect: bool) -> Self {
         self.detect = detect;
         self
@@ -42,13 +42,13 @@ impl WriteOptions {
 }
 
 /// Writes a matrix; `-` is standard output, and a name that ends in `.gz` is compressed. Reading it back gives the same
-/// bits, where all values are finite: others are written (`NaN`, `inf`), and refused by readers. A matrix that is
-/// symmetric, skew-symmetric or hermitian to the last bit is written as its lower triangle.
+/// bits if all values are finite; others are written (`NaN`, `inf`), but readers refuse them. A matrix that is exactly
+/// symmetric, skew-symmetric or Hermitian is written as its lower triangle.
 ///
 /// The file appears under its name when it is complete ([`crate::output`]).
 ///
 /// # Errors
-/// Where the system refuses; the target is then as it was.
+/// If the file cannot be written; the target is then unchanged.
 pub fn write_csr<T: Scalar>(path: impl AsRef<Path>, matrix: &Csr<T>, options: &WriteOptions) -> Result<()> {
     let symmetry = if options.detect { symmetry_of(matrix) } else { Symmetry::General };
     match matrix.parts().offsets {
@@ -97,10 +97,10 @@ fn csr<T: Scalar>(
     })
 }
 
-/// Writes triplets as they are, under a banner that names `symmetry`; otherwise as [`write_csr`].
+/// Writes triplets unchanged, under a banner that names `symmetry`; otherwise as [`write_csr`].
 ///
 /// # Errors
-/// Where a symmetry other than general is given to a matrix that is not square, or the system refuses.
+/// If a symmetry other than general is given for a matrix that is not square, or if the file cannot be written.
 pub fn write_triplets<T: Scalar>(
     path: impl AsRef<Path>,
     triplets: &Triplets<T>,
@@ -119,10 +119,10 @@ pub fn write_triplets<T: Scalar>(
     })
 }
 
-/// Writes a full array, `values` column after column; otherwise as [`write_csr`].
+/// Writes a full array, `values` column by column; otherwise as [`write_csr`].
 ///
 /// # Errors
-/// Unless there are `rows * columns` values, or where the system refuses.
+/// Unless there are `rows * columns` values, or if the file cannot be written.
 pub fn write_dense<T: Scalar>(
     path: impl AsRef<Path>,
     rows: usize,

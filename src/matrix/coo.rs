@@ -69,15 +69,15 @@ impl<V: Scalar, B: Backend> Coo<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Coo<V, B> {
-    /// Converts.
+    /// Converts from CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Self::from_tails(backend, a, 0, a.nonzeros())
     }
 
-    /// The entries of each row from the `skip`-th on, `total` together.
+    /// The entries of each row from its `skip`-th on, `total` in all.
     pub(super) fn from_tails(backend: &B, a: &Csr<V, B>, skip: usize, total: usize) -> Result<Self> {
         let parts = a.parts();
         let mut row_indices = backend.buffer(total)?;
@@ -111,7 +111,7 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let offsets = self.row_offsets(backend)?;
         let indices = copied(backend, &self.column_indices)?;
@@ -119,7 +119,7 @@ impl<V: Scalar, B: Conversions> Coo<V, B> {
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }
 
-    /// Where each row starts, and the end.
+    /// The start of each row, and the end.
     pub(super) fn row_offsets(&self, backend: &B) -> Result<Offsets<B>> {
         let mut offsets = Offsets::zeros(backend, self.rows + 1, self.nonzeros())?;
         match &mut offsets {

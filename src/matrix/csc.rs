@@ -34,7 +34,7 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
         self.transpose.rows()
     }
 
-    /// The matrix whose CSR is the transpose: no entry moves.
+    /// A matrix whose transpose is given in CSR: the arrays are the same.
     pub fn from_transpose(transpose: Csr<V, B>) -> Self {
         Self { transpose }
     }
@@ -64,10 +64,10 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
         0
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.
+    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    /// If a vector has the wrong length, if the backend has no kernel, or if the device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -93,10 +93,10 @@ impl<V: Scalar, B: Backend> Csc<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Csc<V, B> {
-    /// Converts.
+    /// Converts from CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Ok(Self { transpose: a.transpose(backend)? })
     }
@@ -104,7 +104,7 @@ impl<V: Scalar, B: Conversions> Csc<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         self.transpose.transpose(backend)
     }

@@ -1,4 +1,4 @@
-//! Compressed sparse rows, the hub of all formats.
+//! Compressed sparse rows (CSR), the format that all others are converted from and to.
 
 use super::lengths::RowLengths;
 use super::sparse::check_vectors;
@@ -14,7 +14,7 @@ use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the entries of a matrix in CSR are.
+/// The pattern of a matrix in CSR.
 #[derive(Debug)]
 struct Pattern<B: Backend> {
     offsets: Offsets<B>,
@@ -23,12 +23,12 @@ struct Pattern<B: Backend> {
 
 /// A matrix in compressed sparse rows ([`CsrParts`] draws it), values of type `V` in the memory of backend `B`.
 ///
-/// Every row's columns ascend strictly: constructors check it once, and nothing can change it later. Products compute
-/// in any type to which `V` widens.
+/// The columns of every row ascend strictly: constructors check it once, and nothing can change it later. Products
+/// compute in any type to which `V` widens.
 pub struct Csr<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
-    /// Shared by matrices that were made one from the other: rounded ones, those with other values.
+    /// Shared by matrices with the same pattern: rounded copies, and those with other values.
     pattern: Arc<Pattern<B>>,
     values: B::Vec<V>,
     derived: Derived,
@@ -37,11 +37,12 @@ pub struct Csr<V: Scalar, B: Backend = Host> {
 }
 
 impl<V: Scalar> Csr<V, Host> {
-    /// From the three arrays of CSR, indices from zero.
+    /// A matrix from the three arrays of CSR, with indices from zero.
     ///
     /// # Errors
-    /// Unless there are `rows + 1` offsets that ascend from 0 to the number of values, and each row's columns ascend
-    /// strictly below `columns`; the message names the first row that does not. Where a dimension exceeds 2^32.
+    /// Unless there are `rows + 1` offsets that ascend from 0 to the number of values, and the columns of each row
+    /// ascend strictly and are below `columns`; the message names the first wrong row. Also if a dimension exceeds
+    /// 2^32.
     pub fn from_parts(
         rows: usize,
         columns: usize,
@@ -86,12 +87,12 @@ impl<V: Scalar> Csr<V, Host> {
     /// A copy in the memory of a backend.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_backend<B: Backend>(&self, backend: &B) -> Result<Csr<V, B>> {
         self.moved(&Host, backend)
     }
 
-    /// The same in the memory of a backend: moved where that is the host's, else copied and freed here.
+    /// The matrix in the memory of a backend: moved if that is the host's, else copied and freed here.
     ///
     /// # Errors
     /// As [`Csr::to_backend`].
@@ -108,7 +109,7 @@ impl<V: Scalar> Csr<V, Host> {
 }
 
 impl<V: Scalar, B: Backend> Csr<V, B> {
-    /// Row offsets, column indices and values; offsets and indices are copied where another matrix shares them.
+    /// Row offsets, column indices and values; offsets and indices are copied if another matrix shares them.
     pub(crate) fn into_arrays(self, backend: &B) -> Result<CsrArrays<V, B>> {
         let Pattern { offsets, indices } = match Arc::try_unwrap(self.pattern) {
             Ok(own) => own,
@@ -120,7 +121,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         Ok((offsets, indices, self.values))
     }
 
-    /// Other values on the same pattern, which both matrices share.
+    /// A matrix with other values, which shares the pattern.
     pub(crate) fn with_values<W: Scalar>(&self, values: B::Vec<W>) -> Csr<W, B> {
         Csr::on_pattern(self.rows, self.columns, Arc::clone(&self.pattern), values)
     }
@@ -139,7 +140,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         }
     }
 
-    /// From arrays that are known to keep CSR's promises, already in the backend's memory.
+    /// A matrix from arrays that are known to be valid, already in the backend's memory.
     pub(crate) fn from_parts_unchecked(
         rows: usize,
         columns: usize,
@@ -153,7 +154,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "csr";
 
-    /// What backends worked out from the pattern.
+    /// Data that backends derived from the pattern.
     pub(crate) fn derived(&self) -> &Derived {
         &self.derived
     }
@@ -173,17 +174,17 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         B::len(&*self.values)
     }
 
-    /// [`Csr::rows`], by the name that it has in other crates.
+    /// [`Csr::rows`], under its name in other crates.
     pub fn nrows(&self) -> usize {
         self.rows()
     }
 
-    /// [`Csr::columns`], by the name that it has in other crates.
+    /// [`Csr::columns`], under its name in other crates.
     pub fn ncols(&self) -> usize {
         self.columns()
     }
 
-    /// [`Csr::nonzeros`], by the name that it has in other crates.
+    /// [`Csr::nonzeros`], under its name in other crates.
     pub fn nnz(&self) -> usize {
         self.nonzeros()
     }
@@ -193,7 +194,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         self.pattern.offsets.as_ref().bytes() + self.nonzeros() * (size_of::<u32>() + size_of::<V>())
     }
 
-    /// The same without a pattern that another matrix has too.
+    /// Bytes without a pattern that another matrix shares.
     pub(crate) fn own_bytes(&self) -> usize {
         let values = self.nonzeros() * size_of::<V>();
         if Arc::strong_count(&self.pattern) > 1 { values } else { self.storage_bytes() }
@@ -216,7 +217,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         }
     }
 
-    /// The pattern, and the values to be written.
+    /// The pattern, and the values as mutable.
     pub(crate) fn pattern_and_values(&mut self) -> (CsrPattern<'_, B>, &mut B::Slice<V>) {
         self.transposed.forget();
         let Self { rows, columns, pattern, values, .. } = self;
@@ -224,23 +225,23 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         (CsrPattern { rows: *rows, columns: *columns, offsets, indices }, values)
     }
 
-    /// The values, in the order of the structure: a time loop writes new ones here.
+    /// The values, in the order of the pattern: a time loop writes new ones here.
     pub fn values_mut(&mut self) -> &mut B::Slice<V> {
         self.transposed.forget();
         &mut self.values
     }
 
-    /// Other values in the place of its own, as many.
+    /// Replaces the values by others of the same number.
     pub(crate) fn replace_values(&mut self, values: B::Vec<V>) {
         assert_eq!(B::len(&self.values), B::len(&values), "values of another pattern");
         self.transposed.forget();
         self.values = values;
     }
 
-    /// y = alpha A x + beta y. Where `beta` is zero, y is not read.
+    /// y = alpha A x + beta y. If `beta` is zero, y is not read.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn product<T: Scalar>(
         &self,
         backend: &B,
@@ -258,11 +259,11 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         backend.csr(self.parts(), Gemv { op: Op::None, alpha, x, beta, y })
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the
-    /// transpose makes a transposed copy, which is kept until the values change: [`Csc`](super::Csc) needs none.
+    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read. On a device the first product with the transpose
+    /// makes a transposed copy, which is kept until the values change; [`Csc`](super::Csc) needs none.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, or when the device fails.
+    /// If a vector has the wrong length, if the backend has no kernel, or if the device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -285,11 +286,11 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         }
     }
 
-    /// Y = alpha A X + beta Y for 1 to 32 vectors at once, which lie interleaved: element i of vector j is at i *
-    /// vectors + j. Where `beta` is zero, Y is not read. For 8 vectors, A is read once instead of 8 times.
+    /// Y = alpha A X + beta Y for 1 to 32 vectors at once, which are interleaved: element i of vector j is at i *
+    /// vectors + j. If `beta` is zero, Y is not read. For 8 vectors, A is read once instead of 8 times.
     ///
     /// # Errors
-    /// On another number of vectors, on X and Y of the wrong length, or when the device fails.
+    /// If the number of vectors is not from 1 to 32, if X or Y has the wrong length, or if the device fails.
     pub fn block_product<T: Scalar>(
         &self,
         backend: &B,
@@ -314,7 +315,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// A second matrix with the same content.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn copied(&self, backend: &B) -> Result<Self> {
         Ok(self.with_values(copied(backend, &self.values)?))
     }
@@ -322,7 +323,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// The same matrix in the memory of another backend.
     ///
     /// # Errors
-    /// On too little memory, or when either device fails.
+    /// If memory runs out, or if either device fails.
     fn moved<C: Backend>(&self, from: &B, to: &C) -> Result<Csr<V, C>> {
         let offsets = match &self.pattern.offsets {
             Offsets::Narrow(o) => Offsets::Narrow(to.upload(from.download(&**o)?)?),
@@ -333,12 +334,12 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
         Ok(Csr::from_parts_unchecked(self.rows, self.columns, offsets, indices, values))
     }
 
-    /// Some neighbouring rows, on the host.
+    /// A range of rows, on the host.
     pub(crate) fn window(&self, backend: &B, rows: Range<usize>) -> Result<Csr<V, Host>> {
         Ok(self.windows(backend, &[rows])?.pop().expect("a window each"))
     }
 
-    /// Several such windows: a device is waited for three times, however many there are.
+    /// Several ranges of rows. The host waits for a device three times, whatever their number.
     pub(crate) fn windows(&self, backend: &B, windows: &[Range<usize>]) -> Result<Vec<Csr<V, Host>>> {
         let places: Vec<Range<usize>> = windows.iter().map(|rows| rows.start..rows.end + 1).collect();
         let offsets = self.pattern.offsets.as_ref().windows(backend, &places)?;
@@ -369,7 +370,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// A copy in the host's memory.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_host(&self, backend: &B) -> Result<Csr<V, Host>> {
         self.moved(backend, &Host)
     }
@@ -377,7 +378,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// The transpose, values as they are (not conjugated).
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn transpose(&self, backend: &B) -> Result<Self>
     where
         B: Conversions,
@@ -390,8 +391,8 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
                 return Ok(Self::from_parts_unchecked(self.columns, self.rows, offsets, indices, values));
             }
         }
-        // One count more than there are columns: its place in the scan is the total. Counting takes memory, which is
-        // free before there is a target.
+        // One count more than there are columns: its place in the scan is the total. The workspace of counting is freed
+        // before the transpose is allocated.
         let mut counts = backend.zeros(self.columns + 1)?;
         backend.column_counts(&self.pattern.indices, &mut counts)?;
         let mut offsets = Offsets::zeros(backend, self.columns + 1, self.nonzeros())?;
@@ -409,7 +410,7 @@ impl<V: Scalar, B: Backend> Csr<V, B> {
     /// Entries of each row.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn row_lengths(&self, backend: &B) -> Result<RowLengths>
     where
         B: Conversions,

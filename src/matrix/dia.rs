@@ -1,4 +1,4 @@
-//! Diagonals.
+//! Diagonals (DIA).
 
 use super::Csr;
 use super::lengths::{RowLengths, scanned};
@@ -10,19 +10,20 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// A matrix stored by diagonals, without columns: for each diagonal that has an entry, an entry of every row
-/// ([`DiaParts`] draws it). Of one that is its own transpose, bit by bit, the main diagonal and those right of it.
+/// A matrix stored by diagonals, without column indices: for each diagonal with an entry, one value for every row
+/// ([`DiaParts`] draws it). Of a matrix that equals its transpose bit by bit, only the main diagonal and those right of
+/// it may be stored.
 ///
-/// Grids are what it suits: each neighbour of a point is a diagonal, and a nonzero takes the bytes of its value only,
-/// two thirds of what formats with columns take in double precision. A diagonal that few rows have an entry on costs as
-/// much as a full one.
+/// It suits matrices of grids: each neighbour of a point is a diagonal, and a nonzero takes only the bytes of its
+/// value, two thirds of those in formats with columns in double precision. A diagonal with few entries costs as much as
+/// a full one.
 ///
-/// Where a row has no entry stands a value with every bit set. Arithmetic never gives it, and a matrix that holds it is
-/// refused.
+/// A place without an entry has a value with every bit set. Arithmetic never produces it, and a matrix that contains it
+/// is refused.
 ///
 /// Sources: Saad, "Iterative Methods for Sparse Linear Systems", section 3.4; Bell and Garland, "Implementing sparse
-/// matrix-vector multiplication on throughput-oriented processors" (SC 2009), section 3.1. Sections, so that a matrix
-/// is read as one stream and not as one for each diagonal, are those of SELL.
+/// matrix-vector multiplication on throughput-oriented processors" (SC 2009), section 3.1. Slices as in SELL make the
+/// values one stream instead of one for each diagonal.
 pub struct Dia<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
@@ -33,7 +34,7 @@ pub struct Dia<V: Scalar, B: Backend = Host> {
     values: B::Vec<V>,
 }
 
-/// Rows with those that fill the last section.
+/// The number of rows, rounded up to whole slices.
 fn padded(rows: usize) -> usize {
     rows.next_multiple_of(DIA_SECTION)
 }
@@ -57,7 +58,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         self.parts().diagonals()
     }
 
-    /// Whether diagonals left of the main one are not stored, but those right of it stand for them.
+    /// Returns whether only the main diagonal and those right of it are stored, and represent those left of it.
     pub fn is_half(&self) -> bool {
         self.mirrored > 0
     }
@@ -85,7 +86,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         8 * (B::len(&*self.distances) + B::len(&*self.steps)) + B::len(&*self.values) * size_of::<V>()
     }
 
-    /// Entries stored beyond the nonzeros, of which a half stores fewer.
+    /// Entries stored in addition to the nonzeros; half storage has fewer.
     pub fn padding(&self) -> usize {
         B::len(&*self.values).saturating_sub(self.nonzeros)
     }
@@ -94,7 +95,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
 
     pub(super) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         match lengths.diagonals() {
-            // A square matrix may be stored by half.
+            // Half of a square matrix may be stored.
             Some(count) => Storage {
                 exact: lengths.rows() != lengths.columns(),
                 ..Self::storage_of(lengths.rows(), lengths.nonzeros(), count, value)
@@ -114,7 +115,7 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
         Storage::new(nonzeros, entries, value, 8 * count as u128, &about)
     }
 
-    /// The most diagonals that are not refused.
+    /// The most diagonals that are accepted.
     fn most(rows: usize, nonzeros: usize) -> usize {
         let padding = (nonzeros as u64).saturating_mul(MOST_PADDING).max(FREE_PADDING);
         let places = (nonzeros as u64).saturating_add(padding);
@@ -138,11 +139,11 @@ impl<V: Scalar, B: Backend> Dia<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Dia<V, B> {
-    /// Converts; to half of a matrix that is its own transpose, bit by bit, where products are faster with it.
+    /// Converts from CSR; stores half of a matrix that equals its transpose bit by bit, if products are faster with it.
     ///
     /// # Errors
-    /// [`Error::Refused`] where padding would take more than twice the nonzeros, or where a value has every bit set; on
-    /// too little memory, or when the device fails.
+    /// [`Error::Refused`] if padding would take more than twice the nonzeros, or if a value has every bit set; if
+    /// memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let found = Self::found(backend, a)?;
         if backend.half_pays::<V>(padded(a.rows()) * found.len())
@@ -153,7 +154,7 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
         Self::whole_of(backend, a, found)
     }
 
-    /// Converts, and stores all diagonals.
+    /// Converts from CSR, and stores all diagonals.
     ///
     /// # Errors
     /// As [`from_csr`](Self::from_csr).
@@ -161,15 +162,15 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
         Self::whole_of(backend, a, Self::found(backend, a)?)
     }
 
-    /// The same of arrays whose diagonals are known.
+    /// As [`Dia::whole_from_csr`] for arrays whose diagonals are known.
     pub(crate) fn whole_of_known(backend: &B, a: CsrParts<'_, V, B>, distances: Vec<i64>) -> Result<Self> {
         let (rows, nonzeros) = (a.rows, B::len(a.indices));
         Self::storage_of(rows, nonzeros, distances.len(), size_of::<V>()).check(Self::NAME)?;
         Ok(Self::filled(backend, a, 0, distances)?.expect("all diagonals hold all entries"))
     }
 
-    /// Converts to half of the matrix, wherever there is one: not where a row is not the mirror image of its column,
-    /// bit by bit, or where all entries are on the main diagonal.
+    /// Converts to half of the matrix if possible: not if an entry differs from its mirror image in any bit, or if all
+    /// entries are on the main diagonal.
     ///
     /// # Errors
     /// As [`from_csr`](Self::from_csr).
@@ -198,7 +199,7 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
         Self::filled(backend, a.parts(), mirrored, found[mirrored..].to_vec())
     }
 
-    /// With these diagonals stored; `None` where entries have no mirror image among `mirrored` of them.
+    /// Stores these diagonals; `None` if an entry has no mirror image among the `mirrored` ones.
     fn filled(
         backend: &B,
         a: CsrParts<'_, V, B>,
@@ -223,7 +224,7 @@ impl<V: Scalar, B: Conversions> Dia<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let mut lengths = backend.buffer(self.rows)?;
         backend.dia_lengths(self.parts(), &mut lengths)?;

@@ -1,4 +1,4 @@
-//! ELLPACK.
+//! ELLPACK (ELL).
 
 use super::Csr;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
@@ -81,11 +81,11 @@ impl<V: Scalar, B: Backend> Ell<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Ell<V, B> {
-    /// Converts.
+    /// Converts from CSR.
     ///
     /// # Errors
-    /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros; on too little
-    /// memory, or when the device fails.
+    /// [`Error::Refused`](crate::Error::Refused) if padding would take more than twice the nonzeros; if memory runs
+    /// out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let lengths = lengths_of(backend, a)?;
         let width = longest_of(backend, &lengths)? as usize;
@@ -93,7 +93,7 @@ impl<V: Scalar, B: Conversions> Ell<V, B> {
         Self::with_width(backend, a, width, a.nonzeros(), lengths)
     }
 
-    /// The first `width` entries of every row, `nonzeros` together; `lengths` says how many of each.
+    /// The first `width` entries of every row, `nonzeros` in all; `lengths` has the number of entries of each row.
     pub(super) fn with_width(
         backend: &B,
         a: &Csr<V, B>,
@@ -119,7 +119,7 @@ impl<V: Scalar, B: Conversions> Ell<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let offsets = scanned(backend, &self.lengths, self.nonzeros)?;
         let mut indices = backend.buffer(self.nonzeros)?;

@@ -12,27 +12,27 @@ impl<V: Scalar> Csr<V, Host> {
     /// The identity of order `n`.
     ///
     /// # Errors
-    /// On 2^32 rows or more.
+    /// If there are 2^32 rows or more.
     pub fn identity(n: usize) -> Result<Self> {
         Self::from_diagonal(vec![V::one(); n])
     }
 
-    /// The square matrix with these values on its diagonal, zeros stored too.
+    /// The square matrix with these values on its diagonal; zeros are stored too.
     ///
     /// # Errors
-    /// On 2^32 rows or more.
+    /// If there are 2^32 rows or more.
     pub fn from_diagonal(values: Vec<V>) -> Result<Self> {
         let n = values.len();
         super::triplets::check_dimensions(n, n)?;
         Self::from_parts(n, n, (0..=n).collect(), (0..n).map(|j| j as u32).collect(), values)
     }
 
-    /// Where the entries of row `i` are.
+    /// The range of the entries of row `i`.
     fn range(&self, i: usize) -> Range<usize> {
         with_offsets!(self.parts().offsets, offsets => offsets[i].to_usize()..offsets[i + 1].to_usize())
     }
 
-    /// Where row `i` ends.
+    /// The end of row `i`.
     #[cfg(feature = "sprs")]
     pub(super) fn row_end(&self, i: usize) -> usize {
         self.range(i).end
@@ -41,7 +41,7 @@ impl<V: Scalar> Csr<V, Host> {
     /// Columns and values of row `i`.
     ///
     /// # Panics
-    /// Where there is no such row, as indexing does.
+    /// If there is no such row, as indexing does.
     pub fn row(&self, i: usize) -> (&[u32], &[V]) {
         let range = self.range(i);
         (&self.parts().indices[range.clone()], &self.parts().values[range])
@@ -50,7 +50,7 @@ impl<V: Scalar> Csr<V, Host> {
     /// The stored entry at (i, j).
     ///
     /// # Panics
-    /// Where there is no row `i`, as indexing does.
+    /// If there is no row `i`, as indexing does.
     pub fn get(&self, i: usize, j: usize) -> Option<V> {
         let (columns, values) = self.row(i);
         u32::try_from(j).ok().and_then(|j| columns.binary_search(&j).ok()).map(|k| values[k])
@@ -64,7 +64,7 @@ impl<V: Scalar> Csr<V, Host> {
         })
     }
 
-    /// The diagonal, zero where nothing is stored; as long as the shorter side.
+    /// The diagonal, with zero for entries that are not stored; as long as the shorter side.
     pub fn diagonal(&self) -> Vec<V> {
         let mut diagonal = vec![V::default(); self.rows().min(self.columns())];
         let each = diagonal.par_iter_mut().enumerate().with_min_len(1 << 10);
@@ -80,23 +80,23 @@ impl<V: Scalar> Csr<V, Host> {
         self.with_values(values)
     }
 
-    /// Whether the matrix is square and (j, i) is stored wherever (i, j) is.
+    /// Returns whether the matrix is square and (j, i) is stored wherever (i, j) is.
     pub fn is_structurally_symmetric(&self) -> bool {
         self.mirrors(|_, mirror| mirror.is_some())
     }
 
-    /// Whether A^T = A, exactly: no tolerance. An entry that is not stored counts as zero.
+    /// Returns whether A^T = A, exactly: no tolerance. An entry that is not stored counts as zero.
     pub fn is_symmetric(&self) -> bool {
         self.mirrors(|value, mirror| value == mirror.unwrap_or_default())
     }
 
-    /// Whether A^H = A, exactly: no tolerance. An entry that is not stored counts as zero.
+    /// Returns whether A^H = A, exactly: no tolerance. An entry that is not stored counts as zero.
     pub fn is_hermitian(&self) -> bool {
         self.mirrors(|value, mirror| value == mirror.unwrap_or_default().conj())
     }
 
-    /// Whether the matrix is square and `agree(a_ij, a_ji)` for every stored a_ij. One bisection an entry, several
-    /// threads.
+    /// Returns whether the matrix is square and `agree(a_ij, a_ji)` for every stored a_ij. One binary search for each
+    /// entry, in several threads.
     fn mirrors(&self, agree: impl Fn(V, Option<V>) -> bool + Sync + Send) -> bool {
         self.rows() == self.columns()
             && (0..self.rows()).into_par_iter().with_min_len(1 << 10).all(|i| {
@@ -128,7 +128,7 @@ impl<V: Scalar> PartialEq for Csr<V, Host> {
     }
 }
 
-/// A x as a new vector; [`Csr::product`] writes into one that is there.
+/// A x as a new vector; [`Csr::product`] writes into an existing one.
 ///
 /// ```
 /// let a = residua::generate::poisson2d(3, 1)?;
@@ -140,7 +140,7 @@ impl<V: Scalar, X: AsRef<[V]> + ?Sized> Mul<&X> for &Csr<V, Host> {
     type Output = Vec<V>;
 
     /// # Panics
-    /// Where x has not as many entries as A has columns.
+    /// If the length of x is not the number of columns.
     fn mul(self, x: &X) -> Vec<V> {
         let x = x.as_ref();
         assert_eq!(x.len(), self.columns(), "length of x, and columns of A");

@@ -1,4 +1,4 @@
-//! The one table of formats.
+//! The table of formats.
 
 use super::lengths::RowLengths;
 use super::sparse::SparseMatrix;
@@ -11,7 +11,7 @@ use std::fmt::{self, Debug};
 
 type Build<T, B, V> = fn(&B, &Csr<V, B>) -> Result<Box<dyn SparseMatrix<T, B, V>>>;
 
-/// One format: a line of the table.
+/// One format: a row of the table.
 pub struct Format<T: Scalar, B: Products + Conversions, V: Scalar = T> {
     name: &'static str,
     suits: &'static str,
@@ -30,15 +30,15 @@ impl<T: Scalar, B: Products + Conversions, V: Scalar> Format<T, B, V> {
         self.suits
     }
 
-    /// Converts.
+    /// Converts from CSR.
     ///
     /// # Errors
-    /// [`Error::Refused`] where it would waste memory, and on too little memory or a failing device.
+    /// [`Error::Refused`] if it would waste memory; if memory runs out, or if the device fails.
     pub fn build(&self, backend: &B, a: &Csr<V, B>) -> Result<Box<dyn SparseMatrix<T, B, V>>> {
         (self.build)(backend, a)
     }
 
-    /// What it would take, without building it.
+    /// The storage that it would take, computed without building it.
     pub fn storage(&self, lengths: &RowLengths) -> Storage {
         (self.storage)(lengths, size_of::<V>())
     }
@@ -55,7 +55,7 @@ macro_rules! table {
         /// Names of all formats, in the order of [`formats`].
         pub const FORMAT_NAMES: &[&str] = &[$($name::<f64, crate::Host>::NAME),*];
 
-        /// Every format. The library's choice, the command, the tests and the benchmarks go through this table.
+        /// Every format. The library's choice, the command, the tests and the benchmarks all use this table.
         pub fn formats<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>() -> Vec<Format<T, B, V>> {
             vec![$(Format {
                 name: $name::<V, B>::NAME,
@@ -65,9 +65,8 @@ macro_rules! table {
             }),*]
         }
 
-        /// What each format would take for a matrix on a backend, without building any: name and storage, in the order
-        /// of
-        /// [`formats`]. Its products need not be compiled for that.
+        /// The storage of a matrix in each format, without building any: name and storage, in the order of [`formats`].
+        /// Its products need not be compiled for that.
         pub fn storage_estimates<V: Scalar, B: Products + Conversions>(
             lengths: &RowLengths,
         ) -> Vec<(&'static str, Storage)> {
@@ -87,10 +86,10 @@ table! {
     Compressed: "rows or distances that repeat, or values of few digits: whatever repeats is stored once, and no bit is lost",
 }
 
-/// The format of that name.
+/// The format with this name.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] that lists the names.
+/// [`Error::InvalidArgument`] with a list of the names.
 pub fn format<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
     name: &str,
 ) -> Result<Format<T, B, V>> {
@@ -99,10 +98,10 @@ pub fn format<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
     })
 }
 
-/// Converts to the format of that name.
+/// Converts to the format with this name.
 ///
 /// # Errors
-/// On an unknown name, and as [`Format::build`].
+/// If the name is unknown, and as [`Format::build`].
 pub fn build<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
     backend: &B,
     name: &str,
@@ -111,7 +110,7 @@ pub fn build<T: Scalar, B: Products + Conversions, V: Scalar + Widen<T>>(
     format(name)?.build(backend, a)
 }
 
-/// As [`build`], from a matrix that is no longer needed: CSR is moved, not copied.
+/// As [`build`], for a matrix that is no longer needed: CSR is moved, not copied.
 ///
 /// # Errors
 /// As [`build`].

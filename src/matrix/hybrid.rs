@@ -11,10 +11,10 @@ use crate::scalar::{Scalar, Widen};
 
 /// A matrix whose rows keep their first entries in ELL and the rest in coordinates.
 ///
-/// The width of the ELL part is the largest that at least a third of the rows reach: a column that fewer rows fill
+/// The width of the ELL part is the largest that at least a third of the rows reach: a column filled by fewer rows
 /// costs more as padding than its entries cost as coordinates (Bell and Garland, "Implementing sparse matrix-vector
-/// multiplication on throughput-oriented processors", SC 2009, section 4; PMPP section 14.5). Theirs also asks for
-/// 4096 rows, a number of their chip's threads, which is left out here.
+/// multiplication on throughput-oriented processors", SC 2009, section 4; PMPP section 14.5). They also require 4096
+/// rows, the number of threads of their chip; this is omitted here.
 ///
 /// ```text
 /// width    2            all four rows have one entry, three of four have two
@@ -46,12 +46,12 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
         &self.head
     }
 
-    /// The COO part: what does not fit into it.
+    /// The COO part: the remaining entries.
     pub fn tail(&self) -> &Coo<V, B> {
         &self.tail
     }
 
-    /// The ELL part's width, by the rule above: `counts[n]` of the rows have n entries.
+    /// The width of the ELL part, by the rule above: `counts[n]` rows have n entries.
     fn width(counts: &[usize], rows: usize) -> usize {
         let mut reach = 0;
         for width in (1..counts.len()).rev() {
@@ -78,12 +78,12 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
         self.head.padding()
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the
-    /// transpose makes a transposed copy in CSR, which is kept.
+    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read. On a device the first product with the transpose
+    /// makes a transposed copy in CSR, which is kept.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the backend has no kernel, on too little memory for a copy, or when the
-    /// device fails.
+    /// If a vector has the wrong length, if the backend has no kernel, if memory runs out for a copy, or if the device
+    /// fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -128,14 +128,14 @@ impl<V: Scalar, B: Backend> Hybrid<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Hybrid<V, B> {
-    /// Converts.
+    /// Converts from CSR.
     ///
     /// # Errors
-    /// [`Error::Refused`](crate::Error::Refused) where padding would take more than twice the nonzeros (the rule keeps
-    /// it below that); on too little memory, or when the device fails.
+    /// [`Error::Refused`](crate::Error::Refused) if padding would take more than twice the nonzeros (the rule keeps it
+    /// below that); if memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
-        // A third of the rows reach the width, so that it is at most three times the mean: longer rows need not be told
-        // apart.
+        // A third of the rows reach the width, so it is at most three times the mean: longer rows need not be counted
+        // separately.
         let most = a.nonzeros().min(3 * a.nonzeros() / a.rows().max(1));
         let mut lengths = backend.buffer(a.rows())?;
         backend.row_lengths(a.parts().offsets, 0, most, &mut lengths)?;
@@ -155,7 +155,7 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let nonzeros = self.nonzeros();
         let tails = self.tail.row_offsets(backend)?;
@@ -170,7 +170,7 @@ impl<V: Scalar, B: Conversions> Hybrid<V, B> {
             backend.join_offsets(heads.as_ref(), tails, &mut offsets)?;
             Offsets::Wide(offsets)
         };
-        // Given back before there are entries.
+        // Freed before the entries are allocated.
         drop(heads);
         let mut indices = backend.buffer(nonzeros)?;
         let mut values = backend.buffer(nonzeros)?;

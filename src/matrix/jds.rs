@@ -1,4 +1,4 @@
-//! Jagged diagonals.
+//! Jagged diagonals (JDS).
 
 use super::Csr;
 use super::lengths::{RowLengths, lengths_of, longest_of, scanned};
@@ -9,8 +9,8 @@ use crate::backend::{Backend, Conversions, Host, JdsParts, Offsets, RowOrder};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// A matrix in jagged diagonals: rows from longest to shortest, stored column by column without padding
-/// ([`JdsParts`] draws it). Products write y through the row order, so it stays the same operator as in CSR.
+/// A matrix in jagged diagonals: rows from longest to shortest, stored column by column without padding ([`JdsParts`]
+/// draws it). Products write y in the original order of rows, so the operator is the same as in CSR.
 pub struct Jds<V: Scalar, B: Backend = Host> {
     rows: usize,
     columns: usize,
@@ -72,15 +72,15 @@ impl<V: Scalar, B: Backend> Jds<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Jds<V, B> {
-    /// Converts.
+    /// Converts from CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn from_csr(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let lengths = lengths_of(backend, a)?;
         let longest = longest_of(backend, &lengths)?;
         let order = RowOrder::new(backend.longest_first(&lengths, a.rows().max(1), longest)?);
-        // As many rows reach diagonal k as have more than k entries.
+        // Diagonal k has as many entries as there are rows with more than k entries.
         let mut reach = backend.buffer(longest as usize)?;
         backend.jagged_reach(&lengths, order.as_ref(), &mut reach)?;
         let offsets = scanned(backend, &reach, a.nonzeros())?;
@@ -102,7 +102,7 @@ impl<V: Scalar, B: Conversions> Jds<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let nonzeros = B::len(&*self.values);
         let mut lengths = backend.buffer(self.rows)?;

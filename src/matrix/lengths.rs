@@ -1,4 +1,4 @@
-//! Row lengths: what the formats' storage, the choice between them and their refusals depend on.
+//! Row lengths, which determine the storage of the formats, the choice between them and their refusals.
 
 use super::Csr;
 use crate::backend::{Backend, Conversions, NARROW_LIMIT, Offsets, OffsetsRef, Primitives};
@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::parallel::prelude::*;
 use crate::scalar::{Max, Offset, Scalar};
 
-/// Rows that one task looks at: fixed, so that sums do not depend on the number of threads.
+/// Rows of one task: a fixed number, so that sums do not depend on the number of threads.
 const CHUNK: usize = 1 << 14;
 
-/// The shape of a sparse matrix as far as storage is concerned: how many entries each row has, and on how many
-/// diagonals they are.
+/// The shape of a sparse matrix as far as its storage depends on it: the number of entries of each row, and of
+/// diagonals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowLengths {
     columns: usize,
@@ -20,17 +20,17 @@ pub struct RowLengths {
 }
 
 impl RowLengths {
-    /// Of a matrix in CSR.
+    /// The row lengths of a matrix in CSR.
     ///
     /// # Errors
-    /// When the device fails, or where one row has 2^32 entries.
+    /// If the device fails, or if one row has 2^32 entries.
     pub fn of<V: Scalar, B: Conversions>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let parts = a.parts();
         let found = backend.diagonals((a.rows(), a.columns()), parts.offsets, parts.indices, 0)?;
         Ok(Self { diagonals: Some(found.count), ..Self::without_diagonals(backend, a)? })
     }
 
-    /// The same without a look at the columns.
+    /// The row lengths without counting diagonals.
     pub(in crate::matrix) fn without_diagonals<V: Scalar, B: Backend>(
         backend: &B,
         a: &Csr<V, B>,
@@ -42,8 +42,8 @@ impl RowLengths {
         Ok(Self { columns: a.columns(), nonzeros: a.nonzeros(), diagonals: None, lengths })
     }
 
-    /// Of some rows of a matrix, as if there were no others. Fewer rows may have been looked at for the diagonals that
-    /// were `seen`, and the longest row is on as many as it has entries.
+    /// The lengths of some rows of a matrix, as if there were no others. If `seen` diagonals come from fewer rows, the
+    /// longest row still has entries on as many diagonals as its length.
     pub(super) fn sampled(columns: usize, seen: usize, lengths: Vec<u32>) -> Self {
         let nonzeros = lengths.iter().map(|&n| n as usize).sum();
         let mut all = Self { columns, nonzeros, diagonals: None, lengths };
@@ -66,7 +66,7 @@ impl RowLengths {
         self.nonzeros
     }
 
-    /// How many diagonals have an entry, where that was looked at.
+    /// The number of diagonals with an entry, if it was counted.
     pub fn diagonals(&self) -> Option<usize> {
         self.diagonals
     }
@@ -91,7 +91,7 @@ impl RowLengths {
         counts
     }
 
-    /// Spread and shape of the lengths.
+    /// Statistics of the lengths.
     pub fn statistics(&self) -> RowStatistics {
         RowStatistics::of(self)
     }
@@ -106,7 +106,7 @@ fn differences<O: Offset>(offsets: &[O]) -> Result<Vec<u32>> {
     if good { Ok(lengths) } else { Err(Error::Unsupported("a row with 2^32 entries or more".into())) }
 }
 
-/// What the row lengths of a matrix look like.
+/// Statistics of the row lengths of a matrix.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RowStatistics {
@@ -114,9 +114,9 @@ pub struct RowStatistics {
     pub min: usize,
     /// Entries of the longest row.
     pub max: usize,
-    /// Mean number of entries a row.
+    /// Mean number of entries per row.
     pub mean: f64,
-    /// Coefficient of variation: standard deviation divided by the mean; 0 where all rows are alike.
+    /// Coefficient of variation: standard deviation divided by the mean; 0 if all rows have the same length.
     pub cv: f64,
     /// Rows without entries.
     pub empty: usize,
@@ -176,7 +176,7 @@ pub(crate) fn offsets_of<B: Backend>(
     })
 }
 
-/// Entries of each row, in the backend's memory: what conversions work out sizes from, without a trip to the host.
+/// Entries of each row, in the backend's memory, where conversions compute sizes without a copy to the host.
 pub(super) fn lengths_of<V: Scalar, B: Conversions>(backend: &B, a: &Csr<V, B>) -> Result<B::Vec<u32>> {
     if a.columns() as u64 > u64::from(u32::MAX) && a.nonzeros() > NARROW_LIMIT {
         return Err(Error::Unsupported("rows that may have 2^32 entries".into()));
@@ -193,7 +193,7 @@ pub(super) fn longest_of<B: Primitives>(backend: &B, lengths: &B::Slice<u32>) ->
     backend.value(&longest)
 }
 
-/// How many rows have each length up to the longest, as [`RowLengths::counts`].
+/// The number of rows of each length up to the longest, as [`RowLengths::counts`].
 pub(super) fn counts_of<B: Primitives>(
     backend: &B,
     lengths: &B::Slice<u32>,
@@ -204,7 +204,7 @@ pub(super) fn counts_of<B: Primitives>(
     Ok(backend.download(&*counts)?.into_iter().map(Offset::to_usize).collect())
 }
 
-/// Offsets of rows of these lengths, `total` entries together.
+/// Offsets of rows of these lengths, `total` entries in all.
 pub(super) fn scanned<B: Primitives>(
     backend: &B,
     lengths: &B::Slice<u32>,

@@ -5,7 +5,7 @@ use crate::backend::{OffsetsRef, SparseProducts, offsets_of};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// C = A B, columns ascending. What the patterns alone let be an entry is stored, even where it comes out zero, so that
+/// C = A B, columns ascending. Every entry that the patterns allow is stored, even if it is zero, so that
 /// [`multiply_again`] can take new values. The bits are the same on every backend and for any number of threads.
 ///
 /// ```
@@ -17,7 +17,7 @@ use crate::scalar::Scalar;
 /// ```
 ///
 /// # Errors
-/// Where A has not as many columns as B rows, without memory, or when the device fails.
+/// If the columns of A are not as many as the rows of B, if memory runs out, or if the device fails.
 pub fn multiply<V: Scalar, B: SparseProducts>(
     backend: &B,
     a: &Csr<V, B>,
@@ -28,7 +28,7 @@ pub fn multiply<V: Scalar, B: SparseProducts>(
     Ok(Csr::from_parts_unchecked(a.rows(), b.columns(), offsets, indices, values))
 }
 
-/// The same, where rows of C start as they did for factors of the same patterns before. C has so many `entries`.
+/// [`multiply`] with the row starts of C known from factors with the same patterns. C has `entries` entries.
 pub(crate) fn multiply_at<V: Scalar, B: SparseProducts>(
     backend: &B,
     a: &Csr<V, B>,
@@ -44,7 +44,7 @@ pub(crate) fn multiply_at<V: Scalar, B: SparseProducts>(
 /// C = A B anew, where C came from [`multiply`] with factors of the same patterns: only values are computed.
 ///
 /// # Errors
-/// On different sizes, or when the device fails. C of another pattern gets values without meaning.
+/// If sizes differ, or if the device fails. A C of another pattern gets meaningless values.
 pub fn multiply_again<V: Scalar, B: SparseProducts>(
     backend: &B,
     a: &Csr<V, B>,
@@ -58,8 +58,8 @@ pub fn multiply_again<V: Scalar, B: SparseProducts>(
     backend.multiply_values(a.parts(), b.parts(), pattern, values)
 }
 
-/// A P and R (A P): what multigrid makes of a matrix between two levels. The first is kept, for new values of A on the
-/// same pattern.
+/// A P and R (A P), the product of multigrid between two levels. The first is kept, for new values of A on the same
+/// pattern.
 #[derive(Debug)]
 pub struct TripleProduct<V: Scalar, B: SparseProducts> {
     half: Csr<V, B>,
@@ -77,7 +77,7 @@ impl<V: Scalar, B: SparseProducts> TripleProduct<V, B> {
         Ok(Self { half, product })
     }
 
-    /// The same with new values in factors of the same patterns.
+    /// Computes the product for new values in factors of the same patterns.
     ///
     /// # Errors
     /// As [`multiply_again`].
@@ -102,10 +102,10 @@ impl<V: Scalar, B: SparseProducts> TripleProduct<V, B> {
     }
 }
 
-/// alpha A + beta B. The pattern is that of both together, whatever alpha and beta are.
+/// alpha A + beta B. The pattern is the union of both, whatever alpha and beta are.
 ///
 /// # Errors
-/// On different sizes, without memory, or when the device fails.
+/// If sizes differ, if memory runs out, or if the device fails.
 pub fn add<V: Scalar, B: SparseProducts>(
     backend: &B,
     alpha: V,

@@ -1,4 +1,4 @@
-//! Values stored in half the width, where that loses nothing.
+//! Values stored in half the width, if that is lossless.
 
 use super::Csr;
 use crate::backend::{Host, PreconditionSteps};
@@ -8,19 +8,19 @@ use crate::scalar::Scalar;
 use num_traits::One;
 use std::any::Any;
 
-/// Values that one task looks at.
+/// Values of one task.
 const CHUNK: usize = 1 << 14;
 
 impl<V: Scalar> Csr<V, Host> {
-    /// Whether every value can be held in the narrower type without loss ([`Scalar::narrow`]), and that type is
-    /// narrower indeed: small integers and binary fractions, as in most stencils.
+    /// Returns whether the narrower type represents every value exactly ([`Scalar::narrow`]) and is really narrower:
+    /// true for small integers and binary fractions, as in most stencils.
     pub fn is_narrow(&self) -> bool {
         size_of::<V::Narrow>() < size_of::<V>()
             && self.parts().values.par_chunks(CHUNK).all(|chunk| chunk.iter().all(|v| v.narrow().is_some()))
     }
 
-    /// The same matrix with values stored in the narrower type, or `None` where [`Csr::is_narrow`] says no. Products in
-    /// type `V` give the same bits and move 8 bytes a nonzero instead of 12 (from `f64`, with 32-bit indices).
+    /// The same matrix with values in the narrower type, or `None` if [`Csr::is_narrow`] is false. Products in type `V`
+    /// give the same bits and move 8 bytes a nonzero instead of 12 (from `f64`, with 32-bit indices).
     ///
     /// ```
     /// use residua::{Csr, Host, LinearOperator};
@@ -37,11 +37,11 @@ impl<V: Scalar> Csr<V, Host> {
 }
 
 impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
-    /// As [`Csr::to_narrow`] in the memory of any backend, with the pattern taken over; the matrix itself where that
-    /// would lose something. Temporary memory: none beyond the values in both types.
+    /// As [`Csr::to_narrow`] in the memory of any backend, with the pattern moved; returns the matrix itself if that
+    /// would lose bits. It needs no temporary memory except for the values in both types.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn into_narrow(self, backend: &B) -> Result<std::result::Result<Csr<V::Narrow, B>, Self>> {
         if size_of::<V::Narrow>() >= size_of::<V>() {
             return Ok(Err(self));
@@ -54,7 +54,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
         self.into_rounded(backend).map(Ok)
     }
 
-    /// As [`Csr::to_rounded`], with the pattern taken over; the matrix itself where no type is narrower.
+    /// As [`Csr::to_rounded`], with the pattern moved; the matrix itself if no type is narrower.
     pub(crate) fn into_rounded(self, backend: &B) -> Result<Csr<V::Narrow, B>> {
         let mut this = Some(self);
         let same: &mut dyn Any = &mut this;
@@ -71,7 +71,7 @@ impl<V: Scalar, B: PreconditionSteps> Csr<V, B> {
     /// [`Refinement`](crate::krylov::Refinement).
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_rounded(&self, backend: &B) -> Result<Csr<V::Narrow, B>> {
         let parts = self.parts();
         let mut values = backend.zeros(self.nonzeros())?;

@@ -1,4 +1,4 @@
-//! SELL-C-sigma: sectioned jagged diagonals.
+//! SELL-C-sigma: sliced ELLPACK.
 
 use super::Csr;
 use super::lengths::{RowLengths, lengths_of, scanned};
@@ -9,9 +9,9 @@ use crate::backend::{Backend, Conversions, Host, NARROW_LIMIT, Offsets, RowOrder
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// A matrix in SELL-C-sigma: chunks of C rows, each padded to its own longest row; within windows of sigma rows,
-/// rows are ordered from longest to shortest ([`SellParts`] draws it). Products write y through the row order, so it
-/// stays the same operator as in CSR.
+/// A matrix in SELL-C-sigma: chunks of C rows, each padded to its own longest row; within windows of sigma rows, rows
+/// are ordered from longest to shortest ([`SellParts`] draws it). Products write y in the original order of rows, so
+/// the operator is the same as in CSR.
 ///
 /// Source: Kreutzer, Hager, Wellein, Fehske and Bishop, "A unified sparse matrix data format for efficient general
 /// sparse matrix-vector multiplication on modern processors with wide SIMD units", SIAM J. Sci. Comput. 36 (2014);
@@ -31,23 +31,23 @@ pub struct Sell<V: Scalar, B: Backend = Host> {
     transposed: Kept<Csr<V, B>>,
 }
 
-/// Where the rows go and where the chunks start.
+/// The order of rows, and the start of each chunk.
 struct Plan<B: Backend> {
     window: usize,
-    /// The row at each position, where that is not the row of the same number.
+    /// The row at each position, unless rows keep their order.
     order: Option<RowOrder<B>>,
-    /// Entries of the row at each position.
+    /// The number of entries of the row at each position.
     lengths: B::Vec<u32>,
     offsets: Offsets<B>,
-    /// Places in all chunks, padding included.
+    /// Entries in all chunks, including padding.
     entries: usize,
     /// Entries of the longest row.
     widest: usize,
 }
 
 impl<B: Conversions> Plan<B> {
-    /// Rows in their order where chunks of them need little padding, at most a twentieth of the nonzeros: reading and
-    /// writing through an order would cost more than it saves. Else in windows of the usual size.
+    /// Keeps the order of rows if chunks then need little padding, at most a twentieth of the nonzeros: reading and
+    /// writing through another order would cost more than it saves. Else sorts within windows of the usual size.
     fn usual(backend: &B, lengths: B::Vec<u32>, nonzeros: usize, height: usize) -> Result<Self> {
         let mut room = backend.zeros(6)?;
         let (first, second) = B::split_mut(&mut room, 3);
@@ -63,7 +63,7 @@ impl<B: Conversions> Plan<B> {
         Self::new(backend, plan.lengths, height, sizes, second, offsets)
     }
 
-    /// No row has more than `most` entries. `found` are three words that are zero, `offsets` memory for one more offset
+    /// No row has more than `most` entries. `found` is three words set to zero, `offsets` memory for one more offset
     /// than there are chunks.
     fn new(
         backend: &B,
@@ -73,8 +73,8 @@ impl<B: Conversions> Plan<B> {
         found: &mut B::Slice<u64>,
         offsets: Option<B::Vec<u32>>,
     ) -> Result<Self> {
-        // Whether a row is not in its place, all places, and the longest row: what the host has to know, in one
-        // message.
+        // Three words that the host needs, copied together: whether a row was moved, the number of places, and the
+        // longest row.
         let (moved, places) = B::split_mut(found, 1);
         let mut ordered = None;
         if window > 1 {
@@ -102,7 +102,7 @@ impl<B: Conversions> Plan<B> {
             backend.chunk_offsets(by_position, height, &mut wide, B::part_mut(found, 1..3))?;
             Offsets::Wide(wide)
         };
-        // Rows that are in order already need no order.
+        // If no row was moved, no order is stored.
         let (order, lengths) = match ordered {
             Some((order, sorted)) if moved > 0 => (Some(RowOrder::new(order)), sorted),
             _ => (None, lengths),
@@ -118,14 +118,14 @@ impl<B: Conversions> Plan<B> {
     }
 }
 
-/// Sigma where the caller does not say and rows are of different lengths.
+/// Sigma if the caller does not give it and rows have different lengths.
 const WINDOW: usize = 1024;
 
-/// The most rows of a chunk or window: places of a chunk are then numbers that do not overflow.
+/// The most rows of a chunk or window, so that indices within a chunk do not overflow.
 const TALLEST: usize = 1 << 31;
 
 impl<V: Scalar, B: Conversions> Sell<V, B> {
-    /// C where the caller does not say: what suits the backend.
+    /// C if the caller does not give it: the height that suits the backend.
     pub const HEIGHT: usize = B::CHUNK_HEIGHT;
 }
 
@@ -133,7 +133,7 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
     /// The format's name.
     pub const NAME: &'static str = "sell";
 
-    /// Sigma where the caller does not say and rows are of different lengths.
+    /// Sigma if the caller does not give it and rows have different lengths.
     pub const WINDOW: usize = WINDOW;
 
     /// Number of rows.
@@ -205,7 +205,7 @@ impl<V: Scalar, B: Backend> Sell<V, B> {
 }
 
 impl<V: Scalar, B: Conversions> Sell<V, B> {
-    /// Converts, with the usual C and sigma.
+    /// Converts from CSR, with the usual C and sigma.
     ///
     /// # Errors
     /// As [`Sell::with_chunks`].
@@ -214,13 +214,12 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
         Self::with_plan(backend, a, plan, Self::HEIGHT)
     }
 
-    /// Converts: chunks of `height` rows (C), rows ordered within windows of `window` rows (sigma; 1 keeps them in
+    /// Converts from CSR: chunks of `height` rows (C), rows sorted within windows of `window` rows (sigma; 1 keeps
     /// their order).
     ///
     /// # Errors
-    /// Unless `height` is at least 1 and `window` is 1 or a multiple of it, both at most 2^31;
-    /// [`Error::Refused`] where padding would take more than twice the nonzeros; on too little memory, or
-    /// when the device fails.
+    /// Unless `height` is at least 1 and `window` is 1 or a multiple of it, both at most 2^31; [`Error::Refused`] if
+    /// padding would take more than twice the nonzeros; if memory runs out, or if the device fails.
     pub fn with_chunks(backend: &B, a: &Csr<V, B>, height: usize, window: usize) -> Result<Self> {
         if height == 0 || window == 0 || (window != 1 && !window.is_multiple_of(height)) {
             return Err(Error::InvalidArgument(format!(
@@ -263,7 +262,7 @@ impl<V: Scalar, B: Conversions> Sell<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         let offsets = match &self.order {
             Some(order) => {

@@ -1,4 +1,4 @@
-//! What all stored matrices have in common: [`SparseMatrix`], and how each is an operator.
+//! The interface of all stored matrices: [`SparseMatrix`], and how each is an operator.
 
 use super::{Compressed, Coo, Csc, Csr, Dia, Ell, Hybrid, Jds, Sell};
 use crate::backend::{
@@ -12,14 +12,14 @@ use std::fmt::{self, Debug};
 
 /// A stored matrix: values of type `V` in one of the formats, products in type `T`.
 ///
-/// Padding never touches x: an infinite or NaN element of x reaches only the rows that refer to it.
+/// Padding is never multiplied with x: an infinite or NaN element of x reaches only the rows that refer to it.
 pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
     LinearOperator<T, B> + Debug
 {
     /// The format's name, as [`formats`](super::formats) lists it.
     fn format(&self) -> &'static str;
 
-    /// Number of stored entries, explicit zeros counted, padding not.
+    /// Number of stored entries, including explicit zeros, without padding.
     fn nonzeros(&self) -> usize;
 
     /// Bytes of all arrays.
@@ -51,10 +51,10 @@ pub trait SparseMatrix<T: Scalar, B: Products + Conversions, V: Scalar = T>:
         self.product_op(backend, Op::Transpose, alpha, x, beta, y)
     }
 
-    /// The same matrix in CSR: the same entries, bit for bit, explicit zeros too.
+    /// The same matrix in CSR: the same entries, bit for bit, including explicit zeros.
     ///
     /// # Errors
-    /// On too little memory, where the backend has no kernel, or when the device fails.
+    /// If memory runs out, if the backend has no kernel, or if the device fails.
     fn to_csr(&self, backend: &B) -> Result<Csr<V, B>>;
 }
 
@@ -65,8 +65,8 @@ pub(super) fn check_vectors(op: Op, (rows, columns): (usize, usize), (x, y): (us
     Error::check_dimension("length of y", rows, y)
 }
 
-/// The product of a format that a backend's method of the same name multiplies with; `more` ends the first paragraph of
-/// what it says, and `kept` is where the transposed copy is that a device needs.
+/// Defines `product_op` by the backend's method `$step`. The additional doc text ends its first paragraph; `$kept` is
+/// the field with the transposed copy that a device needs.
 macro_rules! product_op {
     ($step:ident; $kept:ident) => {
         $crate::matrix::sparse::product_op! {
@@ -77,8 +77,8 @@ macro_rules! product_op {
         #[doc = concat!("y = alpha op(A) x + beta y. Where `beta` is zero, y is not read.", $more)]
         ///
         /// # Errors
-        /// On vectors of the wrong length, where the backend has no kernel, on too little memory for a copy, or when
-        /// the device fails.
+        /// If a vector has the wrong length, if the backend has no kernel, if memory runs out for a copy, or if the
+        /// device fails.
         pub fn product_op<T: $crate::scalar::Scalar>(
             &self,
             backend: &B,
@@ -104,7 +104,7 @@ macro_rules! product_op {
 }
 pub(super) use product_op;
 
-/// [`SparseMatrix`] by a type's own methods of the same names.
+/// Implements [`SparseMatrix`] by a type's own methods of the same names.
 macro_rules! stored {
     ($($name:ident),*) => {$(
         impl<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions> SparseMatrix<T, B, V> for $name<V, B> {
@@ -149,10 +149,10 @@ macro_rules! debug {
 }
 debug!(Csr: Backend, Coo: Backend, Csc: Backend, Ell: Backend, Hybrid: Backend, Jds: Backend, Sell: Backend, Dia: Backend, Compressed: CompressedSteps);
 
-/// [`LinearOperator`] by a type's own methods: as CSR it is `stored` or must be `converted`; `fused` is its product
-/// fused with x.y, where the seam has one; `persistent` the way to do several iterations at once, where it has one, and
-/// what it keeps with the matrix; `block` the fused product with several vectors; `chebyshev` the product fused with a
-/// step of that iteration.
+/// Implements [`LinearOperator`] by a type's own methods. As CSR it is `stored` or must be `converted`. Optional
+/// arguments name its product fused with x.y (`fused`), its persistent iterations and the data that they keep with the
+/// matrix (`persistent`), its fused product with several vectors (`block`), and its product fused with a step of
+/// Chebyshev's iteration (`chebyshev`).
 macro_rules! operator {
     (@csr stored $a:ident $backend:ident) => {
         $a
@@ -217,7 +217,7 @@ macro_rules! operator {
             where
                 B: KrylovSteps,
             {
-                // The steps that are meant: where they have another name, this does not compile.
+                // Does not compile if the backend's method has another name.
                 let _ = B::$persistent::<V, T>;
                 Some(self)
             })?)?
@@ -247,7 +247,7 @@ macro_rules! operator {
                     let csr = operator!(@csr $csr self backend);
                     backend.csr_residual(csr.parts(), scale, b, x, r)
                 };
-                // Without memory for CSR or a kernel for it, working precision must do.
+                // Without memory for CSR, or a kernel for it, working precision is used.
                 if accurate().is_ok() {
                     return Ok(true);
                 }
@@ -263,7 +263,7 @@ macro_rules! operator {
             where
                 B: VectorOps,
             {
-                // The product that is meant: where it has another name, this does not compile.
+                // Does not compile if the backend's method has another name.
                 let _ = B::$block::<V, T>;
                 Some(self.storage_bytes() + vectors * (self.rows() + self.columns()) * size_of::<T>())
             })?)?)?

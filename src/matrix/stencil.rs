@@ -1,4 +1,4 @@
-//! Kinds of rows as parts of one stencil.
+//! Finds the stencil of which all kinds of rows are parts.
 
 use crate::backend::{
     Backend, CompressedSteps, GridHoles, GridMarks, GridRows, STENCIL_PLACES, StencilParts, WholeKinds,
@@ -8,12 +8,13 @@ use crate::parallel::both;
 use crate::scalar::Scalar;
 use std::collections::BTreeMap;
 
-/// A number that no kind has.
+/// Marks a missing kind.
 const NO_KIND: u8 = 255;
-/// Rows from a line to the next where there are no lines: any number does.
+/// The distance between lines for a stencil without lines; any value that no distance reaches is right.
 const NO_LINE: u32 = 128;
 
-/// A stencil of which every kind of rows is a part: rows differ in what lies beyond the grid only.
+/// A stencil of which every kind of rows is a part: rows differ only in the neighbours that the boundary of the grid
+/// cuts off.
 pub(super) struct Stencil<V: Scalar, B: Backend> {
     shape: Shape<V>,
     places_of: B::Vec<u32>,
@@ -21,13 +22,13 @@ pub(super) struct Stencil<V: Scalar, B: Backend> {
     holes: Option<Holes<B>>,
 }
 
-/// What [`GridHoles`] says of them.
+/// The arrays of [`GridHoles`].
 struct Holes<B: Backend> {
     whole: WholeKinds,
     marks: Option<GridMarks<B>>,
 }
 
-/// What [`StencilParts`] says of a stencil.
+/// The shape of a stencil, as in [`StencilParts`].
 #[derive(Debug, PartialEq)]
 struct Shape<V> {
     line: u32,
@@ -38,8 +39,8 @@ struct Shape<V> {
 }
 
 impl<V: Scalar, B: CompressedSteps> Stencil<V, B> {
-    /// The stencil of the kinds of a matrix with so many columns, given the kind of each row, how long each kind is,
-    /// and the distances and values of all; `None` where they are not parts of one.
+    /// The stencil of the kinds of a matrix, given its number of columns, the kind of each row, the length of each
+    /// kind, and the distances and values of all; `None` if they are not parts of one.
     pub(super) fn of(
         backend: &B,
         columns: usize,
@@ -58,7 +59,7 @@ impl<V: Scalar, B: CompressedSteps> Stencil<V, B> {
             of.grid = (rows != GridRows::Others).then_some(grid);
             if let GridRows::Holes(listed) = rows {
                 let places = of.shape.places;
-                // Products with complex numbers go by kinds.
+                // Products with complex numbers use kinds.
                 let marks = match V::COMPLEX {
                     true => None,
                     false => backend.compressed_marks(kind_of, &of.places_of, places, grid, listed)?,
@@ -78,8 +79,8 @@ impl<V: Scalar, B: Backend> Stencil<V, B> {
         StencilParts { line, plane, places, numbers, places_of: &self.places_of, whole, grid, holes }
     }
 
-    /// Bytes that products read where the rows are points of a grid and need no kinds: none where they are all of them,
-    /// for they know the matrix by a row's number; otherwise the marks.
+    /// Bytes that products read if the rows are points of a grid and need no kinds: none if no point is missing, since
+    /// the row number then determines the row; else the marks.
     pub(super) fn bytes_without_kinds(&self) -> Option<usize> {
         self.grid?;
         match &self.holes {
@@ -93,11 +94,11 @@ impl<V: Scalar, B: Backend> Stencil<V, B> {
     }
 }
 
-/// Places of the point's own plane.
+/// The places of the stencil within the point's own plane.
 const OWN_PLANE: u32 = 0x1ff << 9;
 
 impl<V: Scalar> Shape<V> {
-    /// Points a line, lines a plane and planes, if the rows are as many as points of a grid.
+    /// The numbers of points per line, lines per plane, and planes, if the rows are a full grid.
     fn grid(&self, rows: usize, columns: usize) -> Option<[u32; 3]> {
         let deep = self.places & !OWN_PLANE != 0;
         let plane = if deep { self.plane } else { u32::try_from(rows).ok()? };
@@ -108,7 +109,7 @@ impl<V: Scalar> Shape<V> {
     }
 }
 
-/// The stencil, and the places of each kind.
+/// The stencil, and the places of each kind in it.
 fn find<V: Scalar>(lengths: &[u32], distances: &[u32], values: &[V]) -> Option<(Shape<V>, Vec<u32>)> {
     let mut all = BTreeMap::new();
     for (&distance, &value) in both(distances, values) {
@@ -134,12 +135,12 @@ fn find<V: Scalar>(lengths: &[u32], distances: &[u32], values: &[V]) -> Option<(
     Some((Shape { line, plane, places, numbers, whole }, places_of))
 }
 
-/// The kinds of rows that lack what lies beyond a grid and nothing else, as [`WholeKinds`].
+/// The kinds of rows that lack exactly the neighbours beyond the boundary, as [`WholeKinds`].
 fn whole_kinds(places: u32, places_of: &[u32]) -> WholeKinds {
     std::array::from_fn(|at| {
         let side = [at / 9, at / 3 % 3, at % 3];
         let within = (0..STENCIL_PLACES).filter(|place| {
-            // A step of -1 from the first, or of 1 from the last.
+            // A step of -1 from the first point, or of 1 from the last, leaves the grid.
             [place / 9, place / 3 % 3, place % 3]
                 .iter()
                 .zip(side)
@@ -151,13 +152,13 @@ fn whole_kinds(places: u32, places_of: &[u32]) -> WholeKinds {
     })
 }
 
-/// Strides with which every distance is at a place of its own. Distances themselves are tried first, then their
+/// Strides for which every distance has a place of its own. The distances themselves are tried first, then their
 /// neighbours.
 fn strides(distances: &[i32]) -> Option<(u32, u32)> {
     let far = || distances.iter().copied().filter(|&d| d > 2);
     let candidates: Vec<i32> = far().chain(far().flat_map(|d| [d - 1, d + 1])).collect();
     let fit = |&(line, plane): &(u32, u32)| distances.iter().all(|&d| place(d, line, plane).is_some());
-    // A line of three rows, and a plane of three lines, at least: no place is another's then.
+    // With at least three rows in a line and three lines in a plane, no two places coincide.
     let lines = || candidates.iter().map(|&line| line as u32).filter(|&line| line > 2);
     let flat = std::iter::once(NO_LINE).chain(lines()).map(|line| (line, no_plane(line)));
     let deep = lines().flat_map(|line| {
@@ -169,12 +170,12 @@ fn strides(distances: &[i32]) -> Option<(u32, u32)> {
     flat.chain(deep).find(fit)
 }
 
-/// Rows from a plane to the next where there are no planes: out of every distance's way.
+/// The distance between planes for a stencil without planes, beyond every distance.
 fn no_plane(line: u32) -> u32 {
     line.saturating_mul(4)
 }
 
-/// Where in the stencil a distance is: the nearest plane, in it the nearest line, and what is left.
+/// The place of a distance in the stencil: the nearest plane, the nearest line in it, and the rest.
 fn place(distance: i32, line: u32, plane: u32) -> Option<usize> {
     let nearest = |rest: i64, stride: u32| (2 * rest + i64::from(stride)).div_euclid(2 * i64::from(stride));
     let p = nearest(i64::from(distance), plane);
@@ -208,10 +209,10 @@ mod tests {
             .flat_map(|d| [d - 1, d, d + 1])
             .collect();
         assert_eq!(strides(&all), Some((10, 70)));
-        // Two steps along a line are beyond a stencil of one.
+        // Two steps along a line are more than a stencil allows.
         assert_eq!(strides(&[-2, -1, 0, 1, 2]), None);
         assert_eq!(strides(&[-100, -50, -10, -1, 0, 1, 10, 50, 100]), None);
-        // Corners only: strides are neighbours of distances.
+        // With corners only, strides are neighbours of distances.
         assert_eq!(strides(&[-101, -99, 99, 101]), Some((100, 400)));
     }
 
@@ -238,7 +239,7 @@ mod tests {
         let of_point = |line: usize, point: usize| kinds[9 + 3 * line + point];
         assert_eq!([of_point(0, 0), of_point(1, 1), of_point(2, 2)], [0, 2, 3]);
         assert_eq!([of_point(0, 2), of_point(0, 1)], [NO_KIND; 2]);
-        // Without neighbours in other planes, all planes are alike.
+        // Without neighbours in other planes, all planes are equal.
         assert_eq!(kinds[..9], kinds[9..18]);
     }
 
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(shape.numbers[12..15], [-1.5, 2.0, -1.0]);
         assert_eq!((shape.whole, places_of), (Some(1), vec![0b110 << 12, 0b111 << 12, 0b011 << 12]));
         assert_eq!(shape_of(&[&first, &inner, &[(-1, -1.5), (0, 1.0)]]), None);
-        // Zeros of two signs are two numbers.
+        // Zeros of different sign are different values.
         assert_eq!(shape_of(&[&[(0, 0.0)], &[(0, -0.0)]]), None);
         let (shape, _) = shape_of(&[&first, &last]).unwrap();
         assert_eq!(shape.whole, None);

@@ -1,4 +1,4 @@
-//! The copy that products with A^T go through on a device.
+//! The transposed copy with which a device multiplies by A^T.
 
 use super::{Compressed, Coo, Csr, Ell, Hybrid, Jds, Sell};
 use crate::backend::{Backend, CompressedSteps, Conversions, Op, Products, Transposable};
@@ -28,7 +28,7 @@ impl<V: Scalar, B: CompressedSteps> Transposable<B> for Compressed<V, B> {
     }
 }
 
-/// In CSR, which refuses no matrix: the lengths of columns may be what the format of the rows pads without end.
+/// In CSR, which accepts every matrix; the format of the rows might need too much padding for the columns.
 macro_rules! by_csr {
     ($($name:ident),*) => {$(
         impl<V: Scalar, B: Backend> Transposable<B> for $name<V, B> {
@@ -45,7 +45,7 @@ macro_rules! by_csr {
 }
 by_csr!(Coo, Ell, Hybrid, Jds, Sell);
 
-/// Where a matrix keeps its transposed copy.
+/// The transposed copy of a matrix.
 pub(super) struct Kept<C>(OnceLock<Box<C>>);
 
 impl<C> Default for Kept<C> {
@@ -55,7 +55,7 @@ impl<C> Default for Kept<C> {
 }
 
 impl<C> Kept<C> {
-    /// The copy that a product of `a` with `op` goes through, made at the first one; `None` where it needs none.
+    /// The copy for products of `a` with `op`, made at the first one; `None` if none is needed.
     pub(super) fn of<B: Products>(
         &self,
         a: &impl Transposable<B, Copy = C>,
@@ -73,7 +73,7 @@ impl<C> Kept<C> {
         Ok(self.0.get().map(|copy| &**copy))
     }
 
-    /// For a matrix whose values change.
+    /// Drops the copy because the values change.
     pub(super) fn forget(&mut self) {
         self.0.take();
     }

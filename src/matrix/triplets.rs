@@ -1,10 +1,10 @@
-//! Triplets: what files and element loops deliver.
+//! Triplets, as files and element loops produce them.
 
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Entries (row, column, value) in any order; entries at the same place add up. Lives on the host: it is where
-/// matrices come from.
+/// Entries (row, column, value) in any order; entries at the same position are added. On the host, where matrices are
+/// made.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Triplets<T> {
     rows: usize,
@@ -15,19 +15,19 @@ pub struct Triplets<T> {
 }
 
 impl<T: Scalar> Triplets<T> {
-    /// No entries yet.
+    /// An empty matrix.
     ///
     /// # Errors
-    /// Where a dimension exceeds 2^32: indices have 32 bits.
+    /// If a dimension exceeds 2^32: indices have 32 bits.
     pub fn new(rows: usize, columns: usize) -> Result<Self> {
         check_dimensions(rows, columns)?;
         Ok(Self { rows, columns, row_indices: Vec::new(), column_indices: Vec::new(), values: Vec::new() })
     }
 
-    /// From three arrays of equal length, indices from zero.
+    /// A matrix from three arrays of equal length, with indices from zero.
     ///
     /// # Errors
-    /// On different lengths, or an index outside of the matrix (named with its position).
+    /// If lengths differ, or an index is outside of the matrix (the message has its position).
     pub fn from_parts(
         rows: usize,
         columns: usize,
@@ -49,7 +49,7 @@ impl<T: Scalar> Triplets<T> {
         Ok(Self { rows, columns, row_indices, column_indices, values })
     }
 
-    /// From entries that were checked one by one as they were made.
+    /// A matrix from entries that have already been checked.
     pub(crate) fn from_parts_unchecked(
         rows: usize,
         columns: usize,
@@ -67,7 +67,7 @@ impl<T: Scalar> Triplets<T> {
     /// Appends an entry.
     ///
     /// # Errors
-    /// Where the place lies outside of the matrix.
+    /// If the position is outside of the matrix.
     pub fn push(&mut self, row: usize, column: usize, value: T) -> Result<()> {
         if row >= self.rows || column >= self.columns {
             return Err(Error::InvalidMatrix(format!(
@@ -81,7 +81,7 @@ impl<T: Scalar> Triplets<T> {
         Ok(())
     }
 
-    /// Makes room for `additional` entries.
+    /// Reserves memory for `additional` entries.
     pub fn reserve(&mut self, additional: usize) {
         self.row_indices.reserve(additional);
         self.column_indices.reserve(additional);
@@ -98,12 +98,12 @@ impl<T: Scalar> Triplets<T> {
         self.columns
     }
 
-    /// Number of entries, duplicates counted.
+    /// Number of entries, including duplicates.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }

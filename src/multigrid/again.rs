@@ -1,9 +1,9 @@
-//! The same hierarchy for new values on the pattern of the matrix: aggregates, blocks and the patterns of the cycle's
-//! matrices are kept, and numbers alone are computed.
+//! Updates a hierarchy with new values on the same pattern: aggregates, blocks and the patterns of all matrices are
+//! kept, and only numbers are computed.
 //!
-//! What an update computes in is given back after it: A P and what smooths the prolongation would take several times
-//! the memory of A. Of A P it is kept where rows start, a twentieth of that memory on grids: to find their lengths
-//! again would take a sixth of the time of an update.
+//! The workspace of an update is freed afterwards: A P and the matrix that smooths the prolongation would take several
+//! times the memory of A. Only the row starts of A P are kept, a twentieth of that memory on grids; to find the lengths
+//! of its rows again would take a sixth of the time of an update.
 
 use super::cycle::{Coarsest, Cycle, Stored, Transfer};
 use super::setup::{OMEGA, Plan, conjugate_transpose};
@@ -14,24 +14,24 @@ use crate::error::Result;
 use crate::matrix::{Csr, multiply, multiply_again, multiply_at};
 use crate::scalar::Scalar;
 
-/// What new values need beside the cycle and the plans. The first new values make it.
+/// The data that updates need in addition to the cycle and the plans. It is computed at the first update.
 #[derive(Debug)]
 pub(super) struct Kept<B: Backend> {
     levels: Vec<KeptLevel<B>>,
 }
 
-/// What leads from a level to the next.
+/// The data of one level for computing the next one.
 #[derive(Debug)]
 struct KeptLevel<B: Backend> {
-    /// The couplings that were strong; none where the prolongation is not smoothed.
+    /// The strong couplings; none if the prolongation is not smoothed.
     strong: Option<Strong<B>>,
-    /// Which entry of the prolongation each of the restriction is.
+    /// For each entry of the restriction, its position in the prolongation.
     places: B::Vec<u32>,
-    /// Where the rows of A P start, and how many entries they have.
+    /// The row starts of A P, and its number of entries.
     half: (Offsets<B>, usize),
 }
 
-/// A pattern of its own.
+/// The strong couplings between nodes, with their own pattern.
 #[derive(Debug)]
 struct Strong<B: Backend> {
     nodes: usize,
@@ -52,7 +52,7 @@ impl<B: Backend> Strong<B> {
     }
 }
 
-/// A level's way to the next, and the matrix there, in the precision of the finest.
+/// The new prolongation of a level, and the next coarser matrix, in the precision of the finest.
 #[derive(Debug)]
 pub(super) struct NewLevel<T: Scalar, B: Backend> {
     pub(super) prolongation: Csr<T, B>,
@@ -75,7 +75,7 @@ impl<B: Backend> Kept<B> {
 }
 
 impl<B: MultigridBackend> Kept<B> {
-    /// For the first new values: couplings are strong by these.
+    /// For the first new values, which decide which couplings are strong from then on.
     pub(super) fn new<T: Scalar>(
         backend: &B,
         a: &Csr<T, B>,
@@ -114,7 +114,8 @@ impl<B: MultigridBackend> Kept<B> {
         Ok((Self { levels: kept }, new))
     }
 
-    /// Numbers for the values of `a`, whose pattern is that of the matrix before, on the patterns of the cycle.
+    /// Computes all levels for the values of `a`, which has the pattern of the matrix before, on the patterns of the
+    /// cycle.
     pub(super) fn again<T: Scalar, S: Scalar>(
         &self,
         backend: &B,
@@ -168,14 +169,14 @@ impl<B: MultigridBackend> Kept<B> {
     }
 }
 
-/// Rows and entries of the levels below the finest.
+/// Rows and entries of the coarser levels.
 pub(super) fn facts<T: Scalar, B: CoarseningSteps>(
     new: &[NewLevel<T, B>],
 ) -> impl Iterator<Item = LevelFacts> + '_ {
     new.iter().map(|level| LevelFacts { rows: level.coarse.rows(), entries: level.coarse.nonzeros() })
 }
 
-/// Whether two matrices have entries in the same places.
+/// Returns whether two matrices have entries in the same places.
 pub(super) fn same_pattern<B: MultigridBackend>(
     backend: &B,
     a: CsrPattern<'_, B>,
@@ -193,8 +194,8 @@ pub(super) fn same_pattern<B: MultigridBackend>(
     Ok(backend.value(&differ)? == 0)
 }
 
-/// Patterns of a level of a cycle, and of the matrix of the next; of the coarsest there is none where its inverse is
-/// stored.
+/// Patterns of a level of a cycle, and of the next coarser matrix. The latter is none for the coarsest if only its
+/// inverse is stored.
 struct Patterns<'a, S: Scalar, B: Backend> {
     prolongation: &'a Csr<S::Narrow, B>,
     restriction: &'a Csr<S::Narrow, B>,
@@ -220,12 +221,12 @@ fn patterns<S: Scalar, B: MultigridBackend>(
     Some(Patterns { prolongation, restriction, coarse })
 }
 
-/// A matrix on the pattern of another, whose values are still to come.
+/// A matrix with the pattern of another, and values to be set later.
 fn on_pattern<T: Scalar, S: Scalar, B: Backend>(backend: &B, like: &Csr<S, B>) -> Result<Csr<T, B>> {
     Ok(like.with_values(backend.buffer(like.nonzeros())?))
 }
 
-/// Which entry of `p` each of its transpose is.
+/// For each entry of the transpose of `p`, its position in `p`.
 fn places_in_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     p: &Csr<T, B>,

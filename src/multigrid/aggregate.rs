@@ -1,39 +1,41 @@
-//! Aggregates: the nodes that one node of the next level stands for.
+//! Aggregates: groups of nodes, each of which becomes one node of the next level.
 
 use super::independent::independent_at_distance_two;
 use crate::backend::{Backend, GroupingSteps, NO_GROUP};
 use crate::error::Result;
 use crate::matrix::Csr;
 
-/// How often those who are left look for an aggregate among their neighbours'.
+/// How often nodes without an aggregate try to join one of their neighbours'.
 const SWEEPS: usize = 3;
 
-/// The first pass leaves some nodes out of all aggregates. Where these are so many hundredths of the nodes or more, and
-/// at least half of the couplings are strong, no second pass makes aggregates of them, and they join those beside them.
-/// In space the first pass leaves 37 of 100 nodes, in the plane 30. Without a second pass the levels of a grid in space
-/// have a fifth fewer entries, and conjugate gradients take one iteration more at most. Where fewer couplings are
-/// strong they tell a direction, which the small aggregates of a second pass follow better: without it tetrahedra with
-/// coefficients over two decades take two fifths more iterations (docs/internals/multigrid/decisions.md).
+/// The first pass leaves some nodes without an aggregate. If they are at least this percentage of the nodes, and at
+/// least half of the couplings are strong, they join neighbouring aggregates, and no second pass makes aggregates of
+/// them. In three dimensions the first pass leaves 37 of 100 nodes, in two dimensions 30. Without a second pass the
+/// levels of a three-dimensional grid have a fifth fewer entries, and conjugate gradients take at most one iteration
+/// more. If fewer couplings are strong they have a direction, which the small aggregates of a second pass follow
+/// better: without it tetrahedra with coefficients over two decades take two fifths more iterations
+/// (docs/internals/multigrid/decisions.md).
 const MANY_LEFT: u64 = 36;
 
-/// The aggregate of each node; [`NO_GROUP`] for nodes without strong couplings, which smoothing alone solves.
+/// The aggregate of each node; [`NO_GROUP`] for nodes without strong couplings, whose error smoothing alone reduces.
 #[derive(Debug)]
 pub(super) struct Aggregates<B: Backend> {
     pub(super) of: B::Vec<u32>,
     pub(super) count: usize,
-    /// Where some nodes are stiff, aggregates of one node that is not: those who have only stiff ones beside them.
+    /// Aggregates of one node that is not stiff but has only stiff neighbours.
     pub(super) alone: usize,
 }
 
 impl<B: GroupingSteps> Aggregates<B> {
-    /// Each member of an independent set at distance two with its neighbours is an aggregate. Among those who are left
-    /// (they have a neighbour in one) the same is done once more, where at least three come together, unless as many
-    /// are left as [`MANY_LEFT`] says. The others join the aggregate to which they are coupled most strongly, the
-    /// smaller one of two alike, and none that has twice the mean size already where there is another.
+    /// Each member of an independent set at distance two forms an aggregate with its neighbours. The same is done once
+    /// more among the remaining nodes (which have a neighbour in an aggregate), for groups of at least three, unless as
+    /// many remain as [`MANY_LEFT`] says. The others join the aggregate to which they are coupled most strongly: the
+    /// smaller one if two are equal, and, if there is another, not one that has twice the mean size already.
     ///
-    /// `graph` has the strong ones of so many `couplings` of the matrix, in both directions; without their number there
-    /// is a second pass whatever is left. Counts alone decide, so that all backends decide alike.
-    /// Each of the `stiff` nodes, which have no neighbours, is an aggregate by itself, behind the others.
+    /// `graph` has the strong couplings in both directions, and `couplings` is the number of all couplings of the
+    /// matrix; without it there is always a second pass. Only counts are used for decisions, so that all backends
+    /// decide alike. Each of the `stiff` nodes, which have no neighbours in `graph`, becomes an aggregate by itself,
+    /// numbered after the others.
     pub(super) fn new(
         backend: &B,
         graph: &Csr<f32, B>,

@@ -1,4 +1,4 @@
-//! From levels to the cycle through them, with smoothing and the coarsest inverse, and new numbers into it.
+//! Makes the cycle from levels, with smoothers and the coarsest inverse, and updates it with new values.
 
 use super::again::{self, Kept, NewLevel};
 use super::blocks::{Blocks, Scales};
@@ -13,14 +13,14 @@ use crate::parallel::beside;
 use crate::precondition::Ilu;
 use crate::scalar::Scalar;
 
-/// A coarsest matrix of more rows than this has no inverse stored.
+/// The inverse of the coarsest matrix is stored only if it has at most this many rows.
 const MOST_DENSE: usize = 1200;
 
-/// Steps of smoothing that stand for the solution of a coarsest system without an inverse.
+/// Steps of smoothing that replace a solve on the coarsest level if there is no inverse.
 pub(super) const COARSEST_STEPS: usize = 8;
 
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix. `scales`: those of the finest level,
-/// where they are known.
+/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix. `scales` are those of the finest
+/// level, if they are known.
 pub(super) fn cycle_of<T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Matrices<T, B>,
@@ -31,7 +31,7 @@ pub(super) fn cycle_of<T: Scalar, B: MultigridBackend>(
     moved(backend, levels.into_iter(), coarsest, scales, options, Ok)
 }
 
-/// The same in half the precision.
+/// [`cycle_of`] in half the precision.
 pub(super) fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Matrices<T, B>,
@@ -41,7 +41,7 @@ pub(super) fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
     moved(backend, levels.into_iter(), coarsest, None, options, |a: Csr<T, B>| a.into_rounded(backend))
 }
 
-/// Levels for new values, as [`cycle_of`] takes them, and the coarsest matrix.
+/// The new levels, as [`cycle_of`] takes them, and the coarsest matrix.
 pub(super) fn of_new<T: Scalar, B: MultigridBackend>(
     a: Csr<T, B>,
     new: Vec<NewLevel<T, B>>,
@@ -53,7 +53,7 @@ pub(super) fn of_new<T: Scalar, B: MultigridBackend>(
     (levels, matrix)
 }
 
-/// The coarsest matrix, where it is small enough for its inverse.
+/// Copies the coarsest matrix to the host if it is small enough to be inverted.
 fn small_to_host<T: Scalar, B: MultigridBackend>(
     backend: &B,
     coarsest: &Csr<T, B>,
@@ -66,9 +66,9 @@ fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> 
     inverse(coarsest)
 }
 
-/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix; `rounded` brings matrices to its
-/// precision. `scales`: those of the finest level, where they are known. The coarsest matrix is inverted by another
-/// thread of the host meanwhile.
+/// The cycle of levels (matrix, prolongation, restriction) and a coarsest matrix. `rounded` converts matrices to its
+/// precision. `scales` are those of the finest level, if they are known. Another thread of the host inverts the
+/// coarsest matrix at the same time.
 pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     levels: impl Iterator<Item = [Csr<T, B>; 3]>,
@@ -110,13 +110,13 @@ pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBacken
 /// New values for a level of a cycle, or for a coarsest matrix that is smoothed.
 struct Numbers<S: Scalar, B: Backend> {
     a: Option<B::Vec<S>>,
-    /// Of prolongation and restriction.
+    /// Values of the prolongation and of the restriction.
     transfer: Option<[B::Vec<S::Narrow>; 2]>,
     sums: Option<B::Vec<S::Real>>,
 }
 
-/// New values for the matrices of a cycle, whose patterns are those of the levels that were kept, in arrays of their own:
-/// the cycle is not changed.
+/// New values for the matrices of a cycle, whose patterns are those of the plans. They are in separate arrays, so the
+/// cycle is not changed yet.
 fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     cycle: &Cycle<S, B>,
@@ -152,7 +152,7 @@ fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     Ok(all)
 }
 
-/// Puts such values into a cycle, and the inverse of its coarsest matrix where it has one.
+/// Moves such values into a cycle, with the inverse of its coarsest matrix if it has one.
 fn renew<S: Scalar, B: MultigridBackend>(
     backend: &B,
     cycle: &mut Cycle<S, B>,
@@ -197,11 +197,11 @@ fn renew<S: Scalar, B: MultigridBackend>(
     Smoother::renew(backend, in_rows)
 }
 
-/// What new values change: the cycle, what is kept for them, and what is told of the levels.
+/// Everything that new values change: the cycle, the kept data, and the sizes of the levels.
 pub(super) type Changed<'a, T, S, B> =
     (&'a mut Cycle<S, B>, &'a [Plan<T, B>], &'a mut Option<Kept<B>>, &'a mut Vec<LevelFacts>);
 
-/// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
+/// Updates to new values. The first time the cycle is made anew, later its matrices are updated in place.
 pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -221,8 +221,8 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
         return Ok(());
     };
     let new = kept.again(backend, a, plans, cycle)?;
-    // The host inverts the coarsest matrix meanwhile. Nothing of the cycle changes before that is done: a matrix may be
-    // refused for having no inverse.
+    // The host inverts the coarsest matrix at the same time. The cycle does not change before that has succeeded,
+    // because a matrix without an inverse is refused.
     let small = small_to_host(backend, new.last().map_or(a, |level| &level.coarse))?;
     let inverted = || small.map(|coarsest| inverse_on_host(&coarsest, options)).transpose();
     let (inverse, numbers) = beside(inverted, || numbers(backend, cycle, (a, &new), write));
@@ -230,9 +230,9 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
     renew(backend, cycle, numbers?, inverse)
 }
 
-/// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds
-/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides; where
-/// factors are asked for, smoothing is with these.
+/// The smoother of each level, with `steps` of the options if they are set. The scales of the first level may be known.
+/// The bound of the eigenvalues is 1, except for blocks. Unless the options say whether to use blocks, the first level
+/// decides. Incomplete factors are used if the options ask for them.
 fn smoothers<'a, T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: impl Iterator<Item = (&'a Csr<T, B>, Option<usize>)>,

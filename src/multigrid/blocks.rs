@@ -1,4 +1,4 @@
-//! What smoothing is scaled by: the inverses of small blocks of strongly coupled unknowns, or of a diagonal.
+//! The scaling of smoothers: inverses of small blocks of strongly coupled unknowns, or of a diagonal.
 
 use super::MultigridBackend;
 use super::matching::{Matched, matched, membership};
@@ -12,34 +12,34 @@ use crate::random::Random;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// |a_ij| / sqrt(a_ii a_jj) of a coupling that wants a block.
+/// A coupling is strong enough to need a block if |a_ij| / sqrt(a_ii a_jj) exceeds this.
 pub(super) const STRONG: f64 = 0.5001;
 
-/// Rows with such a coupling, as a part of all, from which on blocks pay: measured on meshes, grids and a power grid.
+/// Blocks pay if at least this fraction of the rows has such a coupling: measured on meshes, grids and a power grid.
 pub(super) const MANY: f64 = 0.05;
 
-/// The part of A's diagonal that is added to blocks before they are inverted: blocks of flat elements are nearly
+/// The fraction of A's diagonal that is added to blocks before they are inverted: blocks of flat elements are nearly
 /// singular, and have no usable inverse in single precision without it.
 const ADDED: f64 = 0.02;
 
-/// Steps of Chebyshev's iteration for the largest eigenvalue, which enlarges what belongs to eigenvalues above a bound,
-/// and what its result, which is a lower bound, is multiplied by. Of eigenvalues of 1.9 a step makes 3.6 times as much
-/// as of those below the bound, where one of the power method makes 1.46 times as much as of those at it.
+/// Steps of the Chebyshev iteration for the largest eigenvalue, which amplifies components above a bound, and the
+/// factor for its result, which is a lower bound. A step amplifies the component of an eigenvalue of 1.9 by 3.6
+/// relative to those below the bound; a step of the power method amplifies it by 1.46 relative to those at the bound.
 const ENLARGING: usize = 5;
 const BELOW: f64 = 1.3;
 const ABOVE: f64 = 1.2;
 
-/// Different entries of the vector that it starts from.
+/// The starting vector has this many different entries.
 const STARTS: usize = 1 << 12;
 
-/// What the smoothing of a matrix may be scaled by.
+/// The possible scalings of a smoother for a matrix.
 pub(super) struct Scales<T: Scalar, B: Backend> {
-    /// 1 / sqrt(a_ii), 0 where that is not positive.
+    /// 1 / sqrt(a_ii), or 0 if a_ii is not positive.
     pub(super) of_diagonal: B::Vec<f64>,
-    /// Reciprocals of the sums of the magnitudes of rows, in units in which A's diagonal is one: no eigenvalue of this
-    /// diagonal matrix times A exceeds 1.
+    /// Reciprocals of the row sums of magnitudes, with A scaled to a unit diagonal: no eigenvalue of this diagonal
+    /// matrix times A exceeds 1.
     pub(super) of_sums: B::Vec<T::Real>,
-    /// How many unknowns have a coupling above [`STRONG`].
+    /// The number of unknowns with a coupling above [`STRONG`].
     strong: B::Vec<u32>,
 }
 
@@ -53,13 +53,13 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(Self { of_diagonal, of_sums, strong })
     }
 
-    /// Whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly damps
-    /// what is common to both. The host waits for it.
+    /// Returns whether blocks pay: many unknowns are coupled to another so strongly that scaling each by itself hardly
+    /// damps the error that they have in common. The host waits for the backend.
     pub(super) fn blocks_pay(&self, backend: &B) -> Result<bool> {
         Ok(f64::from(backend.value(&self.strong)?) > MANY * B::len(&self.of_sums) as f64)
     }
 
-    /// The reciprocals of sums alone.
+    /// Only the reciprocals of the row sums.
     pub(super) fn sums(backend: &B, a: CsrParts<'_, T, B>) -> Result<B::Vec<T::Real>> {
         let (mut of_diagonal, mut of_sums) = (backend.buffer(a.rows)?, backend.buffer(a.rows)?);
         backend.diagonal_scales(a, &mut of_diagonal)?;
@@ -68,8 +68,8 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
         Ok(of_sums)
     }
 
-    /// Blocks of about 8 strongly coupled unknowns of each of some matrices, whose inverses are still to come.
-    /// `hermitian`: whether all matrices are.
+    /// Blocks of about 8 strongly coupled unknowns for each of several matrices; their inverses are computed later.
+    /// `hermitian` says whether all matrices are.
     pub(super) fn blocks(
         backend: &B,
         all: &[(&Csr<T, B>, &Self)],
@@ -82,10 +82,10 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
             .collect()
     }
 
-    /// The inverses of such blocks of one matrix, each with the sums of the magnitudes of what is
-    /// outside added to its diagonal (in units in which A's diagonal is one): so no eigenvalue of this matrix times A
-    /// exceeds 1 (Baker, Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on
-    /// Scientific Computing 33, 2011).
+    /// The inverses of such blocks of one matrix. The row sums of magnitudes outside of a block are added to its
+    /// diagonal (with A scaled to a unit diagonal), so that no eigenvalue of this matrix times A exceeds 1 (Baker,
+    /// Falgout, Kolev and Yang, Multigrid smoothers for ultraparallel computing, SIAM Journal on Scientific Computing
+    /// 33, 2011).
     pub(super) fn block_inverses(&self, backend: &B, a: &Csr<T, B>, hermitian: bool) -> Result<Blocks<T, B>> {
         let mut blocks = Self::blocks(backend, &[(a, self)], hermitian)?.remove(0);
         blocks.invert(backend, a, (&self.of_diagonal, 0.0))?;
@@ -93,24 +93,24 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Scales<T, B> {
     }
 }
 
-/// Blocks of unknowns, and their inverses, in half the precision: smoothing reads them most of all, and with [`ADDED`] of
-/// the diagonal added to a block, rounding changes what the inverse does by a millionth.
+/// Blocks of unknowns, and their inverses in half the precision. They are the largest part of what smoothing reads, and
+/// with [`ADDED`] of the diagonal added to a block, rounding changes the effect of the inverse by a millionth.
 #[derive(Debug)]
 pub(super) struct Blocks<T: Scalar, B: Backend> {
     blocks: ScatteredBlocks<B>,
-    /// A power of two for each block, in units of which its inverse is stored.
+    /// The inverse of each block is stored in units of this power of two.
     units: B::Vec<T::Real>,
     values: B::Vec<T::Narrow>,
     hermitian: bool,
 }
 
 impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
-    /// Of these unknowns; the inverses are still to come.
+    /// The blocks of these unknowns; the inverses are computed later.
     fn of(backend: &B, Matched { block, sizes }: Matched<B>, hermitian: bool) -> Result<Self> {
         let n = B::len(&block);
         let (starts, members, _) =
             membership(backend, &block, B::len(&sizes))?.transpose(backend)?.into_arrays(backend)?;
-        // Each member has a column of its block's inverse.
+        // Each member of a block has one column of its inverse.
         let mut of_members = backend.buffer::<u32>(n)?;
         backend.gather(&block, &members, &mut of_members)?;
         let mut lengths = backend.zeros::<u32>(n + 1)?;
@@ -136,7 +136,7 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         Ok(Self { blocks, units, values, hermitian })
     }
 
-    /// The inverses for values of A, of which [`Scales::block_inverses`] tells.
+    /// Updates the inverses for new values of A, as [`Scales::block_inverses`] defines them.
     pub(super) fn renew_bounded(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let mut scales = backend.buffer(a.rows())?;
         backend.diagonal_scales(a.parts(), &mut scales)?;
@@ -148,7 +148,7 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
         backend.group_inverses(a.parts(), blocks, added, *hermitian, units, values)
     }
 
-    /// y = alpha M x + beta y, M being the inverses.
+    /// y = alpha M x + beta y, where M is the block diagonal matrix of the inverses.
     pub(super) fn product(
         &self,
         backend: &B,
@@ -170,9 +170,10 @@ impl<T: Scalar, B: CoarseningSteps + Conversions> Blocks<T, B> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
-    /// The inverses of each for (new) values of its matrix A, and bounds of the eigenvalues of these times A. Where A's
-    /// diagonal is positive they are those of nearly A's own blocks, and the bound an estimate, times [`ABOVE`]; else
-    /// the bound is 1, as of [`Scales::block_inverses`]. The host waits twice for all of them together.
+    /// Computes the inverses for (new) values of each matrix A, and bounds of the eigenvalues of the inverses times A.
+    /// If A's diagonal is positive, they are inverses of nearly A's own blocks, and the bound is an estimate times
+    /// [`ABOVE`]; else the bound is 1, as in [`Scales::block_inverses`]. The host waits twice, for all of them
+    /// together.
     pub(super) fn renew<'a>(backend: &B, all: &mut [(&'a Csr<T, B>, &'a mut Self)]) -> Result<Vec<f64>> {
         const FACTS: usize = 3;
         if all.is_empty() {
@@ -209,9 +210,9 @@ impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
         Ok(norms.chunks(2).zip(positive).map(bound).collect())
     }
 
-    /// The squares of the norms of a vector and of what this matrix times A makes of it: of one that looks random, the
-    /// same one each time, after the polynomial of Chebyshev that stays below one from 0 to [`BELOW`] and grows fastest
-    /// beyond (Saad, Numerical Methods for Large Eigenvalue Problems, 4.4).
+    /// Computes the squared norms of a vector x and of M A x. x is the result of a polynomial in M A applied to a
+    /// pseudo-random vector, the same one each time. The polynomial is Chebyshev's, which stays below one from 0 to
+    /// [`BELOW`] and grows fastest beyond (Saad, Numerical Methods for Large Eigenvalue Problems, 4.4).
     fn enlarge(&self, backend: &B, a: &Csr<T, B>, norms: &mut B::Slice<T::Real>) -> Result<()> {
         let n = a.rows();
         let mut random = Random::new(n as u64);
@@ -226,8 +227,8 @@ impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
             backend.copy(B::part(there, 0..more), B::part_mut(behind, 0..more))?;
             filled += more;
         }
-        // x = (2 / BELOW) M A x - x first, then twice that less the vector before. Six steps grow by about a decade
-        // each, so that nothing need be scaled between them.
+        // First x = (2 / BELOW) M A x - x, then twice that minus the vector before. Six steps grow by about a decade
+        // each, so that nothing needs scaling between them.
         let (two, scale) = (T::from_f64(2.0), 2.0 / BELOW);
         let mut y = backend.buffer::<T>(n)?;
         a.product(backend, T::one(), &before, T::zero(), &mut y)?;
@@ -247,7 +248,7 @@ impl<T: Scalar, B: MultigridBackend> Blocks<T, B> {
 }
 
 impl<T: Scalar> Blocks<T, Host> {
-    /// The same in the memory of a backend.
+    /// Copies them to the memory of a backend.
     pub(super) fn into_backend<B: Backend>(self, backend: &B) -> Result<Blocks<T, B>> {
         let Self { blocks, units, values, hermitian } = self;
         let (units, values) = (backend.upload(units)?, backend.upload(values)?);

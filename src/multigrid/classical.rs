@@ -1,4 +1,4 @@
-//! Classical coarsening, on the host: some unknowns are those of the next level, and the others interpolate from them.
+//! Classical coarsening, on the host: the coarse level has some of the unknowns, and the others interpolate from them.
 //!
 //! ```text
 //! row i depends strongly on column j:     -a_ij >= theta max_k -a_ik, signs as seen from a positive a_ii
@@ -8,8 +8,8 @@
 //! F - . - F - . - F - C        round 1: who has the largest measure of all beside it is coarse, who depends on it fine
 //! ```
 //!
-//! An M-matrix, whose couplings are all negative, is what this is for: interpolation then averages with positive
-//! weights, and follows strong couplings alone. Choice of unknowns by parallel modified independent sets, PMIS (De
+//! It is meant for M-matrices, whose couplings are all negative: interpolation then averages with positive weights, and
+//! follows only strong couplings. The coarse unknowns are chosen by parallel modified independent sets, PMIS (De
 //! Sterck, Yang and Heys, Reducing complexity in parallel algebraic multigrid preconditioners, SIAM Journal on Matrix
 //! Analysis and Applications 27, 2006); `extended` has the interpolation.
 
@@ -21,14 +21,14 @@ use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
-/// Unknowns that one thread takes at least.
+/// The fewest unknowns for one thread.
 const AT_LEAST: usize = 1 << 11;
 
 /// The diagonal of A.
 pub(super) struct Diagonal<T> {
-    /// Zero where a row has no such entry.
+    /// a_ii, or zero if a row has no such entry.
     pub(super) values: Vec<T>,
-    /// The number of modulus one that makes each positive, zero for zero.
+    /// The number of modulus one whose product with the diagonal entry is positive; zero for zero.
     phases: Vec<T>,
 }
 
@@ -50,21 +50,22 @@ impl<T: Scalar> Diagonal<T> {
         Self { values: all, phases }
     }
 
-    /// What an entry of a row is if the diagonal's is positive: negative where their signs differ.
+    /// The real part of an entry after its row is multiplied such that the diagonal is positive: negative if the entry
+    /// and the diagonal have opposite signs.
     #[inline(always)]
     pub(super) fn signed(&self, row: usize, value: T) -> T::Real {
         (value * self.phases[row]).re()
     }
 
-    /// The number of this size that has the diagonal's sign.
+    /// The number of this magnitude that has the sign of the row's diagonal.
     #[inline(always)]
     pub(super) fn of_sign(&self, row: usize, size: T::Real) -> T {
         self.phases[row].conj() * T::from_real(size)
     }
 }
 
-/// The columns on which each row depends strongly: those with -a_ij >= `threshold` max_k -a_ik, both of the sign that
-/// is not the diagonal's. A row whose couplings all have the sign of its diagonal has none.
+/// The columns on which each row depends strongly: those with -a_ij >= `threshold` max_k -a_ik, in rows scaled to a
+/// positive diagonal. A row whose couplings all have the sign of its diagonal has none.
 pub(super) fn strong_dependences<T: Scalar>(a: &Csr<T>, diagonal: &Diagonal<T>, threshold: f64) -> Pattern {
     let threshold = T::Real::from_f64(threshold);
     Pattern::of_rows(a.rows(), |i, strong| {
@@ -80,7 +81,7 @@ pub(super) fn strong_dependences<T: Scalar>(a: &Csr<T>, diagonal: &Diagonal<T>, 
     })
 }
 
-/// What is known of an unknown.
+/// The state of an unknown during the selection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Undecided,
@@ -88,14 +89,15 @@ enum State {
     Fine,
 }
 
-/// Which unknowns are those of the next level too, by PMIS. In each round who has the largest measure among all
-/// undecided that it depends on or influences becomes coarse, and who depends on it fine; who influences nobody is fine
-/// from the start. No two measures are alike, so the result is that of taking unknowns one after the other, the largest
-/// measure first, and depends neither on the order of work nor on the number of threads.
+/// Selects the coarse unknowns by PMIS. In each round, an unknown whose measure is the largest among all undecided
+/// unknowns that it depends on or influences becomes coarse, and the unknowns that depend on it become fine. An unknown
+/// that influences no other is fine from the start. No two measures are equal, so the result is that of the sequential
+/// algorithm, which takes unknowns in the order of decreasing measure; it depends neither on the order of work nor on
+/// the number of threads.
 pub(super) fn coarse_unknowns(dependences: &Pattern) -> Vec<bool> {
     let influences = dependences.transpose();
     let n = dependences.rows();
-    // The fraction decides between as many influences, and the number between two fractions alike.
+    // The integer part counts influences; a pseudo-random fraction breaks ties, and the index breaks ties of fractions.
     let mut measures = vec![(0_u64, 0_u32); n];
     measures.par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(i, measure)| {
         *measure = (((influences.row(i).len() as u64) << 32) | (mixed(i as u64) >> 32), i as u32);
@@ -137,8 +139,8 @@ pub(super) mod tests {
     use crate::matrix::Triplets;
     use crate::random::Random;
 
-    /// A matrix without a pattern: couplings of both signs in rows of very different lengths, of which some have no
-    /// diagonal, a negative one, or nothing else.
+    /// A matrix without structure: couplings of both signs in rows of very different lengths, some with no diagonal
+    /// entry, with a negative one, or with no other entry.
     pub(in super::super) fn ragged(n: usize, seed: u64) -> Csr<f64> {
         let mut random = Random::new(seed);
         let mut entries = Triplets::new(n, n).unwrap();
@@ -195,7 +197,7 @@ pub(super) mod tests {
         }
     }
 
-    /// One unknown after the other, that of the largest measure first.
+    /// The sequential algorithm: one unknown after another, in the order of decreasing measure.
     fn one_by_one(dependences: &Pattern) -> Vec<bool> {
         let n = dependences.rows();
         let influences =
@@ -222,9 +224,9 @@ pub(super) mod tests {
             let influences = strong.transpose();
             for i in 0..a.rows() {
                 let depends = strong.row(i).iter().any(|&j| coarse[j as usize]);
-                // Whoever is fine depends on one that is coarse, unless it influences nobody.
+                // A fine unknown depends on a coarse one, unless it influences no other.
                 assert!(coarse[i] || depends || influences.row(i).is_empty());
-                // Of two coarse ones, none depends on the other and has the smaller measure.
+                // If a coarse unknown depends on another, it has the larger measure.
                 assert!(
                     !coarse[i]
                         || strong.row(i).iter().all(|&j| {
@@ -238,7 +240,7 @@ pub(super) mod tests {
 
     #[test]
     fn many_unknowns_have_the_result_of_one_after_the_other() {
-        // More than one thread takes: the result is a property of neighbours, whoever decides when.
+        // Large enough for several threads: the result depends on neighbours only, not on the order of decisions.
         let a = generate::poisson2d(90, 91).unwrap();
         let strong = strong_dependences(&a, &Diagonal::of(&a), 0.25);
         let coarse = coarse_unknowns(&strong);

@@ -11,41 +11,42 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Chebyshev's iteration of two steps for a preconditioned matrix whose eigenvalues are between this and 1: what solves
-/// a level where the prolongation is not smoothed. Iterations were the same from 0.1 to 0.3 on grids of two and three
-/// dimensions, constant, lognormal and with jumps of 10^6: 9 to 13, as many as with two steps of conjugate gradients
-/// (a K-cycle), which would need inner products and make the preconditioner depend on its vector.
+/// The iteration that solves a level whose prolongation is not smoothed is Chebyshev's with two steps, for a
+/// preconditioned matrix with eigenvalues between this and 1. The number of iterations was the same for values from 0.1
+/// to 0.3, on grids of two and three dimensions with constant and lognormal coefficients and with jumps of 10^6: 9 to
+/// 13, as many as with two steps of conjugate gradients (a K-cycle), which would need inner products and make the
+/// preconditioner nonlinear.
 const LOWEST: f64 = 0.2;
 
 /// The matrix of a level, in the format that suits it.
 pub(super) type LevelMatrix<T, B> = dyn LinearOperator<T, B>;
 
-/// It as it is kept.
+/// The matrix as it is stored.
 pub(super) enum Stored<T: Scalar, B: MultigridBackend> {
-    /// In compressed rows, which take new values.
+    /// CSR, whose values can be updated.
     Rows(Csr<T, B>),
-    /// By the diagonals of a grid.
+    /// The diagonals of a matrix on a grid.
     Diagonals(Dia<T, B>),
-    /// As rows of a grid that are alike but for the sides.
+    /// A stencil: the rows of a grid are equal except at the boundary.
     Stencil(GridStencil<T>),
-    /// This part's rows of a matrix that is spread over several parts.
+    /// This rank's rows of a distributed matrix.
     Spread(Box<LevelMatrix<T, B>>),
-    /// Somebody else's.
+    /// A matrix that is shared with the solver.
     Shared(Arc<LevelMatrix<T, B>>),
 }
 
 impl<T: Scalar, B: MultigridBackend> Stored<T, B> {
-    /// Bytes that are there for it.
+    /// Bytes of memory allocated for it.
     pub(super) fn storage_bytes(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
-            // Whoever solves has the pattern too, where the values alone are rounded.
+            // The caller has the pattern too, and only the values are a rounded copy.
             Self::Rows(a) => a.own_bytes(),
             _ => self.product_bytes(),
         }
     }
 
-    /// Bytes that a product reads of it.
+    /// Bytes of the matrix that a product reads.
     fn product_bytes(&self) -> usize {
         match self {
             Self::Rows(a) => a.storage_bytes(),
@@ -83,26 +84,26 @@ impl<T: Scalar, B: MultigridBackend> Deref for Stored<T, B> {
     }
 }
 
-/// A level that has a coarser one below it.
+/// A level that is not the coarsest.
 #[derive(Debug)]
 pub(super) struct Level<T: Scalar, B: MultigridBackend> {
     pub(super) a: Stored<T, B>,
     pub(super) smoother: Smoother<T, B>,
     pub(super) transfer: Transfer<T, B>,
-    /// Whether the next level is solved by two cycles, weighted as Chebyshev's iteration weights them.
+    /// True if the next level is solved by two cycles, combined as two steps of Chebyshev's iteration.
     pub(super) twice: bool,
 }
 
-/// The way between a level and the next.
+/// The transfer operators between a level and the next.
 pub(super) enum Transfer<T: Scalar, B: MultigridBackend> {
-    /// P, and its conjugate transpose, in half the precision: where a matrix is so near to singular that the cycle is
-    /// not, this is still far from what spoils it, for an error e of P shows as sqrt(condition) e.
+    /// P and its conjugate transpose in half the precision. An error e of P contributes as sqrt(condition) e, so that
+    /// single precision is still good enough for P when it no longer is for the cycle.
     Matrices { prolongation: Csr<T::Narrow, B>, restriction: Csr<T::Narrow, B> },
-    /// The same, spread over several parts.
+    /// P and its conjugate transpose, distributed over several ranks.
     Spread { prolongation: Box<LevelMatrix<T, B>>, restriction: Box<LevelMatrix<T, B>> },
-    /// Each box of 2 x 2 x 2 points of this grid is a point of the next.
+    /// Each box of 2 x 2 x 2 points of this grid becomes a point of the next.
     Boxes(Grid),
-    /// Points of this grid lie between those of the next, and interpolate with these weights.
+    /// Every other point of this grid is a point of the next, and the points between interpolate with these weights.
     Between { grid: Grid, weights: B::Vec<T> },
 }
 
@@ -160,32 +161,32 @@ impl<T: Scalar, B: MultigridBackend> Transfer<T, B> {
     }
 }
 
-/// What the coarsest system is solved by.
+/// How the coarsest system is solved.
 #[derive(Debug)]
 pub(super) enum Coarsest<T: Scalar, B: MultigridBackend> {
-    /// Its inverse, every entry of it.
+    /// By its inverse, stored as a matrix with every entry.
     Inverse(Csr<T, B>),
-    /// Smoothing alone: it is large, and could not be made smaller.
+    /// By smoothing alone, because it is large and could not be coarsened further.
     Smoothed(Stored<T, B>, Smoother<T, B>),
-    /// A cycle of every part for the whole, which all parts have.
+    /// By a cycle for the gathered system, on every rank.
     Gathered(Box<Gathered<T, B>>),
 }
 
-/// A level of spread vectors below which all parts have all levels in whole: what little work is left there takes less
-/// time than meetings would.
+/// The level of distributed vectors below which every rank has all levels as a whole: their little work takes less time
+/// on one rank than the communication would.
 #[derive(Debug)]
 pub(super) struct Gathered<T: Scalar, B: MultigridBackend> {
-    /// The whole vector from the part that this one owns.
+    /// Gathers the whole vector from the parts of all ranks.
     pub(super) whole: Stored<T, B>,
     pub(super) cycle: Cycle<T, B>,
-    /// The unknowns of this part.
+    /// The unknowns of this rank.
     pub(super) own: Range<usize>,
-    /// Whether the level is solved by two cycles.
+    /// True if the level is solved by two cycles.
     pub(super) twice: bool,
 }
 
 impl<T: Scalar, B: MultigridBackend> Gathered<T, B> {
-    /// Scalars that it works in.
+    /// Scalars of its workspace.
     fn work_len(&self) -> usize {
         (2 + 2 * usize::from(self.twice)) * self.cycle.rows() + self.cycle.work_len()
     }
@@ -212,7 +213,7 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
         }
     }
 
-    /// Scalars that it works in beside its vectors.
+    /// Scalars of its workspace, in addition to its vectors.
     fn work_len(&self) -> usize {
         match self {
             Self::Gathered(gathered) => gathered.work_len(),
@@ -220,7 +221,7 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
         }
     }
 
-    /// Those of them that smoothing takes.
+    /// Those of `work_len` that smoothing needs.
     fn smoothing_len(&self) -> usize {
         match self {
             Self::Smoothed(_, smoother) => smoother.work_len(),
@@ -230,13 +231,13 @@ impl<T: Scalar, B: MultigridBackend> Coarsest<T, B> {
 }
 
 /// One V-cycle from zero: smoothing, a correction from the next level, smoothing (Trottenberg, Oosterlee and Schueller,
-/// Multigrid, 2.4). The smoothings before and after are the same polynomial in D^-1 A, and the restriction is the
-/// prolongation's conjugate transpose, so that a cycle is a Hermitian operator.
+/// Multigrid, 2.4). Both smoothings are the same polynomial in D^-1 A, and the restriction is the conjugate transpose
+/// of the prolongation, so a cycle is a Hermitian operator.
 #[derive(Debug)]
 pub(super) struct Cycle<T: Scalar, B: MultigridBackend> {
     pub(super) levels: Vec<Level<T, B>>,
     pub(super) coarsest: Coarsest<T, B>,
-    /// Whether two cycles for a level are weighted as Chebyshev's iteration; else each weighs one.
+    /// True if the two cycles of a level are combined as in Chebyshev's iteration; else both have weight one.
     pub(super) chebyshev: bool,
 }
 
@@ -246,7 +247,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         self.levels.first().map_or_else(|| self.coarsest.rows(), |level| level.a.rows())
     }
 
-    /// Where the finest matrix has entries, if it is in compressed rows.
+    /// The pattern of the finest matrix, if it is in CSR.
     pub(super) fn pattern(&self) -> Option<CsrPattern<'_, B>> {
         match &self.levels.first()?.a {
             Stored::Rows(a) => Some(a.parts().pattern()),
@@ -254,8 +255,8 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         }
     }
 
-    /// Scalars of memory that a cycle works in: two vectors a level, right-hand side and solution below the finest, and
-    /// two more where a level is solved by two cycles.
+    /// Scalars of the workspace of a cycle: right-hand side and solution for each level below the finest, and two more
+    /// vectors for a level that is solved by two cycles.
     pub(super) fn work_len(&self) -> usize {
         let below = self.levels.iter().skip(1).map(|level| 4 * level.a.rows()).sum::<usize>();
         let twice = self.levels.iter().filter(|level| level.twice);
@@ -264,7 +265,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         2 * self.rows() + below + twice + smoothing + 4 * self.coarsest.rows() + self.coarsest.work_len()
     }
 
-    /// x = M^-1 b. `work` has [`Cycle::work_len`] scalars at least.
+    /// x = M^-1 b. `work` has at least [`Cycle::work_len`] scalars.
     pub(super) fn apply(
         &self,
         backend: &B,
@@ -310,8 +311,8 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         smoother.smooth(backend, &**a, b, x, (other, t))
     }
 
-    /// Two steps of Chebyshev's iteration for M A x = M b from zero, M being a cycle from this level on (Saad,
-    /// Iterative Methods for Sparse Linear Systems, algorithm 12.1), or of the plain one.
+    /// Two steps of Chebyshev's iteration (Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1), or of
+    /// the plain one, for M A x = M b from zero, where M is the cycle from this level on.
     fn descend_twice(
         &self,
         backend: &B,
@@ -351,7 +352,7 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
         levels.sum::<usize>() + coarsest
     }
 
-    /// Operations that a cycle queues, about.
+    /// Roughly how many operations a cycle queues.
     pub(super) fn steps(&self) -> usize {
         let (mut times, mut sum) = (1, 0);
         for level in &self.levels {
@@ -367,7 +368,8 @@ impl<T: Scalar, B: MultigridBackend> Cycle<T, B> {
             }
     }
 
-    /// Compulsory bytes of a cycle: matrices as often as they are multiplied by, and the vectors of each step once.
+    /// Compulsory bytes of a cycle: each matrix counted once for every product with it, and the vectors of each step
+    /// once.
     pub(super) fn bytes(&self) -> usize {
         let (mut times, mut sum) = (1, 0);
         for level in &self.levels {

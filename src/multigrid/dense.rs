@@ -1,4 +1,4 @@
-//! The coarsest level: a small system, solved by its inverse.
+//! The dense inverse of the coarsest matrix.
 
 use super::strength::packed;
 use crate::error::{Error, Result};
@@ -10,28 +10,28 @@ use crate::work::look;
 use num_traits::{Float, Zero};
 use std::ops::Range;
 
-/// Pivots that go through the matrix together: each entry is then read once for so many of them.
+/// Pivots that are eliminated together, so that each entry is read once for all of them.
 const PANEL: usize = 8;
 
-/// Matrices of fewer rows are inverted by one thread: a panel takes it 20 microseconds, about what sharing it costs.
+/// Smaller matrices are inverted by one thread: a panel takes 20 microseconds, about as long as sharing it would.
 const ALONE: usize = 300;
 
 /// The inverse of a Hermitian positive semi-definite A, as a matrix in which every entry is stored: one product applies
 /// it on any backend. Pivots are swept one by one in their order, within the lower triangle (Goodnight, A tutorial on
-/// the SWEEP operator, The American Statistician 33, 1979), so that the inverse is exactly Hermitian. Where a pivot is
-/// rounding error only, beside the diagonal entry that it comes from, the unknown depends on the ones before it and is
-/// left at zero.
+/// the SWEEP operator, The American Statistician 33, 1979), so that the inverse is exactly Hermitian. If a pivot is
+/// only rounding error compared to the original diagonal entry, its unknown depends on the ones before and is set to
+/// zero.
 ///
 /// # Errors
-/// Where A is not finite.
+/// If A is not finite.
 pub(super) fn inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     stored(a.rows(), inverse_of(&mut entries(a), a.rows())?)
 }
 
-/// The inverse of any regular A, by Gauss-Jordan elimination with exchanges of rows (Golub and Van Loan, 3.4).
+/// The inverse of any regular A, by Gauss-Jordan elimination with row exchanges (Golub and Van Loan, 3.4).
 ///
 /// # Errors
-/// Where A is not finite, or a pivot is rounding error only.
+/// If A is not finite, or a pivot is only rounding error.
 pub(super) fn general_inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     let n = a.rows();
     let mut rows = entries(a);
@@ -69,7 +69,7 @@ pub(super) fn general_inverse<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     stored(n, inverse)
 }
 
-/// Every entry, row after row.
+/// Every entry, including zeros, by rows.
 fn entries<T: Scalar>(a: &Csr<T>) -> Vec<T> {
     let n = a.rows();
     let mut rows = vec![T::zero(); n * n];
@@ -77,7 +77,7 @@ fn entries<T: Scalar>(a: &Csr<T>) -> Vec<T> {
     rows
 }
 
-/// The matrix in which every entry is stored.
+/// The matrix that stores every entry.
 fn stored<T: Scalar>(n: usize, values: Vec<T>) -> Result<Csr<T>> {
     let indices = (0..n).flat_map(|_| 0..n as u32).collect();
     Ok(Csr::from_parts_unchecked(
@@ -89,11 +89,11 @@ fn stored<T: Scalar>(n: usize, values: Vec<T>) -> Result<Csr<T>> {
     ))
 }
 
-/// The same of the matrix in `rows`, whose lower triangle is swept.
+/// [`inverse`] of the matrix in `rows`, of which only the lower triangle is used.
 fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
     let rounding = <T::Real as Float>::epsilon() * T::Real::from_f64(n as f64);
     let smallest: Vec<T::Real> = (0..n).map(|i| rounding * rows[i * n + i].abs()).collect();
-    // The columns of a panel, and each of them conjugated when its turn came, one behind the other.
+    // The columns of a panel, and each of them, conjugated, when it was swept, one after another.
     let (mut columns, mut swept) = (vec![T::zero(); PANEL * n], vec![T::zero(); PANEL * n]);
     for start in (0..n).step_by(PANEL) {
         look();
@@ -126,14 +126,14 @@ fn inverse_of<T: Scalar>(rows: &mut [T], n: usize) -> Result<Vec<T>> {
             values[j * n + i] = -value.conj();
             values[i * n + j] = -value;
         }
-        // Without what rounding left of an imaginary part.
+        // The imaginary part of the diagonal is rounding error.
         values[i * n + i] = T::from_real(-row[i].re());
     }
     Ok(values)
 }
 
-/// Sweeps the pivots of a panel within its columns. Returns their reciprocals, of those that are left out and of what
-/// is missing in the panel zero; `swept` has zeros there.
+/// Sweeps the pivots of a panel within its columns. Returns their reciprocals, zero for dependent unknowns and for
+/// missing columns; `swept` has zeros there.
 fn sweep_panel<T: Scalar>(
     panel: &Range<usize>,
     columns: &mut [T],
@@ -170,7 +170,7 @@ fn sweep_panel<T: Scalar>(
     Ok(reciprocals)
 }
 
-/// row -= the sum of each factor times what was swept with it, in this order.
+/// Subtracts from `row` the sum of each factor times the swept column, in this order.
 #[inline(always)]
 fn take_away<T: Scalar>(row: &mut [T], factors: [T; PANEL], swept: &[T], n: usize) {
     let len = row.len();
@@ -209,7 +209,7 @@ mod tests {
         let n = 3 * PANEL + 2;
         let mut values = vec![Complex::<f64>::zero(); n * n];
         for i in 0..n {
-            // Diagonals that differ by six decades, so that a pivot is judged beside its own.
+            // The diagonal varies by six decades, so each pivot must be compared to its own diagonal entry.
             let scale = |i: usize| f64::powi(10.0, (i % 7) as i32 - 3);
             values[i * n + i] = Complex::new(scale(i) * scale(i) * (2.0 + n as f64), 0.0);
             for j in 0..i {

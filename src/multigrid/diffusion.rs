@@ -1,18 +1,18 @@
-//! Artificial diffusion, where a level does not resolve its convection.
+//! Artificial diffusion for levels that do not resolve the convection.
 //!
-//! With S = (A + A^H) / 2 and N = (A - A^H) / 2, upwind differences have |n_ij| <= -s_ij, where the diagonal is
-//! positive: then smoothing damps errors, and interpolation along strong couplings suits them. Central differences and
-//! finite elements have it up to a cell Peclet number of 2, and their coarser levels up to a smaller one, for couplings
-//! of S become weaker from level to level beside those of N. So levels are made of A + L, which adds what is missing as
-//! diffusion along the coupling,
+//! With S = (A + A^H) / 2 and N = (A - A^H) / 2, upwind differences have |n_ij| <= -s_ij if the diagonal is positive.
+//! Then smoothing damps errors, and interpolation along strong couplings works. Central differences and finite elements
+//! have this property up to a cell Peclet number of 2, and their coarser levels up to a smaller one, since couplings of
+//! S get weaker from level to level compared to those of N. So the levels are those of A + L, which adds what is
+//! missing as diffusion along each coupling,
 //!
 //! ```text
 //! l_ij = l_ji = -max(0, |n_ij| + s_ij) where s_ij < 0, else 0,   l_ii = -sum of l_ij
 //! ```
 //!
 //! which is upwinding (Kuzmin and Turek, Flux correction tools for finite elements, Journal of Computational Physics
-//! 175, 2002), in the preconditioner alone. Couplings of flat elements, which have s_ij > 0, and those of coarser
-//! levels that have it are left as they are: with |n_ij| there, a mesh took 27 iterations in the place of 17.
+//! 175, 2002), used in the preconditioner only. Couplings with s_ij > 0, which flat elements and their coarser levels
+//! have, are left as they are: with |n_ij| added there, a mesh took 27 iterations instead of 17.
 
 use super::MultigridBackend;
 use super::blocks::{MANY, STRONG};
@@ -25,32 +25,33 @@ use crate::parallel::{both, of_stretches};
 use crate::scalar::{Real, Scalar};
 use num_traits::Zero;
 
-/// Diffusion of this part of all magnitudes is rounding, as in rows that were scaled.
+/// Diffusion below this fraction of the magnitudes is rounding error, as in rows that were scaled.
 const ROUNDING: f64 = 1e-9;
 
-/// Couplings of N beside those of S, added up over a row, from which on a wind is strong there. Factors smooth better
-/// where it is so in most rows: a mesh that was upwinded took 43 iterations with them and 70 with blocks. Where it is in
-/// few, blocks do as well, and factors of flat elements whose coefficients differ may make errors larger.
+/// A row has strong convection if its sum of |n_ij| is at least this times its sum of |s_ij|. If most rows have,
+/// incomplete factors smooth better: a mesh with upwinding took 43 iterations with them and 70 with blocks. If few
+/// have, blocks are as good, and incomplete factors of flat elements with varying coefficients may amplify errors.
 const WINDY: f64 = 0.25;
 
-/// Rows of a task.
+/// Rows of one task.
 const ROWS: usize = 1 << 10;
 
-/// A + L, and what it tells of A.
+/// A + L, and what was found out about A.
 pub(super) struct Resolved<T: Scalar> {
     pub(super) a: Csr<T>,
-    /// Whether L is not zero.
+    /// True if L is not zero.
     pub(super) differs: bool,
-    /// Whether many unknowns have couplings of S that ask for blocks.
+    /// True if many unknowns have couplings of S that ask for blocks.
     pub(super) wants_blocks: bool,
-    /// Whether one of these has the diagonal's sign, as beside very flat elements: of 200 000 random points with their
-    /// hull 10 have, of those without it none, and one slow error for each of these spoils classical levels.
+    /// True if one of these couplings has the sign of the diagonal, as very flat elements cause. Of 200 000 random
+    /// points, 10 have one if the convex hull is included and none without it; each causes a slowly converging error on
+    /// classical levels.
     pub(super) has_flat: bool,
-    /// Whether the wind is strong in most rows.
+    /// True if convection is strong in most rows.
     pub(super) is_windy: bool,
 }
 
-/// What is added to the entries of some rows, and sums over them.
+/// The additions to the entries of some rows, and sums over these rows.
 #[derive(Default)]
 struct Stretch<T> {
     values: Vec<T>,
@@ -61,7 +62,7 @@ struct Stretch<T> {
     all: f64,
 }
 
-/// A + L of a matrix that is not Hermitian.
+/// A + L for a matrix that is not Hermitian.
 pub(super) fn resolved<T: Scalar>(mut a: Csr<T>) -> Result<Resolved<T>> {
     let n = a.rows();
     let (mirrored, diagonal) = (a.transpose(&Host)?, Diagonal::of(&a));
@@ -104,7 +105,7 @@ pub(super) fn resolved<T: Scalar>(mut a: Csr<T>) -> Result<Resolved<T>> {
             }
             match place {
                 Some(place) => this.values[place] += diagonal.of_sign(i, sum),
-                // Without a diagonal entry there is nothing that it could be added to.
+                // There is no diagonal entry to add to.
                 None => this.values.splice(first.., values.iter().copied()).for_each(drop),
             }
             this.added += sum.to_f64();
@@ -125,14 +126,14 @@ pub(super) fn resolved<T: Scalar>(mut a: Csr<T>) -> Result<Resolved<T>> {
     Ok(Resolved { a, differs, wants_blocks, has_flat, is_windy })
 }
 
-/// A + L on any backend.
+/// [`resolved`] for a matrix in the memory of any backend.
 pub(super) fn with_diffusion<T: Scalar, B: MultigridBackend>(backend: &B, a: Csr<T, B>) -> Result<Csr<T, B>> {
     let Resolved { a: made, differs, .. } = resolved(a.to_host(backend)?)?;
     if differs { made.into_backend(backend) } else { Ok(a) }
 }
 
-/// S, which tells what belongs together where strong couplings of A go one way along the convection, and A^H, in one
-/// pattern.
+/// S, whose strong couplings define the aggregates (those of A may go only one way along the convection), and A^H, on
+/// one pattern.
 pub(super) fn symmetric_part<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -192,7 +193,7 @@ mod tests {
                 }
             }
         }
-        // A coupling of the diagonal's sign is that of a flat element.
+        // A coupling with the sign of the diagonal is one of a flat element.
         let flat = of(&[(0, 0, 2.0), (0, 1, 1.5), (1, 0, 1.25), (1, 1, 2.0)], 2);
         let same = resolved(flat.copied(&Host).unwrap()).unwrap();
         assert!(

@@ -1,11 +1,11 @@
-//! Prolongations of least energy, on the host.
+//! Prolongations of minimal energy, on the host.
 //!
-//! Where elements are flat, couplings have both signs, and a prolongation that is smoothed once represents what
-//! smoothing leaves badly. Of all matrices P with a given pattern that take the near-null vector of the next level to
-//! that of this one, the sum of p^H A p over the columns p is least of one; a few steps towards it suffice (Mandel,
-//! Brezina and Vanek, Energy optimization of algebraic multigrid bases, Computing 62, 1999; Olson, Schroder and
-//! Tuminaro, A general interpolation strategy for algebraic multigrid using energy minimization, SIAM Journal on
-//! Scientific Computing 33, 2011).
+//! With flat elements, couplings have both signs, and a prolongation smoothed once represents smooth errors badly.
+//! Among all matrices P of a given pattern that map the near-null vector of the next level to that of this one, the
+//! best minimises the sum of p^H A p over the columns p; a few steps towards it suffice (Mandel, Brezina and Vanek,
+//! Energy optimization of algebraic multigrid bases, Computing 62, 1999; Olson, Schroder and Tuminaro, A general
+//! interpolation strategy for algebraic multigrid using energy minimization, SIAM Journal on Scientific Computing 33,
+//! 2011).
 
 use super::pattern::{AT_LEAST, Pattern, Places, SCALED, keep_largest, task_of};
 use super::strength::packed;
@@ -16,19 +16,19 @@ use crate::parallel::{of_stretches, prelude::*};
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
-/// Strong couplings between a node and the farthest one whose aggregate is in its row.
+/// A row has the aggregates of all nodes within this many strong couplings.
 const STEPS: usize = 2;
 
-/// Steps of Chebyshev's iteration towards the least energy, and the eigenvalues that it is for, as a part of the
-/// largest.
+/// Steps of Chebyshev's iteration towards the minimal energy, and the lower end of its interval of eigenvalues,
+/// relative to the largest.
 const ITERATIONS: usize = 6;
 const LOWEST: f64 = 0.06;
 
-/// Entries that a row keeps: those of the largest magnitude.
+/// The most entries that a row keeps: those of the largest magnitude.
 const MOST: usize = 8;
 
 impl Pattern {
-    /// Row i has the aggregates of all nodes that so many strong couplings lead to.
+    /// Row i has the aggregates of all nodes that are reached by [`STEPS`] strong couplings.
     fn around(strong: &Csr<f32>, of: &[u32], groups: usize) -> Self {
         let mut rows: Vec<Vec<u32>> =
             of.iter().map(|&group| if group == NO_GROUP { Vec::new() } else { vec![group] }).collect();
@@ -59,7 +59,7 @@ impl Pattern {
         Self { starts, columns: rows.concat() }
     }
 
-    /// Sets the values of rows, several at a time: `set` gets the row, its columns and its values.
+    /// Sets the values of rows, in parallel: `set` gets the row, its columns and its values.
     fn fill<T: Scalar>(
         &self,
         groups: usize,
@@ -85,7 +85,7 @@ impl Pattern {
     }
 }
 
-/// The prolongation from `groups` aggregates, of which `of` tells each node's: P takes `norms` to `vector`.
+/// The prolongation from `groups` aggregates, where `of` is the aggregate of each node: P maps `norms` to `vector`.
 pub(super) fn of_least_energy<T: Scalar>(
     a: &Csr<T>,
     strong: &Csr<f32>,
@@ -97,8 +97,8 @@ pub(super) fn of_least_energy<T: Scalar>(
     let pattern = Pattern::around(strong, of, groups);
     let entries = pattern.columns.len();
     let real = |value: f64| T::from_real(T::Real::from_f64(value));
-    // Towards less energy, along what changes no product with the vector: what A P has on the pattern, over the sums of
-    // magnitudes of A's rows, without the part of each row that is a multiple of the vector.
+    // The direction of descent in the space where P times the vector stays the same: A P on the pattern, divided by the
+    // row sums of magnitudes of A, with each row made orthogonal to the vector.
     let descent = |p: &[T], to: &mut [T], update: &(dyn Fn(T, T) -> T + Sync)| {
         pattern.fill(groups, to, |row, columns, to, places| {
             places.set(row, columns);
@@ -158,7 +158,7 @@ pub(super) fn of_least_energy<T: Scalar>(
     kept(&pattern, &p, (n, groups), vector, norms)
 }
 
-/// The entries of largest magnitude of each row, scaled so that P takes `norms` to `vector`.
+/// Keeps the entries of largest magnitude of each row, scaled so that P maps `norms` to `vector`.
 fn kept<T: Scalar>(
     pattern: &Pattern,
     p: &[T],

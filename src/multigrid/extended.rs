@@ -1,23 +1,23 @@
-//! Interpolation of classical multigrid, on the host: extended+i (De Sterck, Falgout, Nolting and Yang, Distance-two
-//! interpolation for parallel algebraic multigrid, Numerical Linear Algebra with Applications 15, 2008).
+//! The interpolation of classical multigrid, on the host: extended+i (De Sterck, Falgout, Nolting and Yang,
+//! Distance-two interpolation for parallel algebraic multigrid, Numerical Linear Algebra with Applications 15, 2008).
 //!
-//! A fine unknown i interpolates from the coarse ones on which it depends strongly, and from those on which its strong
-//! fine neighbours do: C_i. What smoothing leaves of an error makes residuals nearly zero,
+//! A fine unknown i interpolates from C_i: the coarse unknowns on which i or a strong fine neighbour of i depends
+//! strongly. For an error e that smoothing has reduced, residuals are nearly zero,
 //!
 //! ```text
 //! a_ii e_i + sum of a_ij e_j = 0
 //! ```
 //!
-//! and e is put in terms of e_i and C_i alone: e_j of a weak coupling outside of C_i is taken for e_i, and e_k of a
-//! strong fine neighbour k for the mean over C_i and i itself with the weights of row k,
+//! and e is expressed by e_i and C_i alone: e_j of a weak coupling outside of C_i is replaced by e_i, and e_k of a
+//! strong fine neighbour k by the mean over C_i and i itself with the weights of row k,
 //!
 //! ```text
 //! w_ij = -(a_ij + sum over k of a_ik a'_kj / s_k) / d         s_k = sum over C_i and i of a'_kl
 //! d = a_ii + sum of weak a_in + sum over k of a_ik a'_ki / s_k
 //! ```
 //!
-//! where a'_kl is a_kl where its sign is not the diagonal's, else zero. Where rows sum to zero, so do those of I - P: a
-//! constant is interpolated exactly.
+//! where a'_kl is a_kl if its sign is opposite to the diagonal's, else zero. If rows of A sum to zero, so do those of
+//! I - P: a constant is interpolated exactly.
 
 use super::classical::Diagonal;
 use super::pattern::{Pattern, Places, SCALED, keep_largest, task_of};
@@ -27,11 +27,11 @@ use crate::parallel::{both, of_stretches};
 use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 
-/// A strong fine neighbour with more entries in its row is taken for i itself: it would be read for each of those that
-/// depend on it, and has so many neighbours that it hardly ever is a fine one.
+/// A strong fine neighbour with a longer row is replaced by e_i too: its row would be read for each unknown that
+/// depends on it, and with so many neighbours it is hardly ever fine.
 const LONGEST: usize = 1 << 10;
 
-/// What rows of the prolongation are made of.
+/// The data from which rows of the prolongation are computed.
 struct Level<'a, T: Scalar> {
     a: &'a Csr<T>,
     dependences: &'a Pattern,
@@ -40,12 +40,12 @@ struct Level<'a, T: Scalar> {
 }
 
 impl<T: Scalar> Level<'_, T> {
-    /// Whether k is a fine unknown over whose neighbours there is a mean.
+    /// Returns whether k is a fine unknown that is replaced by a mean over its neighbours.
     fn is_averaged(&self, k: u32) -> bool {
         !self.coarse[k as usize] && self.a.row(k as usize).0.len() <= LONGEST
     }
 
-    /// C_i in the order in which they are met.
+    /// C_i, in the order in which its members are found.
     fn coarse_around(&self, i: usize, places: &mut Places, around: &mut Vec<u32>) {
         around.clear();
         for &j in self.dependences.row(i) {
@@ -61,7 +61,7 @@ impl<T: Scalar> Level<'_, T> {
         }
     }
 
-    /// The weights of a fine unknown, C_i being in `places`; zeros where d is zero. `mean` is room for a mean.
+    /// The weights of a fine unknown for the C_i in `places`; zeros if d is zero. `mean` is a workspace.
     fn weights(&self, i: usize, places: &Places, weights: &mut [T], mean: &mut Vec<(usize, T)>) {
         weights.fill(T::zero());
         let mut d = self.diagonal.values[i];
@@ -92,7 +92,7 @@ impl<T: Scalar> Level<'_, T> {
         }
     }
 
-    /// What e_k is a mean of: places in C_i with their a'_kl, and the sums s_k and a'_ki.
+    /// The mean that replaces e_k: positions in C_i with their a'_kl, and the sums s_k and a'_ki.
     fn mean(&self, i: usize, k: u32, places: &Places, mean: &mut Vec<(usize, T)>) -> (T, T) {
         mean.clear();
         let (mut sum, mut of_i) = (T::zero(), T::zero());
@@ -115,7 +115,7 @@ impl<T: Scalar> Level<'_, T> {
 }
 
 /// The prolongation: rows of the identity for `coarse` unknowns, and for others the `most` weights of largest
-/// magnitude, scaled so that their sum stays. Rows are independent, so threads change no bit.
+/// magnitude, scaled so that their sum stays the same. Rows are independent, so the number of threads changes no bit.
 pub(super) fn extended<T: Scalar>(
     a: &Csr<T>,
     dependences: &Pattern,
@@ -145,7 +145,7 @@ pub(super) fn extended<T: Scalar>(
     })
 }
 
-/// The same prolongation with fewer weights a row.
+/// The prolongation with fewer weights a row.
 pub(super) fn with_fewer_weights<T: Scalar>(p: &Csr<T>, most: usize) -> Csr<T> {
     by_rows(
         (p.rows(), p.columns()),
@@ -158,7 +158,7 @@ pub(super) fn with_fewer_weights<T: Scalar>(p: &Csr<T>, most: usize) -> Csr<T> {
     )
 }
 
-/// A matrix from what `row` puts into each row, several at a time; each task has a `room` of its own.
+/// A matrix whose rows `row` fills in, in parallel; each task has its own `room`.
 fn by_rows<T: Scalar, R>(
     (n, columns): (usize, usize),
     room: impl Fn() -> R + Sync,
@@ -188,7 +188,7 @@ fn by_rows<T: Scalar, R>(
     Csr::from_parts_unchecked(n, columns, packed(offsets), indices, values)
 }
 
-/// Leaves the `most` largest entries, in the order of columns, scaled so that the sum of the row stays.
+/// Keeps the `most` largest entries in the order of columns, scaled so that the row sum stays the same.
 fn truncate<T: Scalar>(row: &mut Vec<(u32, T)>, most: usize) {
     let sum = |row: &[(u32, T)]| row.iter().fold(T::zero(), |sum, entry| sum + entry.1);
     let all = sum(row);
@@ -219,7 +219,7 @@ mod tests {
         (strong, coarse, diagonal)
     }
 
-    /// Row i of the prolongation from the formula, with dense rows, in the numbers of this level.
+    /// Row i of the prolongation from the formula, with dense rows, in the numbering of this level.
     fn row_of(dense: &[Vec<f64>], strong: &Pattern, coarse: &[bool], i: usize) -> Vec<(usize, f64)> {
         let n = dense.len();
         let depends = |i: usize, j: usize| strong.row(i).contains(&(j as u32));
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn constants_are_interpolated_exactly_with_few_weights_too() {
-        // Rows of the inside sum to zero, others have more on the diagonal.
+        // Interior rows sum to zero, others have a larger diagonal.
         for a in [generate::poisson3d(9, 8, 10).unwrap(), generate::anisotropic2d(30, 20, 1e-2).unwrap()] {
             let (strong, coarse, diagonal) = parts(&a);
             for most in [1, 2, 4, usize::MAX] {
@@ -316,7 +316,7 @@ mod tests {
         let a = generate::wathen(5, 6, 2).unwrap();
         let (strong, coarse, diagonal) = parts(&a);
         let p = extended(&a, &strong, &coarse, &diagonal, 4);
-        // The same where rows are multiplied by numbers of modulus one.
+        // The same weights must result if rows are multiplied by numbers of modulus one.
         let turned = |i: usize, value: f64| Complex::from_polar(1.0, i as f64) * value;
         let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for i in 0..a.rows() {
@@ -341,7 +341,7 @@ mod tests {
         let mut row = vec![(1, 0.125), (4, 0.5), (6, 0.25), (9, 0.125)];
         truncate(&mut row, 2);
         assert_eq!(row, [(4, 0.5 * (1.0 / 0.75)), (6, 0.25 * (1.0 / 0.75))]);
-        // What the rest stands for is another sign: weights stay.
+        // The sum of the dropped weights has the opposite sign: weights are not scaled.
         let mut row = vec![(1, 0.5), (2, -0.45), (3, -0.4)];
         truncate(&mut row, 1);
         assert_eq!(row, [(1, 0.5)]);

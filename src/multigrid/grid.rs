@@ -1,9 +1,10 @@
-//! Hierarchies of grids: where a matrix couples the points of a grid to their neighbours, every other point along each
-//! axis is one of the next level, and no search for couplings is needed.
+//! Geometric hierarchies: if a matrix couples the points of a grid to their neighbours, every other point along each
+//! axis becomes a point of the next level, and no search for strong couplings is needed.
 //!
-//! For a Hermitian matrix the points between interpolate with the weights of their rows (`crate::backend::GridSteps`).
-//! For others, and for stencils on a CPU, boxes of 2 x 2 x 2 points are the points of the next level, and what such a
-//! prolongation lacks, two cycles for the first levels make up for (`cycle`).
+//! For a Hermitian matrix, the points between interpolate with the weights of their rows (`crate::backend::GridSteps`).
+//! For others, and for stencils on a CPU, boxes of 2 x 2 x 2 points become the points of the next level (cell-centred
+//! aggregation), and the first levels are solved by two cycles each to make up for the low order of this prolongation
+//! (`cycle`).
 
 use super::MultigridBackend;
 use super::cycle::{Coarsest, Cycle, Level, Transfer};
@@ -20,38 +21,39 @@ use crate::matrix::{Csr, Dia};
 use crate::parallel::both;
 use crate::scalar::{Real, Scalar};
 
-/// A grid of fewer points a side has neighbours whose distances are the same.
+/// On a grid with fewer points a side, different neighbours have the same distance.
 const LEAST_SIDE: i64 = 3;
 
 /// Levels below the finest that are solved by two cycles each.
 const TWICE: usize = 2;
 
-/// A level of so many points is small enough to be looked at on the host: up to a millisecond was spent on 32^3.
+/// A level of at most this many points is examined on the host, which takes up to a millisecond.
 const LOOKED_AT: usize = 5_000;
 
-/// The weakest of the couplings along x, y and z, as a part of the strongest, with which boxes as wide as high suit.
+/// Boxes as wide as high are suitable if the weakest of the couplings along x, y and z is at least this fraction of the
+/// strongest.
 const COMPARABLE: f64 = 0.25;
 
-/// Windows of rows that are looked at in the finest matrix, and rows of each.
+/// Windows of rows of the finest matrix that are examined, and rows of each.
 const WINDOWS: usize = 4;
 const WINDOW: usize = 256;
 
-/// The same part as above where it is that of each point's own couplings, in the mean: layers of a power grid whose
-/// strong directions differ, or a strong direction along a diagonal, are as strong along all axes together.
-/// Coefficients drawn from a lognormal distribution have 0.4.
+/// The same for the couplings of each point by itself, in the mean. Layers of a power grid with different strong
+/// directions, or a strong direction along a diagonal, have equally strong couplings along all axes when added up.
+/// Coefficients from a lognormal distribution have 0.4.
 const LOCALLY: f64 = 0.15;
 
-/// One less the standard deviation of relative sums of rows, from which on unknowns are in about the same units. Grids
-/// have more than 0.9; with units that vary by 0.5 to 2 at random it is 0.79, and grids take three times the iterations
-/// of a matrix that is scaled first (`scaling`).
+/// If one minus the standard deviation of the relative row sums is at least this, unknowns have about the same units.
+/// Grids have more than 0.9. With units that vary from 0.5 to 2 at random it is 0.79, and grids take three times the
+/// iterations of a matrix that is scaled first (`scaling`).
 const IN_LIKE_UNITS: f64 = 0.82;
 
-/// The grid of `points` points on which these distances between coupled points are distances between neighbours, if
-/// there is one of two dimensions or three.
+/// The grid of `points` points, in two or three dimensions, on which these index distances between coupled points are
+/// those between neighbours; none if there is none.
 pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Neighbours)> {
     let beyond = |least: i64| distances.iter().copied().filter(|&d| d > least).min();
     let n = points as i64;
-    // The line above may be met first by the point beside the one above.
+    // The smallest distance above 1 belongs to the next line, or to a diagonal neighbour one point before it.
     let lines = beyond(1).into_iter().flat_map(|first| [first, first + 1]);
     let lines = lines.filter(|&nx| nx >= LEAST_SIDE && n % nx == 0);
     lines
@@ -75,7 +77,7 @@ pub(crate) fn of_distances(points: usize, distances: &[i64]) -> Option<(Grid, Ne
         })
 }
 
-/// A box of points is coupled to the boxes of their neighbours: to those nearer along an axis too.
+/// The couplings between boxes: for each neighbour of points, also those nearer along each axis.
 fn closed(neighbours: Neighbours) -> Neighbours {
     let nearer = |by: [i64; 3]| {
         (0..8).map(move |bits| [0, 1, 2].map(|axis| if bits >> axis & 1 == 1 { 0 } else { by[axis] }))
@@ -83,17 +85,17 @@ fn closed(neighbours: Neighbours) -> Neighbours {
     neighbours.iter().flat_map(nearer).fold(neighbours, Neighbours::with)
 }
 
-/// A grid that a matrix is on.
+/// The grid of a matrix.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) grid: Grid,
     pub(super) neighbours: Neighbours,
-    /// From a row to each column that has an entry.
+    /// The distances from a row to each column with an entry.
     distances: Vec<i64>,
 }
 
-/// The grid of a matrix of which levels can be made; none where the matrix is on no grid, or where couplings along one
-/// axis are much weaker than along another. `known`: its diagonals, where somebody has looked for them.
+/// The grid of a matrix if a hierarchy can be made on it; none if the matrix is on no grid, or if couplings along one
+/// axis are much weaker than along another. `known` are its diagonals, if they have been determined.
 pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -114,10 +116,10 @@ pub(super) fn suited<T: Scalar, B: MultigridBackend>(
     Ok(Some(found))
 }
 
-/// A cycle with its levels, where there is one.
+/// A cycle and the sizes of its levels, or none.
 type Made<T, B> = Option<(Cycle<T, B>, MultigridFacts)>;
 
-/// The cycle and its levels for a matrix on the grid that was found. None as for [`levels`].
+/// The cycle and its levels for a matrix on the grid that was found. None in the cases of [`levels`].
 pub(super) fn hierarchy<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -135,7 +137,7 @@ pub(super) fn hierarchy<T: Scalar, B: MultigridBackend>(
     levels(backend, on_grid, finest, options, None)
 }
 
-/// The same in half the precision.
+/// [`hierarchy`] in half the precision.
 pub(super) fn narrow_hierarchy<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -157,7 +159,7 @@ pub(super) fn narrow_hierarchy<T: Scalar, B: MultigridBackend>(
     levels(backend, on_grid, finest, options, None)
 }
 
-/// All diagonals, where they can be stored.
+/// All diagonals, if they can be stored.
 fn by_diagonals<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: CsrParts<'_, T, B>,
@@ -166,7 +168,7 @@ fn by_diagonals<T: Scalar, B: MultigridBackend>(
     Dia::whole_of_known(backend, a, found.distances).ok()
 }
 
-/// The grid of a matrix, where it is on one.
+/// The grid of a matrix, if it is on one.
 pub(super) fn found<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<Option<Found>> {
     if a.nonzeros() > NEIGHBOURS * a.rows() {
         return Ok(None);
@@ -176,7 +178,7 @@ pub(super) fn found<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) 
     Ok(of_diagonals(a.rows(), &found))
 }
 
-/// The same of a matrix whose diagonals are known.
+/// The grid of a matrix whose diagonals are known.
 fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
     if found.distances.len() != found.count {
         return None;
@@ -186,8 +188,8 @@ fn of_diagonals(rows: usize, found: &Diagonals) -> Option<Found> {
     (closed(neighbours) == neighbours).then_some(Found { grid, neighbours, distances })
 }
 
-/// The levels from a matrix on a grid down; `above`: how many levels of boxes lie above, if any. None where couplings
-/// along one axis are much weaker than along another, where an entry leads out of the grid, or where values are
+/// The levels from a matrix on a grid down. `above` is the number of levels of boxes above it, if there are any. None
+/// if couplings along one axis are much weaker than along another, if an entry leads out of the grid, or if values are
 /// infinite or NaN.
 pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     backend: &B,
@@ -207,7 +209,7 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
                 return Ok(None);
             }
         }
-        // Below boxes there are boxes.
+        // All levels below one of boxes are of boxes too.
         let between = options.real_eigenvalues && above.is_none();
         let below = matrix.below(backend, (grid, neighbours), between, &mut unfit)?;
         let Some(Below { scales, transfer, next, neighbours: of_next }) = below else { return Ok(None) };
@@ -233,12 +235,12 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend>(
     )))
 }
 
-/// Whether the level below the one of this number is solved by two cycles.
+/// Returns whether the level below level number `level` is solved by two cycles.
 pub(super) fn is_solved_twice(level: usize) -> bool {
     level < TWICE
 }
 
-/// Smoothing scaled by the reciprocals of rows' sums.
+/// A smoother scaled by the reciprocals of row sums.
 pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
     scales: B::Vec<T::Real>,
     options: &MultigridOptions,
@@ -249,20 +251,21 @@ pub(super) fn smoother<T: Scalar, B: MultigridBackend>(
     }
 }
 
-/// For each pair of axes, then for both diagonals of each plane: the sum over points of the weaker of their couplings
-/// as a part of the stronger, and how many points have any. A coupling that has the sign of the diagonal counts as
-/// none.
+/// For each pair of axes, then for both diagonals of each coordinate plane: the sum over points of the weaker coupling
+/// divided by the stronger, and the number of points that have couplings. A coupling with the sign of the diagonal
+/// counts as none.
 ///
-/// Last come one less the standard deviation of sums of rows, relative to the sums of magnitudes, and points again.
+/// The last element is one minus the standard deviation of row sums, relative to the sums of magnitudes, and again the
+/// number of points.
 pub(super) type Ratios = [[f64; 7]; 2];
 
-/// Whether the couplings of points themselves are about as strong in the mean, and unknowns in like units.
+/// Returns whether the couplings of each point are about equally strong in the mean, and unknowns have like units.
 pub(super) fn are_comparable([ratios, points]: &Ratios) -> bool {
     let least = [LOCALLY; 6].into_iter().chain([IN_LIKE_UNITS]);
     ratios.iter().zip(points).zip(least).all(|((&ratio, points), least)| ratio >= least * points)
 }
 
-/// Those of a sample of rows.
+/// The ratios of a sample of rows.
 pub(super) fn local_ratios<T, B>(
     backend: &B,
     a: &Csr<T, B>,
@@ -287,7 +290,7 @@ where
             sums.push(sum(|value| value.re().to_f64()) / sum(|value| value.abs().to_f64()));
             let diagonal =
                 columns.iter().position(|&j| i64::from(j) == row).map_or(1.0, |at| values[at].re().to_f64());
-            // Along three axes, then along the two diagonals of the planes xy, xz, yz.
+            // Three axes, then the two diagonals of the planes xy, xz and yz.
             let mut along = [0.0; 9];
             for (&j, value) in both(columns, values) {
                 let found = directions.iter().find(|(_, distance)| *distance == i64::from(j) - row);
@@ -313,7 +316,7 @@ where
     Ok([ratios, points])
 }
 
-/// The number of an axis, or of a diagonal of a plane, on which a neighbour lies.
+/// The index of the axis, or of the diagonal of a plane, on which a neighbour is.
 fn direction(by: [i64; 3]) -> Option<usize> {
     match by {
         [0, 0, 0] => None,
@@ -327,8 +330,9 @@ fn direction(by: [i64; 3]) -> Option<usize> {
     }
 }
 
-/// Whether the couplings along all axes are about as strong. Those along an axis are those to all neighbours that are
-/// away along it, of either sign: where points between interpolate, a weak axis has couplings that add up to little.
+/// Returns whether the couplings along all axes are about equally strong. The coupling along an axis is the sum over
+/// all neighbours displaced along it, of either sign. With interpolation, the couplings along a weak axis add up to
+/// little.
 fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bool {
     let (mut sums, points) = ([0.0; 3], grid.points());
     let away: Vec<[i64; 3]> = neighbours.iter().collect();
@@ -344,7 +348,7 @@ fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bo
             }
         }
     }
-    // Couplings between points of which an axis has few are few.
+    // An axis with few points has few couplings.
     let sums = (0..3).filter(|&axis| grid.sizes[axis] > 1).map(|axis| {
         let size = grid.sizes[axis] as f64;
         sums[axis] * size / (size - 1.0)
@@ -354,7 +358,7 @@ fn comparable<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> bo
     least >= COMPARABLE * most && most > 0.0
 }
 
-/// The values, as they lie on a grid, of a matrix that couples points to neighbours; none where it couples others.
+/// The values of a matrix in the layout of the grid; none if it has couplings other than to neighbours.
 pub(super) fn values_of<T: Scalar>(grid: Grid, neighbours: Neighbours, a: &Csr<T>) -> Option<Vec<T>> {
     let mut values = vec![no_entry(); grid_values(grid, neighbours)];
     for row in 0..a.rows() {
@@ -367,7 +371,7 @@ pub(super) fn values_of<T: Scalar>(grid: Grid, neighbours: Neighbours, a: &Csr<T
     Some(values)
 }
 
-/// The matrix on the host.
+/// Converts to CSR on the host.
 pub(super) fn to_csr<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T]) -> Result<Csr<T, Host>> {
     let (mut offsets, mut indices, mut entries) = (vec![0], Vec::new(), Vec::new());
     for row in 0..grid.points() {

@@ -3,20 +3,20 @@
 use crate::backend::{CsrPattern, GroupingSteps};
 use crate::error::Result;
 
-/// On a symmetric graph a few rounds decide all. One that is not symmetric may have nodes that wait for each other:
-/// those that are undecided then are left out.
+/// On a symmetric graph a few rounds decide all nodes. If a graph is not symmetric, nodes may wait for each other
+/// forever: those still undecided after this many rounds are left out.
 const ROUNDS: u64 = 64;
 
-/// Whether the host asks after this round if all nodes are decided. It waits for a device then; a round too many takes
-/// less time than a wait and changes nothing, and most graphs take 8 to 12 rounds.
+/// Returns whether the host checks after this round if all nodes are decided. It must then wait for the device. A
+/// superfluous round takes less time than a wait and changes nothing, and most graphs take 8 to 12 rounds.
 fn asked_after(round: u64) -> bool {
     round >= 4 && round.is_multiple_of(2)
 }
 
-/// The states of nodes, of which the members are a maximal set of `candidates`, whose flags are 1, at distance two
-/// within the graph of candidates (Kelley and Rajamanickam, Parallel, portable algorithms for distance-2 maximal
-/// independent set and graph coarsening, IPDPS 2022). In each round a node joins whose priority is the smallest among
-/// all nodes two steps away. The rounds see each other's results only, so the set does not depend on the order of work.
+/// The states of nodes: members are a maximal independent set at distance two in the graph of `candidates` (those with
+/// flag 1) (Kelley and Rajamanickam, Parallel, portable algorithms for distance-2 maximal independent set and graph
+/// coarsening, IPDPS 2022). In each round a node joins if its priority is the smallest of all nodes at most two steps
+/// away. A round uses only the result of the one before, so the set does not depend on the order of work.
 pub(super) fn independent_at_distance_two<B: GroupingSteps>(
     backend: &B,
     graph: CsrPattern<'_, B>,

@@ -1,4 +1,4 @@
-//! Blocks of strongly coupled unknowns: pairs of strongest neighbours, then pairs of pairs.
+//! Blocks of strongly coupled unknowns by matching: pairs of strongest neighbours, then pairs of pairs.
 
 use crate::backend::{Backend, CoarseningSteps, Conversions, NO_GROUP, Offsets, copied, offsets_up_to};
 use crate::error::{Error, Result};
@@ -8,29 +8,29 @@ use crate::scalar::Scalar;
 /// Passes of matching: each doubles the blocks, so that they have about 8 unknowns.
 const PASSES: usize = 3;
 
-/// Rounds of a pass: who is left then looks for a block to join.
+/// Rounds of a pass. Nodes that remain afterwards look for a block to join.
 const ROUNDS: u64 = 8;
 
-/// Whether the host asks after this round if it has found a pair. It waits for a device then, and most graphs take all
-/// rounds.
+/// Returns whether the host checks after this round if a pair was found. It must then wait for the device, and most
+/// graphs take all rounds.
 fn asked_after(round: u64) -> bool {
     round % 4 == 3 && round + 1 < ROUNDS
 }
 
-/// How often those who are left look for one.
+/// How often remaining nodes look for a block to join.
 const SWEEPS: usize = 2;
 
-/// The block of each unknown of a matrix, blocks numbered from 0 on, and their sizes.
+/// The block of each unknown of a matrix, numbered from 0, and the sizes of the blocks.
 pub(super) struct Matched<B: Backend> {
     pub(super) block: B::Vec<u32>,
     pub(super) sizes: B::Vec<u32>,
 }
 
-/// A matrix, and the reciprocal square roots of its diagonal.
+/// A matrix, and the reciprocal square roots of its diagonal entries.
 pub(super) type Scaled<'a, T, B> = (&'a Csr<T, B>, &'a <B as Backend>::Slice<f64>);
 
-/// The blocks of each of some matrices. These are matched together, as blocks of one: a device takes longer to begin its
-/// many small steps than for what they do on the levels of a hierarchy that have few rows.
+/// The blocks of each of several matrices. These are matched together as the diagonal blocks of one, because a device
+/// would take longer to launch the many small steps than to do them on the small levels of a hierarchy.
 pub(super) fn matched<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     matrices: &[Scaled<'_, T, B>],
@@ -40,7 +40,7 @@ pub(super) fn matched<T: Scalar, B: CoarseningSteps + Conversions>(
     let (mut blocks, mut sizes) = (backend.buffer(n)?, backend.buffer(n)?);
     backend.sequence::<u32>(&mut blocks)?;
     backend.fill(1_u32, &mut sizes)?;
-    // Where the nodes of each matrix start.
+    // The first node of each matrix, and the number of all.
     let mut starts = rows.clone();
     for pass in 0..PASSES {
         let pairs = pass_of_matching(backend, &graph, &sizes, &mut starts)?;
@@ -57,7 +57,7 @@ pub(super) fn matched<T: Scalar, B: CoarseningSteps + Conversions>(
             graph = multiply(backend, &to_nodes, &multiply(backend, &graph, &of_nodes)?)?;
         }
     }
-    // Blocks of one matrix follow those of the one before.
+    // Blocks of one matrix are numbered after those of the one before.
     let mut numbers = backend.buffer::<u32>(starts[matrices.len()])?;
     for blocks in starts.windows(2) {
         backend.sequence::<u32>(B::part_mut(&mut numbers, blocks[0]..blocks[1]))?;
@@ -70,7 +70,7 @@ pub(super) fn matched<T: Scalar, B: CoarseningSteps + Conversions>(
     each.collect()
 }
 
-/// |a_ij| / sqrt(a_ii a_jj) of matrices as the diagonal blocks of one, and where the rows of each start.
+/// |a_ij| / sqrt(a_ii a_jj) of several matrices as the diagonal blocks of one, and the first row of each.
 fn side_by_side<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     matrices: &[Scaled<'_, T, B>],
@@ -100,7 +100,7 @@ fn side_by_side<T: Scalar, B: CoarseningSteps + Conversions>(
     Ok((Csr::from_parts_unchecked(n, n, offsets, indices, weights), starts))
 }
 
-/// A one for each node, in the column of its group.
+/// A matrix with a one for each node, in the column of its group.
 pub(super) fn membership<B: CoarseningSteps>(
     backend: &B,
     group: &B::Slice<u32>,
@@ -115,9 +115,9 @@ pub(super) fn membership<B: CoarseningSteps>(
     Ok(Csr::from_parts_unchecked(n, count, Offsets::Narrow(offsets), indices, ones))
 }
 
-/// Pairs of nodes that prefer each other; who finds no partner joins the pair to which it is coupled most strongly,
-/// where that wants no other more, or stays alone. Pairs are numbered in the order of their first nodes. `starts` of
-/// ranges of nodes that are not coupled become those of their pairs.
+/// Pairs nodes that prefer each other. A node without a partner joins the pair to which it is coupled most strongly,
+/// unless that pair prefers another node; else it stays single. Pairs are numbered in the order of their first nodes.
+/// `starts` of uncoupled ranges of nodes are replaced by those of their pairs.
 fn pass_of_matching<B: CoarseningSteps>(
     backend: &B,
     graph: &Csr<f32, B>,
@@ -138,7 +138,7 @@ fn pass_of_matching<B: CoarseningSteps>(
             break;
         }
     }
-    // Until all have a group, a pair has the number of its first node.
+    // Until all nodes have a group, a pair is named by its first node.
     let mut group = best;
     backend.pair_groups(&partner, &mut group)?;
     let mut together = backend.buffer(n + 1)?;

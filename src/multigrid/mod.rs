@@ -1,4 +1,4 @@
-//! Algebraic multigrid: a preconditioner with which iterations hardly grow with the size of a matrix.
+//! Algebraic multigrid: a preconditioner with which the number of iterations hardly grows with the size of a matrix.
 //!
 //! ```text
 //! A_0 = A            smooth, residual ------------------------------> add correction, smooth
@@ -8,37 +8,37 @@
 //! A_2 = R_1 A_1 P_1                solve: the inverse, 400 rows at most, 600 with stiff ones
 //! ```
 //!
-//! What smoothing leaves of an error hardly changes along strong couplings, so few unknowns represent it. Nodes that
-//! are coupled strongly form aggregates, one for each node of the next level, and the prolongation P takes a vector
-//! that A takes near to zero (constants; rigid body modes in elasticity) exactly there and back. Smoothed once, P costs
-//! more entries and saves more iterations: smoothed aggregation (Vanek, Mandel and Brezina, Algebraic multigrid by
-//! smoothed aggregation for second and fourth order elliptic problems, Computing 56, 1996).
+//! A smooth error hardly changes along strong couplings, so few unknowns represent it. Strongly coupled nodes form
+//! aggregates, each of which is one node of the next level, and the prolongation P reproduces near-null vectors of A
+//! exactly (constants; rigid body modes in elasticity). If P is smoothed once, it has more entries and saves more
+//! iterations: smoothed aggregation (Vanek, Mandel and Brezina, Algebraic multigrid by smoothed aggregation for second
+//! and fourth order elliptic problems, Computing 56, 1996).
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `sample` | what most rows are like |
-//! | `scaling` | diagonal matrices that bring constants near to the null space |
-//! | `symmetrize` | factors of rows that make a matrix Hermitian |
-//! | `strength` | which couplings are strong, and the matrix without the others |
-//! | `stiff` | unknowns of very flat elements, which the next level has too |
-//! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around it |
+//! | `sample` | properties of most rows, from a sample |
+//! | `scaling` | diagonal matrices with which constants are near the null space |
+//! | `symmetrize` | row factors that make a matrix Hermitian |
+//! | `strength` | strong couplings, and the matrix without the weak ones |
+//! | `stiff` | unknowns of very flat elements, which are kept on the next level |
+//! | `independent`, `aggregate` | an independent set at distance two, and the aggregates around its members |
 //! | `tentative` | P before smoothing, from near-null vectors |
-//! | `energy` | P of least energy |
-//! | `classical`, `extended` | levels of some of the unknowns, and interpolation from them |
-//! | `diffusion` | convection that a level does not resolve |
-//! | `pattern` | rows of columns, for what is computed on the host |
+//! | `energy` | P of minimal energy |
+//! | `classical`, `extended` | classical coarsening, and its interpolation |
+//! | `diffusion` | artificial diffusion for unresolved convection |
+//! | `pattern` | patterns of prolongations that are computed on the host |
 //! | `setup` | levels from the finest to the coarsest |
-//! | `again` | the same levels for new values |
-//! | `assemble` | from levels to the cycle, and new numbers into it |
+//! | `again` | the same levels with new values |
+//! | `assemble` | the cycle from its levels, and new values for it |
 //! | `smoother` | Chebyshev's iteration on scaled residuals |
 //! | `matching` | blocks of strongly coupled unknowns, by matching |
 //! | `blocks` | their inverses |
-//! | `grid` | levels of grids |
-//! | `on_grid` | the matrix of such a level: a stencil, or diagonals |
+//! | `grid` | geometric levels on grids |
+//! | `on_grid` | the matrix of such a level: a stencil or diagonals |
 //! | `dense` | the inverse of the coarsest matrix |
 //! | `modes` | near-null vectors of elasticity |
-//! | `cycle` | the way through the levels, on any backend |
-//! | `spread` | levels whose rows are spread over several parts |
+//! | `cycle` | the cycle through the levels, on any backend |
+//! | `spread` | levels whose rows are distributed over several ranks |
 
 use crate::backend::{
     CoarseningSteps, Conversions, Diagonals, GridSteps, PreconditionSteps, Products, RowFacts,
@@ -96,12 +96,12 @@ pub(crate) use spread::{planes, seeming_grid, some_distances};
 use symmetrize::symmetrized;
 use tentative::{NearNull, Vectors};
 
-/// With longer rows a cycle stays in full precision: sums of so many entries in half of it are as coarse as what keeps
-/// such a matrix from being singular. On a graph one of whose vertices has 42 000 neighbours, weights over six decades,
-/// conjugate gradients take 14 iterations so, and with single precision do not arrive in hundreds.
+/// With longer rows a cycle stays in full precision: in half of it, rounding errors of so long sums are as large as the
+/// terms that keep such a matrix from being singular. On a graph with a vertex of 42 000 neighbours and weights over
+/// six decades, conjugate gradients take 14 iterations in full precision, and do not converge in hundreds in single.
 const LONGEST_IN_HALF: u32 = 10_000;
 
-/// What multigrid asks of a backend: all of its levels are built and multiplied with where the matrix lies.
+/// The operations that multigrid needs of a backend, which builds all levels in its own memory.
 pub trait MultigridBackend:
     Products + Conversions + PreconditionSteps + GridSteps + CoarseningSteps + RowFacts + TriangularSteps
 {
@@ -111,13 +111,13 @@ impl<B> MultigridBackend for B where
 {
 }
 
-/// M = one cycle: for a Hermitian positive definite A, M is so too, and for others see
-/// [`MultigridOptions::real_eigenvalues`]. It owns all that it needs of A, unless A is shared ([`Multigrid::share`]).
+/// M = one cycle. For a Hermitian positive definite A, M is too; for others see [`MultigridOptions::real_eigenvalues`].
+/// It owns all that it needs of A, unless A is shared ([`Multigrid::share`]).
 ///
-/// Where A is on a grid of points whose couplings along all axes are about as strong, levels are grids, else
-/// aggregates, set up where A lies; prolongations of least energy and classical ones are worked out on the host. Cycles
-/// run on any backend, allocate nothing and wait for nothing. The same A gives the same bits, whatever the number of
-/// threads.
+/// If A is on a grid of points whose couplings along all axes are about equally strong, the levels are geometric; else
+/// they are aggregates. Both are set up in the memory of A's backend; prolongations of minimal energy and classical
+/// ones are computed on the host. Cycles run on any backend, allocate nothing and wait for nothing. The same A gives
+/// the same bits, whatever the number of threads.
 ///
 /// ```
 /// use residua::{Host, generate, krylov::{Cg, SolveOptions}, multigrid::Multigrid};
@@ -135,58 +135,59 @@ impl<B> MultigridBackend for B where
 pub struct Multigrid<T: Scalar, B: MultigridBackend> {
     cycle: AnyCycle<T, B>,
     plans: Plans<T, B>,
-    /// What new values are computed in, from the first on.
+    /// The data for new values, from the first update on.
     kept: Option<Kept<B>>,
-    /// Where the levels are those of L A R: L and R, and what was asked for.
+    /// L and R, if the levels are those of L A R, and the options that were given.
     scaled: Option<(Scaled<T, B>, MultigridOptions)>,
     options: MultigridOptions,
-    /// What was asked for, where that was for a matrix of any kind.
+    /// The options that were given, if they were for a general matrix.
     asked: Option<Asked>,
     facts: MultigridFacts,
-    /// Rows of this part, where the matrix is spread over several.
+    /// Rows of this rank, if the matrix is distributed over several.
     own: Option<usize>,
 }
 
-/// How a hierarchy for a matrix of any kind was asked for.
+/// The options of a hierarchy that was requested for a general matrix.
 #[derive(Debug)]
 struct Asked {
     options: MultigridOptions,
-    /// Whether near-null vectors were given, which are not kept.
+    /// True if near-null vectors were given, which are not kept.
     near_null: bool,
-    /// Whether the matrix turned out to be Hermitian.
+    /// True if the matrix turned out to be Hermitian.
     hermitian: bool,
 }
 
-/// In which precision a cycle runs.
+/// A cycle in one of two precisions.
 #[derive(Debug)]
 enum AnyCycle<T: Scalar, B: MultigridBackend> {
     Full(Cycle<T, B>),
     Narrow(Cycle<T::Narrow, B>),
 }
 
-/// What is kept for new values, in the precision in which levels are computed.
+/// The plans for new values, in the precision in which levels are computed.
 #[derive(Debug)]
 enum Plans<T: Scalar, B: MultigridBackend> {
     Full(Vec<Plan<T, B>>),
-    /// Where the cycle runs in half the precision, and each unknown is a node whose near-null vector is one: levels are
-    /// rounded in the end anyway, and half the bytes are moved for them.
+    /// Used if the cycle runs in half the precision and each unknown is a node with a near-null vector of ones: the
+    /// levels are rounded in the end anyway, and half of the bytes are moved.
     Narrow(Vec<Plan<T::Narrow, B>>),
 }
 
 impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
-    /// A hierarchy for A, from vectors of ones.
+    /// A hierarchy for A, with the vector of ones as the near-null vector.
     ///
     /// # Errors
-    /// Where A is not square or has entries that are infinite or NaN, without memory, or when the device fails.
+    /// If A is not square or has entries that are infinite or NaN, if memory runs out, or if the device fails.
     pub fn new(backend: &B, a: &Csr<T, B>, options: &MultigridOptions) -> Result<Self> {
         Self::build(backend, a, None, options)
     }
 
-    /// The same from near-null vectors: vectors which a matrix without boundary conditions takes to zero, such as the
-    /// rigid body modes in elasticity. Entry (i, j) of `near_null`, vector j at row i, is at i * `vectors` + j.
+    /// As [`Multigrid::new`], with given near-null vectors: vectors that the matrix without boundary conditions maps to
+    /// zero, such as the rigid body modes in elasticity. Entry (i, j) of `near_null`, vector j at row i, is at i *
+    /// `vectors` + j.
     ///
     /// # Errors
-    /// As [`Multigrid::new`]; for no vectors, or of another length.
+    /// As [`Multigrid::new`], and if there are no vectors or they have another length.
     pub fn with_near_null(
         backend: &B,
         a: &Csr<T, B>,
@@ -225,7 +226,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if options.real_eigenvalues {
             return Self::in_units(backend, a, near_null, options);
         }
-        // A method for any matrix may be given a Hermitian one, whose levels are those for conjugate gradients.
+        // If the matrix turns out to be Hermitian, it gets the levels for conjugate gradients.
         let hermitian = Transposed::of(backend, a)?.is_hermitian();
         let asked = Asked { options: options.clone(), near_null: near_null.is_some(), hermitian };
         let this = if hermitian {
@@ -237,7 +238,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Ok(Self { asked: Some(asked), ..this })
     }
 
-    /// The same of a matrix that is not Hermitian, where positive factors of rows make it so; none where none do.
+    /// A hierarchy for a matrix that is not Hermitian, if positive row factors make it so; none if none do.
     pub(crate) fn symmetrized(
         backend: &B,
         a: &Csr<T, B>,
@@ -249,14 +250,14 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Ok(Some(this.of_scaled(Scaled::new(backend, Some(factors), right)?, options)))
     }
 
-    /// The hierarchy of L A R as one of A, for which `options` were asked.
+    /// Makes the hierarchy of L A R one of A, for which `options` were given.
     fn of_scaled(mut self, scaled: Scaled<T, B>, options: &MultigridOptions) -> Self {
         self.scaled = Some((scaled, options.clone()));
         self.facts.scaled = true;
         self
     }
 
-    /// Levels of a grid, or of R^H A R where A does not take constants near to zero.
+    /// Levels on a grid, or those of R^H A R if constants are not near the null space of A.
     fn in_units(
         backend: &B,
         a: &Csr<T, B>,
@@ -284,7 +285,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Ok(this.of_scaled(Scaled::new(backend, None, Some(right))?, options))
     }
 
-    /// Levels of a matrix that is not Hermitian, on no grid, each unknown a node.
+    /// Levels of a matrix that is not Hermitian and not on a grid, where each unknown is a node.
     fn convective(backend: &B, a: &Csr<T, B>, options: &MultigridOptions) -> Result<Self> {
         let mut options = options.clone();
         let smoothed = options.prolongation == Prolongation::Smoothed;
@@ -296,10 +297,10 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         if options.smoothing == Smoothing::Auto && smoothed && !(classical && named) {
             let Resolved { a: made, differs, wants_blocks, has_flat, is_windy } =
                 resolved(a.to_host(backend)?)?;
-            // Classical levels are better as long as no elements are very flat.
+            // Classical levels are better if no elements are very flat.
             if wants_blocks && (!classical || has_flat) {
                 let made = if differs { Some(made.into_backend(backend)?) } else { None };
-                // One step of Chebyshev's iteration damps all eigenvalues in the disk that dominance promises.
+                // With diagonal dominance, one step of Chebyshev's iteration damps all eigenvalues.
                 (options.diffusion, options.real_eigenvalues) = (true, true);
                 options.factors = is_windy;
                 options.smoothing = Smoothing::Blocks;
@@ -312,15 +313,16 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         Self::general(backend, a, None, &options.with_smoothing_decided())
     }
 
-    /// Levels of aggregates of the unknowns, or of some of these.
+    /// Levels by aggregation or classical coarsening.
     fn general(
         backend: &B,
         a: &Csr<T, B>,
         near_null: Option<NearNull<T, B>>,
         options: &MultigridOptions,
     ) -> Result<Self> {
-        // Flat elements, which ask for blocks, spoil levels in half of the precision: a Delaunay mesh of 10^6 points
-        // takes 81 iterations in full, and ends after 209 in half, where a cycle is no longer positive definite.
+        // Flat elements, which need blocks, do not tolerate levels in half the precision: a Delaunay mesh of 10^6
+        // points takes 81 iterations in full precision; in half the cycle is not positive definite any more, and the
+        // solve fails after 209.
         let mut full = options.is_narrow::<T>() && longest_row(backend, a)? > LONGEST_IN_HALF;
         let (mut rounded, mut in_blocks) = (None, None);
         if options.is_narrow::<T>() && !full && options.unknowns_a_node == 1 && near_null.is_none() {
@@ -374,7 +376,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         }
     }
 
-    /// A hierarchy of grids, where the matrix is on one; `known`: its diagonals, where somebody has looked for them.
+    /// A hierarchy on grids, if the matrix is on one. `known` are its diagonals, if they have been determined.
     ///
     /// # Errors
     /// As [`Multigrid::new`].
@@ -407,14 +409,14 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         }))
     }
 
-    /// Takes A in the place of its own copy, from whoever has it in any format: values as they are, rows and columns in
-    /// the same order. A cycle in half of the precision has a rounded copy, and keeps that; so do one on grids, one of
-    /// a scaled matrix and one with artificial diffusion.
+    /// Uses the caller's A, in any format, instead of its own copy; values, rows and columns must be the same. A cycle
+    /// in half the precision keeps its rounded copy, and so do cycles on grids, of a scaled matrix, or with artificial
+    /// diffusion.
     ///
-    /// The next new values are as the first ones: a copy of A is made, and what depends on their pattern.
+    /// The next update then is as the first one: it makes a copy of A and the data for its pattern.
     ///
     /// # Errors
-    /// For a matrix of other dimensions.
+    /// If the matrix has other dimensions.
     pub fn share(&mut self, a: Arc<dyn LinearOperator<T, B>>) -> Result<()> {
         Error::check_dimension("rows of the matrix", self.len(), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
@@ -456,12 +458,12 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         &self.facts
     }
 
-    /// Entries of the vectors that it is applied to.
+    /// The length of the vectors that it is applied to.
     fn len(&self) -> usize {
         self.own.unwrap_or(self.facts.levels[0].rows)
     }
 
-    /// Bytes of all matrices of the cycle, and of what is kept for new values.
+    /// Bytes of all matrices of the cycle, and of the data kept for new values.
     pub fn storage_bytes(&self) -> usize {
         let cycle = match &self.cycle {
             AnyCycle::Full(cycle) => cycle.storage_bytes(),
@@ -476,9 +478,9 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     }
 }
 
-/// Refuses a matrix that is not finite.
+/// Returns an error for a matrix with infinite or NaN entries.
 fn check_finite<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<()> {
-    // One pass where the matrix lies: squares that overflow are looked at one by one.
+    // One pass over the values; if the sum of squares overflows, they are examined one by one.
     let mut sum = backend.zeros::<T::Real>(1)?;
     backend.norm2_squared(a.parts().values, &mut sum)?;
     let finite = num_traits::Float::is_finite(backend.value(&sum)?)
@@ -529,12 +531,12 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
         })
     }
 
-    /// Takes new values of a matrix over that has the pattern of the one before, or refuses it. Aggregates are kept,
-    /// and from the second time on which couplings count as strong and where all products have entries too, so that
-    /// numbers alone are computed. Levels of grids, of prolongations of least energy, classical ones and those of a
-    /// scaled matrix are made anew; whether a matrix is to be scaled, the first one tells. So are those of a hierarchy
-    /// for matrices of any kind where one is Hermitian and the one before is not; with given near-null vectors such a
-    /// matrix is refused. After a matrix that is refused, the preconditioner is as it was.
+    /// Takes new values from a matrix that has the pattern of the one before, or refuses it. Aggregates are kept; from
+    /// the second update on, strong couplings and the patterns of all products are kept too, so that only numbers are
+    /// computed. Levels on grids, of minimal energy, classical ones and those of a scaled matrix are made anew (the
+    /// first matrix decides whether to scale). So are those of a hierarchy for a general matrix if one matrix is
+    /// Hermitian and the one before is not; with given near-null vectors such a matrix is refused. After a refused
+    /// matrix, the preconditioner is as it was.
     fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         if self.own.is_some() {
             return Err(Error::Unsupported("new values of multigrid on several parts".into()));

@@ -1,14 +1,14 @@
-//! Near-null vectors of elasticity: what no spring resists.
+//! Near-null vectors of elasticity: the rigid body modes.
 
 use crate::error::{Error, Result};
 
 /// The rigid body modes of points in the plane (3) or in space (6): translations, and rotations about the middle of the
-/// points. `points` has the coordinates of one point after the other, `dimensions` of each. Entry (i, j), mode j at
+/// points. `points` has `dimensions` coordinates for each point, one point after another. Entry (i, j), mode j at
 /// unknown i, is at i * modes + j, as [`Multigrid::with_near_null`](super::Multigrid::with_near_null) takes them; the
 /// unknowns of a point are its displacements along the axes.
 ///
 /// # Errors
-/// For dimensions other than 2 and 3, and where coordinates are missing, infinite or NaN.
+/// For dimensions other than 2 and 3, and if coordinates are missing, infinite or NaN.
 pub fn rigid_body_modes(dimensions: usize, points: &[f64]) -> Result<Vec<f64>> {
     let refused = |what: String| Err(Error::InvalidArgument(what));
     if !(2..=3).contains(&dimensions) || !points.len().is_multiple_of(dimensions) {
@@ -48,7 +48,7 @@ mod tests {
         let points = [0.0, 0.0, 1.0, 3.0, 1.0, 2.0, -1.0, 0.5, 4.0];
         let modes = rigid_body_modes(3, &points).unwrap();
         assert_eq!(modes.len(), 9 * 6);
-        // To first order, a displacement that keeps distances is at right angles to the line between two points.
+        // To first order, a motion that keeps distances is orthogonal to the line between two points.
         for mode in 0..6 {
             for (p, q) in [(0, 1), (0, 2), (1, 2)] {
                 let along: f64 = (0..3)

@@ -1,4 +1,4 @@
-//! The matrix of a level of grids.
+//! The matrix of a level on a grid.
 
 use super::MultigridBackend;
 use super::cycle::{Stored, Transfer};
@@ -12,21 +12,21 @@ use crate::matrix::Dia;
 use crate::operator::{ChebyshevProduct, LinearOperator};
 use crate::scalar::Scalar;
 
-/// How the matrix of a level is held.
+/// The two ways to store the matrix of a level.
 pub(super) enum OnGrid<T: Scalar, B: MultigridBackend> {
-    /// As a stencil, where rows are alike but for the sides.
+    /// A stencil, if rows are equal except at the boundary.
     Stencil(GridStencil<T>),
-    /// By diagonals.
+    /// All diagonals.
     Diagonals(Dia<T, B>),
 }
 
-/// What a level needs, and the next one.
+/// The transfer and scaling of a level, and the next coarser matrix.
 pub(super) struct Below<T: Scalar, B: MultigridBackend> {
-    /// The reciprocals of the sums of magnitudes of rows.
+    /// The reciprocals of the row sums of magnitudes.
     pub(super) scales: B::Vec<T::Real>,
     pub(super) transfer: Transfer<T, B>,
     pub(super) next: OnGrid<T, B>,
-    /// To which neighbours points of the next level are coupled.
+    /// The neighbours to which points of the next level are coupled.
     pub(super) neighbours: Neighbours,
 }
 
@@ -38,7 +38,7 @@ impl<T: Scalar, B: MultigridBackend> OnGrid<T, B> {
         }
     }
 
-    /// All entries on the host, as they lie in a [`GridMatrix`].
+    /// All entries on the host, in the layout of a [`GridMatrix`].
     pub(super) fn values(&self, backend: &B) -> Result<Vec<T>> {
         match self {
             Self::Stencil(a) => Ok(a.all_values()),
@@ -46,8 +46,9 @@ impl<T: Scalar, B: MultigridBackend> OnGrid<T, B> {
         }
     }
 
-    /// The way to the next level and its matrix: where `between` says so, of points that others interpolate between,
-    /// unless this is a stencil; else of boxes. `unfit[0]` is told as by [`GridSteps::grid_coarser`].
+    /// The transfer to the next level, and its matrix. If `between`, and unless this is a stencil, every other point
+    /// becomes coarse and the others interpolate; else boxes become points. `unfit[0]` is set as by
+    /// [`GridSteps::grid_coarser`].
     pub(super) fn below(
         &self,
         backend: &B,
@@ -56,8 +57,8 @@ impl<T: Scalar, B: MultigridBackend> OnGrid<T, B> {
         unfit: &mut B::Slice<u32>,
     ) -> Result<Option<Below<T, B>>> {
         let a = match self {
-            // With boxes the rows of the coarser matrix are alike but for the sides again. Interpolation would change
-            // the rows next to the sides too.
+            // With boxes the rows of the coarser matrix are again equal except at the boundary. Interpolation would
+            // also change the rows next to the boundary.
             Self::Stencil(a) => {
                 let (scales, transfer) = (backend.upload(a.scales())?, Transfer::Boxes(grid));
                 let Some(next) = a.coarser() else { return Ok(None) };
@@ -87,7 +88,7 @@ impl<T: Scalar, B: MultigridBackend> OnGrid<T, B> {
     }
 }
 
-/// The matrix of the boxes.
+/// The coarser matrix for boxes.
 pub(super) fn boxes<T: Scalar, B: MultigridBackend>(
     backend: &B,
     here: GridMatrix<'_, T, B>,
@@ -99,7 +100,7 @@ pub(super) fn boxes<T: Scalar, B: MultigridBackend>(
     Dia::on_grid(backend, boxes, here.neighbours, values)
 }
 
-/// The matrix of the points that others interpolate between, with these weights.
+/// The coarser matrix for interpolation with these weights.
 pub(super) fn between_points<T: Scalar, B: MultigridBackend>(
     backend: &B,
     here: GridMatrix<'_, T, B>,

@@ -1,100 +1,99 @@
-//! Choices for a hierarchy, and what is told about it.
+//! Options of a hierarchy, and its sizes.
 
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use serde::Serialize;
 use std::fmt;
 
-/// What smoothing scales residuals by.
+/// The scaling of residuals in smoothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Smoothing {
-    /// Blocks where many unknowns have a neighbour with |a_ij| above half of sqrt(a_ii a_jj), else the diagonal, and so
-    /// where coarsening is classical.
+    /// Blocks if many unknowns have a neighbour with |a_ij| above half of sqrt(a_ii a_jj), else the diagonal; always
+    /// the diagonal for classical coarsening.
     #[default]
     Auto,
-    /// The reciprocals of the sums of magnitudes of rows.
+    /// The reciprocals of the row sums of magnitudes.
     Diagonal,
-    /// The inverses of blocks of about 8 unknowns that are coupled strongly: for meshes with bad elements, and
-    /// couplings of both signs.
+    /// The inverses of blocks of about 8 strongly coupled unknowns: for meshes with bad elements, and couplings of both
+    /// signs.
     Blocks,
 }
 
-/// What the unknowns of the next level are, where levels are no grids.
+/// How coarse unknowns are chosen if levels are not on grids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coarsening {
-    /// Classical for matrices that are not Hermitian and whose couplings have, nearly all, the sign that is not the
-    /// diagonal's, where nodes have one unknown and no vectors are given; else aggregates.
+    /// Classical if A is not Hermitian, nearly all its couplings have the opposite sign to the diagonal, nodes have one
+    /// unknown, and no vectors are given; else aggregates.
     #[default]
     Auto,
     /// Aggregates of strongly coupled unknowns.
     Aggregation,
     /// Some of the unknowns, from which the others interpolate, and no grids: for M-matrices, whose couplings have the
-    /// sign that is not the diagonal's. It takes fewer iterations than aggregates where couplings have a direction or
-    /// networks have no geometry, and more entries and time for the setup, which is worked out on the CPU. For
-    /// matrices whose nodes have one unknown, without given vectors.
+    /// opposite sign to the diagonal. It takes fewer iterations than aggregates if couplings have a direction or for
+    /// networks without geometry, but more entries and time for the setup, which runs on the CPU. For matrices whose
+    /// nodes have one unknown, without given vectors.
     Classical,
 }
 
-/// How prolongations are made from aggregates, where levels are no grids.
+/// How prolongations are made from aggregates, if levels are not on grids.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Prolongation {
     /// Smoothed once, along strong couplings.
     #[default]
     Smoothed,
-    /// Of little energy: each row has aggregates that two strong couplings lead to, 8 at most, with values that a few
-    /// steps of an iteration bring near those of least energy. It is worked out on the CPU, and takes a third fewer
+    /// Of nearly minimal energy: each row has the aggregates within two strong couplings, 8 at most, with values that a
+    /// few steps of an iteration bring near the minimum of energy. It runs on the CPU, and takes a third fewer
     /// iterations on meshes with flat elements. For Hermitian matrices whose nodes have one unknown, without given
     /// vectors.
     LeastEnergy,
 }
 
-/// Choices for [`Multigrid`](super::Multigrid). The defaults suit scalar problems.
+/// Options of [`Multigrid`](super::Multigrid). The defaults suit scalar problems.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MultigridOptions {
-    /// A coupling is strong from this part of the smaller of the largest couplings of both its ends on; from 0.4 times
-    /// that part on where [`Smoothing::Auto`] would take blocks and may, each unknown is a node, and no near-null
-    /// vectors are given, and for [`Prolongation::LeastEnergy`]. For [`Coarsening::Classical`] row i depends strongly
-    /// on those columns whose -a_ij are this part or more of the row's largest.
+    /// A coupling is strong if it is at least this fraction of the smaller of the largest couplings of its two rows.
+    /// The fraction is multiplied by 0.4 for [`Prolongation::LeastEnergy`], and by 0.6 if smoothing is in blocks, each
+    /// unknown is a node and no near-null vectors are given. For [`Coarsening::Classical`], row i depends strongly on
+    /// the columns with -a_ij at least this fraction of the row's largest.
     pub strength: f64,
-    /// Unknowns of each node, which lie one behind the other: 3 for displacements in space.
+    /// Unknowns of each node, which are numbered one after another: 3 for displacements in three dimensions.
     pub unknowns_a_node: usize,
-    /// What residuals are scaled by in smoothing.
+    /// The scaling of residuals in smoothing.
     pub smoothing: Smoothing,
-    /// What the unknowns of the next level are, where levels are no grids.
+    /// How coarse unknowns are chosen if levels are not on grids.
     pub coarsening: Coarsening,
     /// How prolongations are made from aggregates.
     pub prolongation: Prolongation,
-    /// Unknowns of the next level that one interpolates from at most, where coarsening is classical.
+    /// The most coarse unknowns that an unknown interpolates from, with classical coarsening.
     pub weights: usize,
-    /// Steps of smoothing before and after the correction; without, two where the eigenvalues of A are real, one where
-    /// smoothing is in blocks too and each unknown is a node, else three: plain steps damp less, and upwind differences
-    /// at a cell Peclet number of 100 on 64^3 points took 52 iterations with two and 37 with three.
+    /// Steps of smoothing before and after the correction. Default: two if the eigenvalues of A are real, but one with
+    /// blocks and if each unknown is a node; else three, because plain steps damp less (upwind differences at a cell
+    /// Peclet number of 100 on 64^3 points took 52 iterations with two and 37 with three).
     pub steps: Option<usize>,
-    /// A matrix of so many rows is not made smaller any more; up to half of that may come to them where unknowns of
-    /// very flat elements are kept on all levels.
+    /// A matrix of at most this many rows is not coarsened further; unknowns of very flat elements that are kept on all
+    /// levels may add up to half of that.
     pub coarsest_rows: usize,
-    /// Entries of all levels, as a multiple of the finest one's: a level that would exceed it comes from a prolongation
-    /// that is not smoothed, or where coarsening is classical from fewer weights of each unknown, and so does one whose
-    /// products, counted before they are made, would be more than a hundred times these entries.
+    /// The most entries of all levels, as a multiple of those of the finest. A level that would exceed it gets a
+    /// prolongation that is not smoothed (with classical coarsening, fewer weights for each unknown). So does a level
+    /// whose products, counted in advance, would be more than a hundred times the finest level's entries.
     pub most_entries: f64,
-    /// Whether the cycle runs in half the precision. Its levels are computed in it too, where each unknown is a node
-    /// and no near-null vectors are given.
+    /// True if the cycle runs in half the precision. Its levels are then computed in half the precision too if each
+    /// unknown is a node and no near-null vectors are given.
     pub narrow: bool,
-    /// Whether the eigenvalues of A are real, as those of a Hermitian matrix are: then smoothing is weighted as
-    /// Chebyshev's iteration, and the points of a grid interpolate. Else each step weighs one, which converges for
-    /// every diagonally dominant matrix, and levels are boxes of points, unless A turns out to be Hermitian all the
-    /// same.
+    /// True if the eigenvalues of A are real, as for a Hermitian matrix: then smoothing uses Chebyshev's weights, and
+    /// levels on grids interpolate. Else each step has weight one, which converges for every diagonally dominant
+    /// matrix, and levels on grids are boxes, unless A turns out to be Hermitian.
     pub real_eigenvalues: bool,
-    /// Whether a matrix on a grid of points gets grids as levels, where couplings along all axes are
-    /// about as strong.
+    /// True if a matrix on a grid of points gets levels on grids, provided that couplings along all axes are about
+    /// equally strong.
     pub boxes: bool,
-    /// Whether levels are looked at for convection that they do not resolve: A is not Hermitian, and on no grid.
+    /// True if levels are examined for convection that they do not resolve: A is not Hermitian, and not on a grid.
     pub(super) diffusion: bool,
-    /// Whether such levels are smoothed with incomplete factors.
+    /// True if such levels are smoothed with incomplete factors.
     pub(super) factors: bool,
 }
 
@@ -204,8 +203,8 @@ impl MultigridOptions {
         self
     }
 
-    /// The same with the diagonal for smoothing of classical levels, where that was to be decided: what blocks damp,
-    /// interpolation along strong couplings represents (docs/internals/multigrid/decisions.md).
+    /// Chooses the diagonal for smoothing of classical levels, if [`Smoothing::Auto`] was given: interpolation along
+    /// strong couplings represents the errors that blocks would damp (docs/internals/multigrid/decisions.md).
     pub(super) fn with_smoothing_decided(&self) -> Self {
         let mut options = self.clone();
         if self.coarsening == Coarsening::Classical && self.smoothing == Smoothing::Auto {
@@ -214,26 +213,26 @@ impl MultigridOptions {
         options
     }
 
-    /// Whether new values get levels of their own, for want of numbers on kept patterns.
+    /// Returns whether new values need levels made anew, because this kind has no update on kept patterns.
     pub(super) fn is_made_anew(&self) -> bool {
         self.prolongation == Prolongation::LeastEnergy
             || self.coarsening == Coarsening::Classical
             || self.diffusion
     }
 
-    /// Whether all levels are Hermitian.
+    /// Returns whether all levels are Hermitian.
     pub(super) fn is_hermitian(&self) -> bool {
         self.real_eigenvalues && !self.diffusion
     }
 
-    /// Whether a cycle for matrices of `T` is in another type.
+    /// Returns whether a cycle for matrices of `T` has lower precision than `T`.
     pub(super) fn is_narrow<T: Scalar>(&self) -> bool {
         self.narrow && size_of::<T::Narrow>() < size_of::<T>()
     }
 
-    /// Steps of smoothing before and after the correction. In blocks a second one takes four fifths as many iterations
-    /// at best, and more time than these (docs/internals/multigrid/decisions.md); elasticity would need half as many
-    /// again with one.
+    /// Steps of smoothing before and after the correction. With blocks a second step reduces the iterations to four
+    /// fifths at best, but takes more time (docs/internals/multigrid/decisions.md); elasticity would need half as many
+    /// iterations again with one step.
     pub(super) fn smoothing_steps(&self, in_blocks: bool) -> usize {
         let of_kind = match self.real_eigenvalues {
             false => 3,
@@ -243,7 +242,7 @@ impl MultigridOptions {
         self.steps.unwrap_or(of_kind)
     }
 
-    /// Refuses what has no meaning.
+    /// Returns an error for values out of range.
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         if !(0.0..=1.0).contains(&self.strength) {
@@ -272,26 +271,26 @@ pub struct LevelFacts {
     pub entries: usize,
 }
 
-/// What a hierarchy looks like.
+/// The sizes of a hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MultigridFacts {
     /// Its levels, finest first.
     pub levels: Vec<LevelFacts>,
-    /// Whether they are grids.
+    /// True if its levels are on grids.
     pub grid: bool,
-    /// Whether they are levels of L A R, with diagonal L and R that bring constants near to the null space.
+    /// True if they are levels of L A R, with diagonal L and R such that constants are near the null space.
     pub scaled: bool,
 }
 
 impl MultigridFacts {
-    /// Entries of all levels as a multiple of the finest one's: what a cycle costs beside smoothing on the finest
+    /// Entries of all levels divided by those of the finest: the cost of a cycle relative to smoothing on the finest
     /// level.
     pub fn operator_complexity(&self) -> f64 {
         operator_complexity(&self.levels)
     }
 
-    /// The same of rows.
+    /// Rows of all levels divided by those of the finest.
     pub fn grid_complexity(&self) -> f64 {
         times_the_finest(&self.levels, |level| level.rows)
     }

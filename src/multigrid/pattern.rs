@@ -1,24 +1,23 @@
-//! Rows of columns on the host, for prolongations that are computed row by row there.
+//! Patterns of sparse rows on the host, for prolongations that are computed row by row.
 
 use crate::backend::host::by_column;
 use crate::parallel::of_stretches;
 use crate::scalar::{Real, Scalar};
 use std::ops::Range;
 
-/// Rows of a task at least, and tasks at most: each remembers columns by itself.
+/// The fewest rows of a task, and the most tasks: each task has its own table of columns.
 pub(super) const AT_LEAST: usize = 1 << 9;
 const TASKS: usize = 64;
 
-/// The entries that a row keeps are scaled so that what they stand for stays, unless that were by more than this
-/// factor.
+/// The kept entries of a row are scaled so that its sum stays the same, unless the factor exceeds this.
 pub(super) const SCALED: f64 = 10.0;
 
-/// Rows of a task.
+/// The number of rows of a task.
 pub(super) fn task_of(rows: usize) -> usize {
     rows.div_ceil(TASKS).max(AT_LEAST)
 }
 
-/// What a task remembers of columns: the place of those that the row of this number has.
+/// The table of a task: the position of each column within the current row.
 pub(super) struct Places {
     row: Vec<u32>,
     place: Vec<u32>,
@@ -35,7 +34,7 @@ impl Places {
         }
     }
 
-    /// Puts a column at the end of those of a row, unless it is there.
+    /// Appends a column to those of a row, unless it is there.
     #[inline(always)]
     pub(super) fn add(&mut self, row: usize, column: u32, columns: &mut Vec<u32>) {
         if self.of(row, column).is_none() {
@@ -50,7 +49,7 @@ impl Places {
     }
 }
 
-/// Rows of columns, ascending: a matrix without its values.
+/// Columns of each row, ascending: a matrix without values.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) starts: Vec<usize>,
@@ -58,7 +57,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// From what `row` adds for each row, several at a time.
+    /// Made from the columns that `row` adds for each row, in parallel.
     pub(super) fn of_rows(rows: usize, row: impl Fn(usize, &mut Vec<u32>) + Sync) -> Self {
         let stretches = of_stretches(&(0..rows), task_of(rows), |rows| {
             let (mut ends, mut columns) = (Vec::with_capacity(rows.len()), Vec::new());
@@ -91,7 +90,7 @@ impl Pattern {
         &self.columns[self.range(row)]
     }
 
-    /// The transpose of a square one.
+    /// The transpose of a square pattern.
     pub(super) fn transpose(&self) -> Self {
         let mut starts = vec![0; self.rows() + 1];
         self.columns.iter().for_each(|&column| starts[column as usize + 1] += 1);
@@ -110,7 +109,8 @@ impl Pattern {
     }
 }
 
-/// Leaves the `most` entries of largest magnitude of a row, the smaller column of two alike, in the order of columns.
+/// Keeps the `most` entries of largest magnitude of a row, in the order of columns; of two equal ones, that with the
+/// smaller column.
 pub(super) fn keep_largest<T: Scalar>(row: &mut Vec<(u32, T)>, most: usize) {
     row.sort_by(|a, b| {
         let (a, b) = (a.1.abs2().to_f64(), b.1.abs2().to_f64());
@@ -132,7 +132,7 @@ mod tests {
         let transpose = pattern.transpose();
         let expected: [&[u32]; 4] = [&[2], &[0, 2, 3], &[0], &[2]];
         assert!((0..4).all(|row| transpose.row(row) == expected[row]));
-        // More rows than a task takes.
+        // More rows than one task takes.
         let pattern =
             Pattern::of_rows(1300, |row, columns| columns.extend((row % 3 == 0).then_some(row as u32)));
         assert!((0..1300).all(|row| pattern.row(row).len() == usize::from(row % 3 == 0)));

@@ -1,4 +1,4 @@
-//! A sample of the rows of a matrix, on the host: what most rows are like, for a few waits of a device.
+//! A sample of the rows of a matrix, on the host. It shows properties of most rows with few transfers from a device.
 
 use super::MultigridBackend;
 use super::setup::longest_row;
@@ -13,14 +13,14 @@ use crate::scalar::{Real, Scalar};
 const WINDOWS: usize = 16;
 const WINDOW: usize = 64;
 
-/// Couplings of the diagonal's sign, as a part of all magnitudes, with which a matrix is still like an M-matrix: linear
-/// elements on meshes with obtuse corners have few.
+/// A matrix still counts as an M-matrix if couplings with the sign of the diagonal are at most this fraction of all
+/// magnitudes: linear elements on meshes with obtuse angles have few.
 const OTHER_SIGN: f64 = 0.1;
 
-/// Windows of neighbouring rows, each with the number of its first one.
+/// Windows of neighbouring rows, each with the index of its first row.
 fn windows<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<Vec<(usize, Csr<T>)>> {
-    // One window in each part of the rows, at a fixed place that is as good as random: lines of a grid would be met at
-    // their ends by steps of a like number of rows.
+    // One window in each part of the rows, at a fixed, pseudo-random position: equal distances might hit every grid
+    // line at its end.
     let (rows, step) = (a.rows(), a.rows().div_ceil(WINDOWS).max(WINDOW));
     let within = |start: usize| start + mixed(start as u64) as usize % (step - WINDOW + 1);
     let starts: Vec<usize> = (0..rows).step_by(step).map(|start| within(start).min(rows)).collect();
@@ -28,8 +28,8 @@ fn windows<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result
     Ok(starts.into_iter().zip(a.windows(backend, &windows)?).collect())
 }
 
-/// The median of |sum of row i| / (sum of magnitudes of row i): rows beside a boundary do not decide. A row that is
-/// empty or has an entry that is no number counts as a large one.
+/// The median of |sum of row i| / (sum of magnitudes of row i), which rows at a boundary hardly change. A row that is
+/// empty or has a NaN counts as large.
 pub(super) fn relative_sums<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
     let mut sums = Vec::with_capacity(WINDOWS * WINDOW);
     for (_, window) in windows(backend, a)? {
@@ -44,7 +44,7 @@ pub(super) fn relative_sums<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr
     Ok(sums.get(sums.len() / 2).map_or(0.0, |sum| sum.abs()))
 }
 
-/// The sign of a row's diagonal entry, 0 where it has none.
+/// The sign of a row's diagonal entry, or 0 if there is none.
 fn sign_of_diagonal<T: Scalar>((columns, values): (&[u32], &[T]), row: usize) -> f64 {
     let place = columns.iter().position(|&j| j as usize == row);
     place.map_or(0.0, |place| values[place].re().to_f64().signum())
@@ -69,7 +69,7 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
             for (_, value) in both(columns, values).filter(|&(&j, _)| j as usize != first + i) {
                 let size = value.abs().to_f64();
                 all += size;
-                // An imaginary part has no sign.
+                // The imaginary part has no sign, and is halved between both.
                 of_it += (size + sign * value.re().to_f64()) / 2.0;
             }
         }
@@ -77,13 +77,13 @@ pub(crate) fn is_like_an_m_matrix<T: Scalar, B: MultigridBackend>(
     Ok(all > 0.0 && of_it <= OTHER_SIGN * all)
 }
 
-/// Rows whose sum has the other sign than the diagonal, as a part of all, from which on a matrix counts as shifted, and
-/// how small a sum is rounding beside the magnitudes of its row.
+/// A matrix counts as shifted if at least this fraction of its row sums have the opposite sign to the diagonal; and the
+/// size below which a row sum is rounding error, relative to the magnitudes of its row.
 const SHIFTED: f64 = 0.75;
 const ROUNDED: f64 = 1e-10;
 
-/// Whether nearly all sums of rows have the opposite sign to the diagonal entry, as for Helmholtz problems, which our
-/// multigrid does not suit. Convection gives sums of both signs.
+/// Returns whether nearly all row sums have the opposite sign to the diagonal entry, as for Helmholtz problems, for
+/// which this multigrid is not suited. Convection gives sums of both signs.
 pub(crate) fn is_shifted<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     let (mut of_it, mut all) = (0.0, 0.0);
     for (first, window) in windows(backend, a)? {
@@ -109,7 +109,7 @@ mod tests {
         let is_like = |a: &Csr<f64>| is_like_an_m_matrix(&Host, a).unwrap();
         let wind = generate::convection_diffusion([20, 20, 20], 1e-2).unwrap();
         assert!(is_like(&wind) && is_like(&wind.map(|value| -value)));
-        // Magnitudes of all entries, and a diagonal of the other sign.
+        // All entries as magnitudes: all couplings have the sign of the diagonal.
         assert!(!is_like(&wind.map(f64::abs)));
         assert!(!is_like(&generate::elasticity3d(6, 6, 6, 0.3).unwrap()));
         let complex = wind.map(|value| num_complex::Complex::new(value, value));

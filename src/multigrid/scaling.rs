@@ -1,4 +1,4 @@
-//! Diagonal scaling that brings constants back near to the null space, and symmetry back.
+//! Diagonal scaling after which constants are near the null space again, and the matrix is Hermitian again.
 //!
 //! ```text
 //! S           the matrix of a mesh: symmetric, and S 1 is small beside S
@@ -6,11 +6,11 @@
 //! L A R       with diagonal L and R found from A alone, such that it is Hermitian and L A R 1 is small again
 //! ```
 //!
-//! Interpolation of constants, and thresholds for couplings, suit S and not A. So the hierarchy is that of L A R, and
-//! the preconditioner is R M L with its cycle M.
+//! Interpolation of constants and thresholds for couplings are right for S and not for A. So the hierarchy is that of L
+//! A R, and the preconditioner is R M L with its cycle M.
 //!
-//! `symmetrize` finds L for a matrix that is not Hermitian. R is what is left of 1 / sqrt(a_ii) after some steps of
-//! smoothing for A x = 0, which is how adaptive smoothed aggregation finds near-null vectors (Brezina, Falgout,
+//! `symmetrize` finds L for a matrix that is not Hermitian. R is the result of a few steps of smoothing for A x = 0
+//! from x = 1 / sqrt(a_ii), which is how adaptive smoothed aggregation finds near-null vectors (Brezina, Falgout,
 //! MacLachlan, Manteuffel, McCormick and Ruge, Adaptive smoothed aggregation, SIAM Review 47, 2005). If E is constant,
 //! R stays 1.
 
@@ -25,32 +25,32 @@ use crate::look::has_positive_diagonal;
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
-/// Where half of the sums of rows are this part of the sums of their magnitudes or less, constants are near the null
-/// space. Meshes and networks have zero, unknowns in units that vary at random by 0.8 to 1.25 have 0.05, with which a
-/// Delaunay mesh takes 42 iterations instead of 13, and those in units over decades 0.5 to 0.9.
+/// Constants are near the null space if the median of the row sums, relative to the sums of magnitudes, is at most
+/// this. Meshes and networks have zero. Unknowns whose units vary from 0.8 to 1.25 at random have 0.05, with which a
+/// Delaunay mesh takes 42 iterations instead of 13; units over decades have 0.5 to 0.9.
 const SMALL: f64 = 0.03;
 
-/// Scaling is taken where it divides that median by this at least. A mass matrix has large sums however it is scaled.
+/// Scaling is used if it divides that median by at least this. A mass matrix has large row sums however it is scaled.
 const GAIN: f64 = 2.0;
 
-/// Steps of smoothing for R. Six to twelve gave meshes and lognormal coefficients about the iterations that they have
-/// without scaling; with more, x comes to be small beside boundary conditions, and grids take a third more iterations.
+/// Steps of smoothing for R. With six to twelve, meshes and lognormal coefficients took about as many iterations as
+/// without scaling; with more, x becomes small near boundary conditions, and grids take a third more iterations.
 const STEPS: usize = 10;
 
-/// L and R, of diagonal matrices.
+/// The diagonals of L and R.
 #[derive(Debug)]
 pub(super) struct Scaled<T: Scalar, B: Backend> {
-    /// None where L = R.
+    /// None if L = R.
     left: Option<B::Vec<T>>,
-    /// None where R = 1.
+    /// None if R = 1.
     pub(super) right: Option<B::Vec<T>>,
 }
 
-/// R, R^H A R, and vectors that it takes near to zero where these are not constants.
+/// R, R^H A R, and the near-null vectors of that unless they are constants.
 pub(super) type NearConstants<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>, Option<NearNull<T, B>>);
 
 impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
-    /// Of factors that make rows Hermitian, and of R for what comes of that.
+    /// For row factors that make A Hermitian, and R for the resulting matrix.
     pub(super) fn new(backend: &B, factors: Option<B::Vec<T>>, right: Option<B::Vec<T>>) -> Result<Self> {
         let left = match (factors, &right) {
             (factors, None) => factors,
@@ -65,7 +65,7 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         Ok(Self { left, right })
     }
 
-    /// z = R M L r, where `cycle` applies M; `between` is as long as these.
+    /// z = R M L r, where `cycle` applies M; `between` is a vector of the same length.
     pub(super) fn around(
         &self,
         backend: &B,
@@ -90,16 +90,16 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
     }
 }
 
-/// R for a Hermitian matrix that does not take constants near to zero, where R^H A R does. With nodes of several
-/// `unknowns` R is 1 / sqrt(a_ii), and each of these has a vector of its own: one that is made from them all would mix
-/// them.
+/// R for a Hermitian matrix for which constants are not near the null space, provided that they are for R^H A R. For
+/// nodes of several `unknowns`, R is 1 / sqrt(a_ii), and each unknown of a node gets its own vector: a single one would
+/// mix them.
 pub(super) fn near_constants<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     unknowns: usize,
 ) -> Result<Option<NearConstants<T, B>>> {
     let sums = relative_sums(backend, a)?;
-    // R is to be regular.
+    // R has to be regular.
     if sums.is_nan() || sums <= SMALL || !has_positive_diagonal(backend, a)? {
         return Ok(None);
     }
@@ -148,7 +148,7 @@ fn inverse_roots<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T, B>) -> 
     Ok(roots)
 }
 
-/// What smoothing for A x = 0 leaves of x.
+/// The result of smoothing for A x = 0.
 fn smoothed<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -166,7 +166,7 @@ fn smoothed<T: Scalar, B: MultigridBackend>(
     Ok(x)
 }
 
-/// The same of constants of each of the unknowns that nodes have.
+/// The same for each unknown of the nodes by itself.
 fn of_each_unknown<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,

@@ -1,4 +1,4 @@
-//! From a matrix to its hierarchy, where the matrix lies.
+//! Builds the hierarchy of a matrix, in the memory of its backend.
 
 use super::aggregate::Aggregates;
 use super::blocks::Scales;
@@ -15,48 +15,48 @@ use crate::error::Result;
 use crate::matrix::{Csr, multiply};
 use crate::scalar::{Max, Scalar};
 
-/// More levels than any matrix has where aggregates have more than two nodes.
+/// More levels than any matrix has if aggregates have more than two nodes.
 pub(super) const MOST_LEVELS: usize = 25;
 
-/// Aggregates that are more than this part of the nodes gain nothing.
+/// Coarsening stops if there are more aggregates than this fraction of the nodes.
 pub(super) const STAGNATION: f64 = 0.85;
 
-/// What smoothing the prolongation is damped by: 4/3 over the bound of the largest eigenvalue, 1 (Vanek, Mandel and
+/// The damping factor of prolongation smoothing: 4/3 over the bound of the largest eigenvalue, 1 (Vanek, Mandel and
 /// Brezina, Computing 56, 1996).
 pub(super) const OMEGA: f64 = 4.0 / 3.0;
 
-/// Where smoothing is in blocks, couplings are strong from this part of the usual threshold on. Blocks damp what is
-/// common to the most strongly coupled unknowns, so that aggregates may go beyond these: fewer and larger ones take
-/// fewer iterations on meshes with flat elements. With 0.4 the tetrahedra of a bunny take up to 67 iterations, with
-/// this 65.
+/// With smoothing in blocks, the threshold for strong couplings is multiplied by this. Blocks damp the common error of
+/// the most strongly coupled unknowns, so that aggregates may extend beyond these: fewer and larger ones take fewer
+/// iterations on meshes with flat elements. With 0.4 the tetrahedra of a bunny take up to 67 iterations, with this 65.
 const WEAKER_WITH_BLOCKS: f64 = 0.6;
 
-/// The same for prolongations of least energy: tetrahedra of random points took 36 iterations with all of the
-/// threshold, 34 with this, and 35 with half of that, with 2.3, 1.8 and 1.6 times the entries; without any threshold
+/// The same for prolongations of minimal energy. Tetrahedra of random points took 36 iterations with the full
+/// threshold, 34 with this, and 35 with half of it, with 2.3, 1.8 and 1.6 times the entries; without any threshold
 /// layers of thin elements take six times as many.
 const WEAKER_OF_LEAST_ENERGY: f64 = 0.4;
 
-/// Products of numbers that A P and R (A P) of one level may take, as a multiple of the finest matrix' entries, for a
-/// prolongation that is smoothed. Where rows of P have k entries they are k + k^2 for each entry of A: 11 to 43 for
-/// grids in space and a small world, 240 to 4000 where a few vertices of a graph have a large part of all as
-/// neighbours, and what comes out there has too many entries (docs/internals/multigrid/decisions.md).
+/// The most multiplications for A P and R (A P) of one level with a smoothed prolongation, as a multiple of the finest
+/// matrix's entries. If rows of P have k entries, each entry of A takes k + k^2 multiplications: 11 to 43 for
+/// three-dimensional grids and a small world, 240 to 4000 if a few vertices of a graph are neighbours of a large part
+/// of all, and the result then has too many entries (docs/internals/multigrid/decisions.md).
 pub(super) const MOST_PRODUCTS: f64 = 100.0;
 
-/// Where a classical level has too many entries, unknowns interpolate from half as many, and from so many at most.
+/// If a classical level has too many entries, unknowns interpolate from half as many unknowns, and from at most this
+/// many.
 const FEWER_WEIGHTS: usize = 4;
 
-/// Products of matrices whose rows are no longer are not counted before they are made.
+/// If the rows of a matrix are at most this long, its products are not counted in advance.
 const SHORT: u32 = 128;
 
-/// What is kept for new values: what follows from the strength of couplings, and no values of A.
+/// The data kept for new values. It depends on the strength of couplings, and has no values of A.
 #[derive(Debug)]
 pub(super) struct Plan<T: Scalar, B: CoarseningSteps> {
     pub(super) nodes: Nodes,
     pub(super) groups: Groups<T, B>,
     pub(super) smoothed: bool,
-    /// From which part of the largest ones on couplings are strong.
+    /// The threshold for strong couplings, relative to the largest ones.
     pub(super) strength: f64,
-    /// Nodes that are one of the next level each.
+    /// Nodes each of which is a node of the next level (stiff).
     pub(super) stiff: Option<B::Vec<u32>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Built<T: Scalar, B: CoarseningSteps> {
     pub(super) restriction: Csr<T, B>,
 }
 
-/// All levels but the coarsest, the coarsest matrix, and what is kept.
+/// All levels but the coarsest, the coarsest matrix, and the plans for new values.
 pub(super) struct Hierarchy<T: Scalar, B: CoarseningSteps> {
     pub(super) levels: Vec<Built<T, B>>,
     pub(super) coarsest: Csr<T, B>,
@@ -86,11 +86,12 @@ pub(super) struct Hierarchy<T: Scalar, B: CoarseningSteps> {
 /// The matrix, the prolongation and the restriction of each level but the coarsest.
 pub(super) type Matrices<T, B> = Vec<[Csr<T, B>; 3]>;
 
-/// What [`Hierarchy::into_parts`] gives.
+/// The result of [`Hierarchy::into_parts`].
 pub(super) type AllParts<T, B> = (Matrices<T, B>, Csr<T, B>, Vec<Plan<T, B>>);
 
 impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
-    /// From the finest matrix; `in_blocks`: whether smoothing will be in blocks, where that is known.
+    /// Builds all levels from the finest matrix. `in_blocks` says whether smoothing will be in blocks, if that is
+    /// known.
     pub(super) fn new(
         backend: &B,
         a: Csr<T, B>,
@@ -126,8 +127,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
             let symmetric = options.diffusion.then(|| symmetric_part(backend, a)).transpose()?;
             let of = symmetric.as_ref().map_or(a, |[symmetric, _]| symmetric);
             let count = nodes.count(a.rows());
-            // The share of strong couplings tells nothing where a coupling is a block between nodes of several
-            // unknowns, or where a lower threshold makes most couplings strong.
+            // The fraction of strong couplings means nothing if a coupling is a block between nodes of several
+            // unknowns, or if a lower threshold makes most couplings strong.
             let counted = nodes.0.is_none() && weaker == 1.0;
             let couplings = counted.then(|| a.nonzeros().saturating_sub(a.rows()));
             let grouped = |stiff: Option<&B::Slice<u32>>| -> Result<_> {
@@ -141,7 +142,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 stiff = (B::len(&some) > 0).then_some(some);
             }
             let (mut graph, mut aggregates) = grouped(stiff.as_deref())?;
-            // Where stiff unknowns are all that many others have beside them, they are hubs, and no flat elements.
+            // If many other nodes have only stiff neighbours, the stiff ones are high-degree vertices and not flat
+            // elements.
             if stiff.take_if(|_| 4 * aggregates.alone > count).is_some() {
                 keeps_stiff = false;
                 (graph, aggregates) = grouped(None)?;
@@ -150,8 +152,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 break;
             }
             let (p, coarse_nodes, coarse_null) = match &near_null {
-                // Diffusion is for levels that take a constant near to zero, and so is what weak couplings are added
-                // to: the diagonal.
+                // Artificial diffusion, and adding weak couplings to the diagonal, assume that constants are near the
+                // null space of each level.
                 NearNull::One(ones) if options.diffusion => {
                     let p = parts_of(backend, &aggregates.of, aggregates.count, ones)?;
                     (p, Nodes::default(), NearNull::constant(backend, aggregates.count, &Nodes::default())?)
@@ -162,7 +164,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
                 break;
             }
             let strong = graph.parts().pattern();
-            // Where levels have convection, what goes down to them is smoothed along it, as A^H has it.
+            // With convection, the restriction is smoothed with A^H, along the convection.
             let mut restriction = None;
             let smoothed = match (&near_null, &coarse_null) {
                 (NearNull::One(vector), NearNull::One(norms)) if of_energy => {
@@ -210,7 +212,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         Ok(this)
     }
 
-    /// Levels of some of the unknowns; nothing is kept for new values.
+    /// Levels by classical coarsening; nothing is kept for new values.
     fn classical(backend: &B, a: Csr<T, B>, options: &MultigridOptions) -> Result<Self> {
         let finest = a.nonzeros();
         let mut entries = finest;
@@ -245,8 +247,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         Ok(this)
     }
 
-    /// Whether the coarsest matrix is to be made smaller. Nodes that were stiff on the level before are a half of those
-    /// that it may have too: they would have to leave, or be most of the next one.
+    /// Returns whether the coarsest matrix is to be coarsened further. Nodes that were stiff on the level before may
+    /// add up to half the limit: they would have to be dropped, or be most of the next level.
     fn is_large(&self, rows: usize) -> bool {
         let stiff = self.plans.last().and_then(|plan| plan.stiff.as_ref()).map_or(0, |stiff| B::len(stiff));
         self.coarsest.rows() > rows + stiff.min(rows / 2)
@@ -258,7 +260,7 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
         self.levels.push(Built { a, prolongation, restriction });
     }
 
-    /// The levels (matrix, prolongation, restriction), the coarsest matrix, and what is kept.
+    /// The levels (matrix, prolongation, restriction), the coarsest matrix, and the plans for new values.
     pub(super) fn into_parts(self) -> AllParts<T, B> {
         let levels = self.levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
         (levels.collect(), self.coarsest, self.plans)
@@ -270,7 +272,8 @@ impl<T: Scalar, B: MultigridBackend> Hierarchy<T, B> {
     }
 }
 
-/// Whether the finest matrix has couplings so strong that smoothing takes blocks, unless a diagonal was asked for.
+/// Returns whether the finest matrix has couplings so strong that smoothing uses blocks, unless the diagonal was asked
+/// for.
 fn wants_blocks<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -296,7 +299,7 @@ pub(super) fn longest_row<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T
     backend.value(&longest)
 }
 
-/// Whether A P and R (A P) take no more products than [`MOST_PRODUCTS`] allows.
+/// Returns whether A P and R (A P) take at most as many multiplications as [`MOST_PRODUCTS`] allows.
 fn takes_few<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -306,15 +309,15 @@ fn takes_few<T: Scalar, B: MultigridBackend>(
     Ok(longest_row(backend, a)? <= SHORT || products_of(backend, p, a, p)? <= MOST_PRODUCTS * finest as f64)
 }
 
-/// At most so many products of numbers are A P and R (A P), of which `own` has the rows of P that belong to A's rows
-/// and `all` those of all columns: counted from the lengths of rows, by two products with vectors.
+/// An upper bound of the multiplications for A P and R (A P), where `own` has the rows of P that belong to A's rows and
+/// `all` those of all columns. It is computed from the lengths of rows, by two products with vectors.
 pub(super) fn products_of<T: Scalar, B: MultigridBackend>(
     backend: &B,
     own: &Csr<T, B>,
     a: &Csr<T, B>,
     all: &Csr<T, B>,
 ) -> Result<f64> {
-    // Doubles hold counts exactly, so that every backend decides alike.
+    // Doubles represent the counts exactly, so that every backend decides alike.
     let ones = |len: usize| -> Result<B::Vec<f64>> {
         let mut ones = backend.buffer(len)?;
         backend.fill(1.0, &mut ones)?;
@@ -333,7 +336,7 @@ pub(super) fn products_of<T: Scalar, B: MultigridBackend>(
     backend.dot(&*ones(a.rows())?, &products, B::part_mut(&mut sums, 0..1))?;
     backend.dot(&*of_rows(own, &columns)?, &products, B::part_mut(&mut sums, 1..2))?;
     let sums = backend.download(&sums)?;
-    // A row of A P has no more entries than columns.
+    // A row of A P has at most as many entries as columns.
     Ok(sums[0] + sums[1].min(all.columns() as f64 * own.nonzeros() as f64))
 }
 
@@ -352,7 +355,7 @@ pub(super) fn conjugate_transpose<T: Scalar, B: CoarseningSteps + Conversions>(
 /// Prolongation and restriction.
 type Transfer<T, B> = (Csr<T, B>, Csr<T, B>);
 
-/// The next level with artificial diffusion, where levels are to have that.
+/// Adds artificial diffusion to the next level, if levels are to have that.
 fn resolved<T: Scalar, B: MultigridBackend>(
     backend: &B,
     (transfer, coarse): (Transfer<T, B>, Csr<T, B>),
@@ -362,7 +365,7 @@ fn resolved<T: Scalar, B: MultigridBackend>(
     Ok((transfer, coarse))
 }
 
-/// P and R, which is P^H unless there is another, and R A P.
+/// P, R (P^H unless another is given), and R A P.
 fn galerkin<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     a: &Csr<T, B>,
@@ -381,8 +384,7 @@ mod tests {
     use crate::random::Random;
     use crate::{assemble, generate};
 
-    /// The Laplacian of a graph of which the first vertices have a large part of all as neighbours; weights span six
-    /// decades.
+    /// The Laplacian of a graph whose first vertices are neighbours of a large part of all; weights span six decades.
     fn with_hubs(vertices: usize) -> Csr<f64> {
         let mut random = Random::new(3);
         let mut entries = Triplets::new(vertices, vertices).unwrap();
@@ -418,7 +420,7 @@ mod tests {
 
     #[test]
     fn couplings_are_strong_from_less_on_where_smoothing_is_in_blocks() {
-        // A graph in the plane, weights over two decades.
+        // A planar graph with weights over two decades.
         let (mut random, width) = (Random::new(7), 60);
         let mut entries = Triplets::new(width * width, width * width).unwrap();
         for i in 0..width * width {
@@ -449,7 +451,7 @@ mod tests {
         assert!(!of_smooth.is_empty() && of_smooth.iter().all(|&s| s == usual.strength), "{of_smooth:?}");
         let diagonal = usual.clone().smoothing(Smoothing::Diagonal);
         assert!(strengths(&rough, &diagonal).iter().all(|&s| s == usual.strength));
-        // Fewer and larger aggregates.
+        // There are fewer and larger aggregates.
         let rows = |options: &MultigridOptions| hierarchy(&rough, options).facts()[1].rows;
         assert!(rows(&usual) < rows(&diagonal), "{} {}", rows(&usual), rows(&diagonal));
     }

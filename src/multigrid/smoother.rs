@@ -1,5 +1,5 @@
-//! Smoothers: a few steps of Chebyshev's iteration, or of one with incomplete factors, that damp what the next level
-//! cannot represent.
+//! Smoothers: a few steps of Chebyshev's iteration, or of one with incomplete factors, that damp the errors that the
+//! next level cannot represent.
 
 use super::MultigridBackend;
 use super::blocks::{Blocks, Scales};
@@ -11,15 +11,15 @@ use crate::precondition::{Ilu, Preconditioner};
 use crate::scalar::{Real, Scalar};
 use num_traits::{One, Zero};
 
-/// What residuals are scaled by.
+/// The scaling of residuals.
 #[derive(Debug)]
 pub(super) enum Scaling<T: Scalar, B: TriangularSteps> {
-    /// The reciprocals of the sums of magnitudes of rows: l1-Jacobi.
+    /// The reciprocals of the row sums of magnitudes: l1-Jacobi.
     Diagonal(B::Vec<T::Real>),
     /// The inverses of small blocks of strongly coupled unknowns.
     Blocks(Blocks<T, B>),
-    /// Incomplete factors without fill, which follow a flow through many unknowns in one step: errors that a wind carries
-    /// along, blocks damp no further than they reach.
+    /// Incomplete factors without fill (ILU(0)), which follow a flow through many unknowns in one step; blocks damp
+    /// errors carried by convection only within each block.
     Factors(Box<Ilu<T, B>>),
 }
 
@@ -32,13 +32,13 @@ struct Step<R> {
 }
 
 /// Chebyshev's iteration of the fourth kind for A x = b, with eigenvalues of D^-1 A up to a bound. It needs no lower
-/// bound. One or two steps are weighted so that the cycle's rate is the best for their number (Lottes, Optimal
-/// polynomial smoothers for multigrid V-cycles, Numerical Linear Algebra with Applications, 2023).
+/// bound. One or two steps have the weights with the best convergence rate of the cycle for their number (Lottes,
+/// Optimal polynomial smoothers for multigrid V-cycles, Numerical Linear Algebra with Applications, 2023).
 #[derive(Debug)]
 pub(super) struct Smoother<T: Scalar, B: TriangularSteps> {
     scaling: Scaling<T, B>,
     steps: Vec<Step<T::Real>>,
-    /// Whether all steps weigh one.
+    /// True if all steps have weight one.
     plain: bool,
 }
 
@@ -46,14 +46,14 @@ pub(super) struct Smoother<T: Scalar, B: TriangularSteps> {
 const ONE: f64 = 1.125;
 const TWO: [f64; 2] = [1.023_872_875_703_13, 1.264_089_053_710_85];
 
-/// The weights of `steps` steps, 1 at least, for eigenvalues up to `largest`.
+/// The weights of `steps` steps, at least 1, for eigenvalues up to `largest`.
 fn chebyshev<R: Real>(steps: usize, largest: f64) -> Vec<Step<R>> {
     let by = |keep: f64, momentum: f64, step: f64| Step {
         keep: R::from_f64(keep),
         momentum: R::from_f64(momentum),
         step: R::from_f64(step / largest),
     };
-    // Correction i is (2i - 3) / (2i + 1) times the one before, and the residual by (8i - 4) / (2i + 1).
+    // Correction i is (2i - 3) / (2i + 1) times the one before, plus (8i - 4) / (2i + 1) times the scaled residual.
     match steps.max(1) {
         1 => vec![by(1.0, 0.0, ONE * 4.0 / 3.0)],
         2 => {
@@ -71,18 +71,18 @@ fn chebyshev<R: Real>(steps: usize, largest: f64) -> Vec<Step<R>> {
 }
 
 impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
-    /// `steps` steps, 1 at least, for eigenvalues up to `largest`.
+    /// `steps` steps, at least 1, for eigenvalues up to `largest`.
     pub(super) fn new(scaling: Scaling<T, B>, steps: usize, largest: f64) -> Self {
         Self { scaling, steps: chebyshev(steps, largest), plain: false }
     }
 
-    /// `steps` steps of the plain iteration, x += D^-1 (b - A x): for eigenvalues that need not be real.
+    /// `steps` steps of the plain iteration x += D^-1 (b - A x), for eigenvalues that need not be real.
     pub(super) fn plain(scaling: Scaling<T, B>, steps: usize) -> Self {
         let step = Step { keep: T::Real::one(), momentum: T::Real::zero(), step: T::Real::one() };
         Self { scaling, steps: vec![step; steps.max(1)], plain: true }
     }
 
-    /// Scalars that `other` has to have beyond as many as x has.
+    /// The number of scalars that `other` needs in addition to the length of x.
     pub(super) fn work_len(&self) -> usize {
         match &self.scaling {
             Scaling::Factors(factors) => factors.work_len(),
@@ -90,7 +90,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// x from zero; `other` and `t` are for the steps between.
+    /// Smooths x, starting from zero; `other` and `t` are workspaces.
     pub(super) fn smooth_from_zero(
         &self,
         backend: &B,
@@ -109,10 +109,10 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
             }
             return Ok(());
         }
-        // Two vectors take turns, so that the last step ends in x.
+        // Two vectors alternate such that the last step writes to x.
         let (mut last, mut now) = if self.steps.len() % 2 == 1 { (x, other) } else { (other, x) };
         for (number, &step) in self.steps.iter().enumerate() {
-            // Before the first y there is zero.
+            // The iterate before the first is zero.
             let step = if number == 1 { Step { momentum: T::Real::zero(), ..step } } else { step };
             let from = (number > 0).then_some(&*now);
             self.step(backend, a, step, b, from, last, t)?;
@@ -121,7 +121,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         Ok(())
     }
 
-    /// x from x.
+    /// Smooths x, starting from x.
     pub(super) fn smooth(
         &self,
         backend: &B,
@@ -168,7 +168,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         if odd { backend.copy(other, x) } else { Ok(()) }
     }
 
-    /// One step from `now` (from zero without), with the y before it in `last`, where the one after it goes.
+    /// One step from `now` (from zero if none). `last` has the iterate before, and gets the next one.
     #[allow(clippy::too_many_arguments)]
     fn step(
         &self,
@@ -203,19 +203,19 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// What residuals are divided by for these values of the matrix; none where they are multiplied by blocks.
+    /// The scaling for these values of the matrix, if it is diagonal; none for blocks.
     pub(super) fn sums(&self, backend: &B, a: CsrParts<'_, T, B>) -> Result<Option<B::Vec<T::Real>>> {
         matches!(self.scaling, Scaling::Diagonal(_)).then(|| Scales::sums(backend, a)).transpose()
     }
 
-    /// Takes sums over that [`Smoother::sums`] has told.
+    /// Takes the scaling that [`Smoother::sums`] returned.
     pub(super) fn take_sums(&mut self, sums: B::Vec<T::Real>) {
         if let Scaling::Diagonal(before) = &mut self.scaling {
             *before = sums;
         }
     }
 
-    /// New inverses for new values of matrices, of the smoothers that have blocks, which are kept.
+    /// Updates the inverses of smoothers with blocks for new values of their matrices; the blocks are kept.
     pub(super) fn renew<'a>(
         backend: &B,
         all: impl Iterator<Item = (&'a Csr<T, B>, &'a mut Self)>,
@@ -247,7 +247,7 @@ impl<T: Scalar, B: MultigridBackend> Smoother<T, B> {
         }
     }
 
-    /// Products with A of a smoothing before and one after.
+    /// Products with A in one smoothing before and one after the correction.
     pub(super) fn products(&self) -> usize {
         2 * self.steps.len() - 1
     }
@@ -261,7 +261,7 @@ pub(super) fn residual<T: Scalar, B: MultigridBackend>(
     x: &B::Slice<T>,
     t: &mut B::Slice<T>,
 ) -> Result<()> {
-    // In one pass where the matrix can end a product in a step: of length one, from nothing.
+    // In one pass if the matrix can fuse its product with a step: a step of length one, from zero.
     if let Some(a) = a.chebyshev_product() {
         let (keep, momentum, step) = (T::Real::zero(), T::Real::zero(), T::Real::one());
         let by = ChebyshevStep { keep, momentum, step, d: None, r: b, last: &mut *t };

@@ -1,10 +1,10 @@
-//! Unknowns of very flat elements, which the next level has as they are.
+//! Stiff unknowns, those of very flat elements, are kept on the next level.
 //!
-//! What smoothing leaves of an error changes slowly, and an aggregate takes it for constant. Where elements are so flat
-//! that their couplings are thousands of times those of others, what little it changes between their unknowns costs as
-//! much energy as the rest of the error: neither a correction from aggregates nor smoothing brings it down, and a
-//! handful of such places decides how many iterations there are. So the unknowns with the largest couplings are no part
-//! of aggregates. Each is an unknown of the next level too, and others interpolate from it.
+//! A smooth error changes slowly, and an aggregate represents it by a constant. If elements are so flat that their
+//! couplings are thousands of times those of others, the small change of the error between their unknowns has as much
+//! energy as all the rest: neither the coarse correction nor smoothing reduces it, and a handful of such places
+//! determines the number of iterations. So the unknowns with the largest couplings are not aggregated. Each is an
+//! unknown of the next level too, and others interpolate from it.
 
 use crate::backend::{CoarseningSteps, EXPONENTS};
 use crate::error::Result;
@@ -12,17 +12,18 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use num_traits::Float;
 
-/// An unknown is stiff where the exponent of its largest coupling is so much above the median: 64 times that.
-/// Iterations were about the same from 16 to 128 times.
+/// An unknown is stiff if the exponent of its largest coupling exceeds the median by this: a factor of 64. Iterations
+/// were about the same with factors from 16 to 128.
 const ABOVE: usize = 6;
 
-/// One unknown in so many is stiff at most, on the finest level and on others; else fewer are, those with the largest
-/// couplings. Stiff ones stay while others become fewer, and so are a larger part of coarser levels. With a quarter in
-/// the place of an eighth tetrahedra took a tenth fewer iterations, triangles between 10^6 points 31 and not 24, and the
-/// levels of a power grid had a fifth more entries.
+/// At most one unknown in this many is stiff, on the finest level and on others; if there are more candidates, those
+/// with the largest couplings are. Stiff unknowns stay while others become fewer, and so are a larger fraction of
+/// coarser levels. With a quarter instead of an eighth, tetrahedra took a tenth fewer iterations, but triangles between
+/// 10^6 points 31 instead of 24, and the levels of a power grid had a fifth more entries.
 const ONE_IN: [usize; 2] = [64, 8];
 
-/// The stiff unknowns of a level in ascending order. Counts of exponents decide, so that all backends decide alike.
+/// The stiff unknowns of a level in ascending order. They are found by counts of exponents, so that all backends decide
+/// alike.
 pub(super) fn stiff_unknowns<T: Scalar, B: CoarseningSteps>(
     backend: &B,
     a: &Csr<T, B>,
@@ -48,8 +49,8 @@ pub(super) fn stiff_unknowns<T: Scalar, B: CoarseningSteps>(
     Ok(stiff)
 }
 
-/// The exponent from which on unknowns are stiff, and how many there are, `most` at most; none where there is none.
-/// `counts` says how many unknowns have each exponent.
+/// The exponent from which on unknowns are stiff, and their number, at most `most`; none if there is none. `counts[e]`
+/// is the number of unknowns with exponent e.
 fn least_exponent(counts: &[u32], most: usize) -> Option<(u32, usize)> {
     let all: usize = counts.iter().map(|&count| count as usize).sum();
     let mut below = 0;
@@ -71,8 +72,8 @@ fn least_exponent(counts: &[u32], most: usize) -> Option<(u32, usize)> {
     least
 }
 
-/// Marks the largest couplings of stiff unknowns as infinite: then these have no strong couplings, while they are still
-/// strong neighbours of others.
+/// Sets the largest coupling of stiff unknowns to infinity: then they have no strong couplings of their own, but are
+/// still strong neighbours of others.
 pub(super) fn set_apart<T: Scalar, B: CoarseningSteps>(
     backend: &B,
     stiff: &B::Slice<u32>,
@@ -94,7 +95,7 @@ mod tests {
     fn the_largest_exponents_are_taken_while_there_is_room() {
         let mut counts = vec![0; 40];
         (counts[10], counts[11], counts[15], counts[16], counts[17], counts[30]) = (60, 30, 9, 3, 2, 1);
-        // The median is 10, and 16 is the first exponent that counts.
+        // The median is 10, so 16 is the first exponent that counts.
         for (most, found) in [(10, Some((16, 6))), (5, Some((17, 3))), (2, Some((30, 1))), (0, None)] {
             assert_eq!(least_exponent(&counts, most), found, "{most}");
         }

@@ -1,4 +1,4 @@
-//! Which couplings are strong, and the matrix without the others.
+//! Strong couplings, and the matrix without the weak ones.
 
 use super::stiff::set_apart;
 use crate::backend::{
@@ -12,12 +12,12 @@ use crate::parallel::rows::row_chunks;
 use crate::scalar::{Offset, Scalar};
 use num_traits::{One, Zero};
 
-/// Unknowns of the nodes of a mesh: node k has those from `starts[k]` on. Without starts each unknown is a node.
+/// The unknowns of each node of a mesh: node k has those from `starts[k]` on. If none, each unknown is a node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nodes(pub(super) Option<Vec<u32>>);
 
 impl Nodes {
-    /// Nodes of `size` unknowns each; the last takes what is left.
+    /// Nodes of `size` unknowns each; the last has the remaining ones.
     pub(super) fn of_size(unknowns: usize, size: usize) -> Self {
         if size <= 1 {
             return Self(None);
@@ -25,12 +25,12 @@ impl Nodes {
         Self(Some((0..unknowns).step_by(size).chain([unknowns]).map(|start| start as u32).collect()))
     }
 
-    /// How many there are among so many unknowns.
+    /// The number of nodes for this number of unknowns.
     pub(super) fn count(&self, unknowns: usize) -> usize {
         self.0.as_ref().map_or(unknowns, |starts| starts.len() - 1)
     }
 
-    /// The first unknown of a node, or behind the last one.
+    /// The first unknown of a node, or the end for the number of nodes.
     fn start(&self, node: usize) -> usize {
         self.0.as_ref().map_or(node, |starts| starts[node] as usize)
     }
@@ -40,7 +40,7 @@ impl Nodes {
         self.start(node)..self.start(node + 1)
     }
 
-    /// The node of each unknown; none where they are the same.
+    /// The node of each unknown; none if each unknown is a node.
     pub(super) fn of_each(&self) -> Option<Vec<u32>> {
         let starts = self.0.as_ref()?;
         let sizes = starts.windows(2).map(|w| (w[1] - w[0]) as usize).enumerate();
@@ -48,18 +48,18 @@ impl Nodes {
     }
 }
 
-/// Where a row of a host matrix starts.
+/// The start of each row of a host matrix.
 pub(super) fn start_of<V: Scalar>(a: &Csr<V>) -> impl Fn(usize) -> usize + Sync + '_ {
     let offsets: OffsetsRef<'_, Host> = a.parts().offsets;
     move |row| with_offsets!(offsets, offsets => offsets[row].to_usize())
 }
 
-/// Row offsets of 32 bits where these count as far.
+/// Row offsets in 32 bits if they fit.
 pub(super) fn packed(offsets: Vec<u64>) -> Offsets<Host> {
     Offsets::packed(offsets)
 }
 
-/// Frobenius norms of the blocks of A between nodes, the diagonal ones too.
+/// Frobenius norms of the blocks of A between nodes, including diagonal blocks.
 fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes, node_of: &[u32]) -> Csr<T::Real> {
     let count = nodes.count(a.rows());
     let tasks = row_chunks(|node| start_of(a)(nodes.start(node)), count);
@@ -72,7 +72,7 @@ fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes, node_of: &[u32]) -> Csr<T::R
                 let (indices, entries) = a.row(unknown);
                 met.extend(both(indices, entries).map(|(&j, v)| (node_of[j as usize], v.abs2())));
             }
-            // Stable: squares of a block are added in the order of rows.
+            // A stable sort: squares of a block are added in the order of rows.
             met.sort_by_key(|&(node, _)| node);
             let before = columns.len();
             for block in met.chunk_by(|a, b| a.0 == b.0) {
@@ -96,8 +96,9 @@ fn magnitudes<T: Scalar>(a: &Csr<T>, nodes: &Nodes, node_of: &[u32]) -> Csr<T::R
     Csr::from_parts_unchecked(count, count, packed(offsets), columns, values)
 }
 
-/// The strong couplings between nodes, each with its magnitude relative to the largest of its row. Magnitudes are those
-/// of entries, or the Frobenius norms of blocks. `stiff` nodes have none, but are those of others.
+/// The strong couplings between nodes, each with its magnitude relative to the largest of its row. The magnitude is
+/// that of an entry, or the Frobenius norm of a block. `stiff` nodes have none, but other nodes may have strong
+/// couplings to them.
 pub(super) fn strong_couplings<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     a: &Csr<T, B>,
@@ -114,8 +115,8 @@ pub(super) fn strong_couplings<T: Scalar, B: CoarseningSteps + Conversions>(
     }
 }
 
-/// The couplings with |a_ij| >= `threshold` min(largest of row i, largest of row j), diagonal entries apart: a coupling
-/// is strong where it is to one of both, so that the graph is symmetric where the magnitudes are and no node is stiff.
+/// The couplings with |a_ij| >= `threshold` min(largest of row i, largest of row j), off the diagonal. Because of the
+/// minimum the graph is symmetric if the magnitudes are and no node is stiff.
 fn strong_among<V: Scalar, B: CoarseningSteps>(
     backend: &B,
     magnitudes: &Csr<V, B>,
@@ -137,9 +138,9 @@ fn strong_among<V: Scalar, B: CoarseningSteps>(
     Ok(Csr::from_parts_unchecked(n, n, offsets, neighbours, weights))
 }
 
-/// I - omega D^-1 F, where F is A without weak couplings and D the sums of magnitudes of its rows (so that no
-/// eigenvalue of D^-1 F exceeds 1). Where each unknown is a node, what is left out is added to the diagonal, so that
-/// constants stay what F takes to the same vector as A.
+/// I - omega D^-1 F, where F is A without weak couplings and D has the row sums of its magnitudes (so that no
+/// eigenvalue of D^-1 F exceeds 1). If each unknown is a node, weak couplings are added to the diagonal, so that F maps
+/// constants to the same vector as A.
 pub(super) fn damping<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     a: &Csr<T, B>,
@@ -162,7 +163,7 @@ pub(super) fn damping<T: Scalar, B: CoarseningSteps + Conversions>(
     Ok(Csr::from_parts_unchecked(n, n, offsets, indices, values))
 }
 
-/// The same between nodes of several unknowns, of which `strong` has offsets and neighbours: nothing is lumped.
+/// The same for nodes of several unknowns, where `strong` has offsets and neighbours; nothing is lumped.
 fn damping_of_nodes<T: Scalar>(
     a: &Csr<T>,
     node_of: &[u32],

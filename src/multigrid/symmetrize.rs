@@ -1,8 +1,8 @@
-//! Factors of rows that make a matrix Hermitian.
+//! Row factors that make a matrix Hermitian.
 //!
-//! Where A = D S with a Hermitian S and a positive diagonal D, as finite volumes have it that were divided by their
-//! size, the ratio a_ij / conj(a_ji) of every coupling is d_i / d_j. So D follows from a walk through the graph, up to
-//! a factor for each component, and the couplings that close circles tell whether it is so.
+//! If A = D S with a Hermitian S and a positive diagonal D, as for finite volumes whose rows were divided by the cell
+//! volume, the ratio a_ij / conj(a_ji) of every coupling is d_i / d_j. So D follows from a walk through the graph, up
+//! to a factor for each component, and the couplings that close cycles show whether A has this form.
 
 use super::MultigridBackend;
 use super::scaling::{ones, times};
@@ -15,21 +15,20 @@ use crate::scalar::Scalar;
 use crate::work::look_at;
 use num_traits::{Float, One, Zero};
 
-/// Factors of rows may span so many orders of magnitude. Constant convection is symmetric up to factors that grow
-/// exponentially along it: where they are larger, symmetry is of no use.
+/// Row factors may span at most this factor. Constant convection is symmetric up to factors that grow exponentially
+/// along it; if they are larger than this, symmetry is of no use.
 const SPAN: f64 = 1e10;
 
-/// Rows that are looked at for L before all are.
+/// Rows that are examined before all others, to reject most matrices quickly.
 const FIRST_ROWS: usize = 1000;
 
-/// How far from each other both ways round a circle of couplings may be, relative to the coupling: rounding errors of
-/// thousands of divisions.
+/// The largest relative difference between the two ways around a cycle: rounding errors of thousands of divisions.
 const ROUNDING: f64 = 1e-9;
 
-/// Factors of rows, and A times these.
+/// Row factors L, and L A.
 pub(super) type Symmetrized<T, B> = (<B as Backend>::Vec<T>, Csr<T, B>);
 
-/// Positive factors of rows that make A Hermitian, which it is not, and what it becomes.
+/// Positive row factors that make A, which is not Hermitian, Hermitian, and the resulting matrix.
 pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -40,8 +39,8 @@ pub(super) fn symmetrized<T: Scalar, B: MultigridBackend>(
     Ok(Some((factors, s)))
 }
 
-/// Positive factors of rows with which A becomes Hermitian, where there are such. Of a matrix that has none, the first
-/// rows tell that nearly always.
+/// Positive row factors with which A becomes Hermitian, if there are any. If there are none, the first rows nearly
+/// always show it.
 fn factors_of_rows<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -53,7 +52,7 @@ fn factors_of_rows<T: Scalar, B: MultigridBackend>(
     symmetrizing(&a.to_host(backend)?)
 }
 
-/// As many columns as rows.
+/// The leading square block.
 fn leading<T: Scalar>(a: &Csr<T>) -> Csr<T> {
     let n = a.rows();
     let (mut offsets, mut indices, mut values) = (vec![0_u64], Vec::new(), Vec::new());
@@ -67,10 +66,10 @@ fn leading<T: Scalar>(a: &Csr<T>) -> Csr<T> {
     Csr::from_parts_unchecked(n, n, packed(offsets), indices, values)
 }
 
-/// These factors of a square matrix, by a walk through each component of its graph.
+/// The row factors of a square matrix, by a walk through each component of its graph.
 fn symmetrizing<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<T::Real>>> {
     let n = a.rows();
-    // Where the pattern is symmetric, entries of A^T stand where those of A do.
+    // If the pattern is symmetric, A^T has its entries in the same places as A.
     let mirrored = a.transpose(&Host)?;
     if mirrored.parts().indices != a.parts().indices {
         return Ok(None);
@@ -95,7 +94,7 @@ fn symmetrizing<T: Scalar>(a: &Csr<T>) -> Result<Option<Vec<T::Real>>> {
                 return Ok(None);
             }
             for ((&j, &there), &back) in both(columns, values).zip(mirrored) {
-                // l_i a_ij = conj(l_j a_ji); of the diagonal, that it is real.
+                // l_i a_ij must be conj(l_j a_ji); on the diagonal, it must be real.
                 let (wanted, back) = (T::from_real(factors[i]) * there, back.conj());
                 if there == T::zero() && back == T::zero() {
                     continue;
@@ -154,7 +153,7 @@ pub(super) mod tests {
         assert!(symmetrizing(&of(&chain(0.5), 2)).unwrap().is_none(), "another sign");
         assert!(symmetrizing(&of(&chain(0.0), 2)).unwrap().is_none(), "a coupling one way");
         assert!(symmetrizing(&of(&chain(-1e-20), 2)).unwrap().is_none(), "factors beyond use");
-        // Around a circle the factors have to come back to where they began.
+        // Around a cycle the factors must agree with the first one again.
         let circle = |last: f64| {
             let pairs = [(0, 1, 2.0), (1, 2, 3.0), (2, 0, last)];
             let both = pairs.into_iter().flat_map(|(i, j, ratio)| [(i, j, -ratio), (j, i, -1.0)]);

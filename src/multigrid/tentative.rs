@@ -1,4 +1,4 @@
-//! The tentative prolongation: on each aggregate, an orthonormal basis of the near-null vectors there.
+//! The tentative prolongation: an orthonormal basis of the near-null vectors on each aggregate.
 
 use super::aggregate::Aggregates;
 use super::strength::{Nodes, packed};
@@ -9,15 +9,15 @@ use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use num_traits::{Float, One, Zero};
 
-/// A vector of which no more than this part is left after the others were taken out depends on them.
+/// A vector is dependent if at most this fraction of it is left after orthogonalisation against the others.
 const DEPENDENT: f64 = 1e-8;
 
-/// Vectors that A takes near to zero.
+/// Near-null vectors, which A maps nearly to zero.
 #[derive(Debug)]
 pub(super) enum NearNull<T: Scalar, B: Backend> {
-    /// One that is real, where each unknown is a node.
+    /// One real vector, where each unknown is a node.
     One(B::Vec<T::Real>),
-    /// Others.
+    /// Any number of vectors.
     Several(Vectors<T>),
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Vectors<T> {
 }
 
 impl<T: Scalar, B: Backend> NearNull<T, B> {
-    /// Ones, for each of the unknowns of a node by itself.
+    /// Constants: a vector of ones for each unknown of a node.
     pub(super) fn constant(backend: &B, unknowns: usize, nodes: &Nodes) -> Result<Self> {
         let Some(starts) = &nodes.0 else {
             let mut ones = backend.buffer(unknowns)?;
@@ -73,7 +73,7 @@ pub(super) fn tentative<T: Scalar, B: CoarseningSteps + Conversions>(
     }
 }
 
-/// The same of one vector: its part on each aggregate, divided by its norm there.
+/// [`tentative`] for one vector: its part on each aggregate, divided by its norm there.
 fn of_one<T: Scalar, B: CoarseningSteps + Conversions>(
     backend: &B,
     aggregates: &Aggregates<B>,
@@ -87,7 +87,7 @@ fn of_one<T: Scalar, B: CoarseningSteps + Conversions>(
     Ok((p, norms))
 }
 
-/// The part of a vector on each of `count` aggregates as a column.
+/// The part of a vector on each of `count` aggregates, as a column.
 pub(super) fn parts_of<T: Scalar, B: CoarseningSteps>(
     backend: &B,
     of: &B::Slice<u32>,
@@ -95,7 +95,7 @@ pub(super) fn parts_of<T: Scalar, B: CoarseningSteps>(
     vector: &B::Slice<T::Real>,
 ) -> Result<Csr<T, B>> {
     let n = B::len(of);
-    // Nodes in an aggregate have an entry.
+    // Only nodes in an aggregate have an entry.
     let mut lengths = backend.buffer(n + 1)?;
     backend.group_flags(of, true, &mut lengths)?;
     let (offsets, entries) = offsets_of(backend, &lengths)?;
@@ -104,19 +104,19 @@ pub(super) fn parts_of<T: Scalar, B: CoarseningSteps>(
     Ok(Csr::from_parts_unchecked(n, count, offsets, indices, values))
 }
 
-/// What a tentative prolongation is made from again for new values: a quarter of its memory where each unknown is a
-/// node.
+/// The data from which a tentative prolongation is made again for new values: a quarter of its memory if each unknown
+/// is a node.
 #[derive(Debug)]
 pub(super) enum Groups<T: Scalar, B: Backend> {
-    /// The aggregate of each unknown, the norm of the near-null vector on each, and that vector itself where it is
-    /// neither one everywhere nor the norms of the level before.
+    /// The aggregate of each unknown, the norm of the near-null vector on each aggregate, and that vector itself unless
+    /// it is all ones or equal to the norms of the level before.
     One { of: B::Vec<u32>, norms: Norms<T, B>, vector: Option<B::Vec<T::Real>> },
     /// P itself.
     Several(Csr<T, B>),
 }
 
-/// The aggregate of each unknown, and a near-null vector and its norm on each aggregate: what a tentative prolongation
-/// is where each unknown is a node.
+/// The aggregate of each unknown, and a near-null vector with its norm on each aggregate: these define a tentative
+/// prolongation if each unknown is a node.
 #[derive(Debug)]
 pub(super) struct Parts<'a, T: Scalar, B: Backend> {
     pub(super) of: &'a B::Slice<u32>,
@@ -125,8 +125,8 @@ pub(super) struct Parts<'a, T: Scalar, B: Backend> {
 }
 
 impl<T: Scalar, B: CoarseningSteps> Parts<'_, T, B> {
-    /// (I - omega D^-1 F) P of a matrix, without the first factor or P being stored; `known`: the
-    /// pattern, where it is.
+    /// (I - omega D^-1 F) P for a matrix, without storing the first factor or P. `known` is the pattern, if it has been
+    /// computed.
     pub(super) fn smoothed(
         &self,
         backend: &B,
@@ -162,8 +162,8 @@ impl<T: Scalar, B: CoarseningSteps> Parts<'_, T, B> {
 }
 
 impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
-    /// Calls `work` with what P is made of, where each unknown is a node; else none. `before` is what the level before
-    /// has.
+    /// Calls `work` with the parts that define P if each unknown is a node; else returns none. `before` is the data of
+    /// the level before.
     pub(super) fn with_parts<R>(
         &self,
         backend: &B,
@@ -184,7 +184,7 @@ impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
         done.map(Some)
     }
 
-    /// P; `before` is what the level before has.
+    /// P; `before` is the data of the level before.
     pub(super) fn tentative(&self, backend: &B, before: Option<&Self>) -> Result<Csr<T, B>> {
         let made = self.with_parts(backend, before, |Parts { of, vector, norms }| {
             let mut p = parts_of(backend, of, B::len(norms), vector)?;
@@ -211,17 +211,17 @@ impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
     }
 }
 
-/// What one aggregate gives.
+/// The orthonormal basis on one aggregate.
 struct Basis<T> {
     /// Columns of the basis.
     rank: usize,
     /// Its rows, `rank` entries each, in the order of the aggregate's unknowns.
     q: Vec<T>,
-    /// Near-null vectors in it: `rank` rows.
+    /// The near-null vectors in terms of the basis: `rank` rows.
     r: Vec<T>,
 }
 
-/// The same of several vectors, on the host; `of` is the aggregate of each node.
+/// [`tentative`] for several vectors, on the host; `of` is the aggregate of each node.
 fn of_several<T: Scalar>(
     nodes: &Nodes,
     of: &[u32],
@@ -273,7 +273,7 @@ fn of_several<T: Scalar>(
     (p, coarse_nodes, coarse)
 }
 
-/// The members of each group, ascending, and where each group's start; who is in none is left out.
+/// The members of each group, ascending, and the start of each group's; nodes in no group are left out.
 fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0_usize; count + 1];
     for &of in group.iter().filter(|&&of| of != NO_GROUP) {
@@ -290,8 +290,8 @@ fn by_group(group: &[u32], count: usize) -> (Vec<usize>, Vec<u32>) {
     (starts, members)
 }
 
-/// Gram and Schmidt's orthogonalisation, modified, each vector twice (Golub and Van Loan, 5.2.8); vectors that depend
-/// on the ones before are left out.
+/// Modified Gram-Schmidt orthogonalisation, each vector twice (Golub and Van Loan, 5.2.8); dependent vectors are left
+/// out.
 fn orthonormal<T: Scalar>(unknowns: &[usize], near_null: &Vectors<T>) -> Basis<T> {
     let (m, k) = (unknowns.len(), near_null.count);
     let mut kept: Vec<Vec<T>> = Vec::with_capacity(k);
@@ -343,7 +343,7 @@ mod tests {
         ] {
             let graph = strong_couplings(&Host, &a, &nodes, 0.25, None).unwrap();
             let mut aggregates = Aggregates::new(&Host, &graph, None, None).unwrap();
-            // One is in no aggregate.
+            // One node is in no aggregate.
             aggregates.of[5] = NO_GROUP;
             let vector: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i % 7) as f64).collect();
             let near_null = NearNull::One(vector.clone());

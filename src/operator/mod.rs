@@ -1,4 +1,4 @@
-//! What a solver multiplies with: anything that applies y = A x.
+//! The operator of a solver: anything that applies y = A x.
 
 use crate::backend::{
     Backend, ChebyshevStep, Communicator, KrylovSteps, Op, PartDirection, PartResidual, Persistent,
@@ -12,8 +12,8 @@ mod function;
 pub use function::FunctionOperator;
 
 /// A linear map from vectors of [`columns`](LinearOperator::columns) entries to vectors of
-/// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a stencil that stores nothing, an
-/// operator whose vectors are spread over several parts, a preconditioner or a solver.
+/// [`rows`](LinearOperator::rows) entries. Stored matrices implement it, and so can a matrix-free stencil, an operator
+/// on distributed vectors, a preconditioner or a solver.
 pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// Number of rows: the length of y.
     fn rows(&self) -> usize;
@@ -21,17 +21,17 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
     /// Number of columns: the length of x.
     fn columns(&self) -> usize;
 
-    /// y = A x. The operator may neither assume nor keep what `y` held.
+    /// y = A x. The operator may neither use nor keep the previous contents of y.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     fn apply(&self, backend: &B, x: &B::Slice<T>, y: &mut B::Slice<T>) -> Result<()>;
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. The provided method knows op(A) = A alone, and
-    /// takes a vector of temporary memory where `beta` is not zero, so that it can't be recorded then.
+    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read. The provided method only supports op(A) = A, and
+    /// allocates a temporary vector if `beta` is not zero, so that it can't be recorded then.
     ///
     /// # Errors
-    /// On vectors of the wrong length, where the operator does not know op(A), or when the device fails.
+    /// If a vector has the wrong length, if the operator does not support op(A), or if the device fails.
     fn product_op(
         &self,
         backend: &B,
@@ -59,9 +59,9 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         backend.axpby(alpha, &product, beta, y)
     }
 
-    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass where the operator can. Where `xy` has k entries, 2 to
-    /// 32, the same for k vectors at once, interleaved (entry i of vector j at i * k + j), if
-    /// [`LinearOperator::block_bytes`] says that the operator does so.
+    /// y = A x and `xy[0]` = x.y (conjugating x), in one pass if the operator can. If `xy` has k entries, 2 to 32, the
+    /// same for k interleaved vectors at once (entry i of vector j at i * k + j), provided that
+    /// [`LinearOperator::block_bytes`] supports it.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
@@ -73,8 +73,9 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         backend.dot(x, y, xy)
     }
 
-    /// r = scale (b - A x), in more than working precision where the operator can; a solver starts again from it when
-    /// rounding errors have spoilt its own residual. Whether it was in twice the working precision, rounded once.
+    /// r = scale (b - A x), in more than working precision if the operator can; a solver restarts from it when rounding
+    /// errors have accumulated in its own residual. Returns whether it was computed in twice the working precision and
+    /// rounded once.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
@@ -93,8 +94,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         Ok(false)
     }
 
-    /// Many iterations of a method in one call, where the operator has a way that is faster than one after
-    /// the other.
+    /// The operator's persistent iterations, if it has them: many iterations of a method in one call.
     fn persistent(&self) -> Option<&dyn PersistentOperator<T, B>>
     where
         B: KrylovSteps,
@@ -102,7 +102,8 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
-    /// The iteration of conjugate gradients on several parts, where sums and halos travel with its steps.
+    /// The steps of conjugate gradients on several ranks that are fused with sums and halo exchange, if the operator
+    /// has them.
     fn fused_parts(&self) -> Option<&dyn FusedParts<T, B>>
     where
         B: KrylovSteps,
@@ -110,7 +111,7 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
-    /// A step of Chebyshev's iteration in one pass with its product, where the operator has a way.
+    /// The product fused with a step of Chebyshev's iteration, if the operator has one.
     fn chebyshev_product(&self) -> Option<&dyn ChebyshevProduct<T, B>>
     where
         B: PreconditionSteps,
@@ -118,16 +119,16 @@ pub trait LinearOperator<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
-    /// Whether an application waits for the backend, so that a solver can't record it.
+    /// Returns whether an application waits for the backend, so that a solver can't record it.
     fn waits(&self) -> bool {
         false
     }
 
-    /// Compulsory bytes of one application: what it needs of the stored matrix once, x once, y once.
+    /// Compulsory bytes of one application: the stored matrix once, x once, y once.
     fn bytes(&self) -> usize;
 
-    /// The same of an application to so many vectors at once, the stored matrix once for all; none where the operator
-    /// takes them one by one only, as the provided method says.
+    /// Compulsory bytes of an application to several vectors at once, with the stored matrix once for all; none if the
+    /// operator takes vectors one by one only, as the provided method does.
     fn block_bytes(&self, _vectors: usize) -> Option<usize>
     where
         B: VectorOps,
@@ -151,24 +152,25 @@ pub(crate) fn plain_residual<T: Scalar, B: VectorOps>(
 
 /// An operator with which a backend can do many iterations of conjugate gradients or MINRES in one call.
 pub trait PersistentOperator<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
-    /// Enqueues several iterations at once ([`KrylovSteps::csr_persistent`]). Returns whether it did; an operator
-    /// that declines a method does so at each call.
+    /// Enqueues several iterations at once ([`KrylovSteps::csr_persistent`]). Returns whether it did; an operator that
+    /// does not support a method returns false at each call.
     ///
     /// # Errors
-    /// As [`LinearOperator::apply`], and without memory.
+    /// As [`LinearOperator::apply`], and if memory runs out.
     fn persistent_iterations(&self, backend: &B, work: Persistent<'_, T, B>) -> Result<bool>;
 }
 
-/// An operator on vectors that are spread over several parts, whose product sends its sum on with the launch that
-/// computes it and finds its halo sent. The steps are called in this order, again and again.
+/// An operator on distributed vectors whose product sends its sum from the same launch, and receives a halo that was
+/// already sent. The steps are called in this order, again and again.
 pub trait FusedParts<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
-    /// Forgets what [`FusedParts::direction`] has sent last: before the first direction of a recurrence.
+    /// Discards the halo that [`FusedParts::direction`] has sent last; called before the first direction of a
+    /// recurrence.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
     fn drop_exchange(&self, backend: &B) -> Result<()>;
 
-    /// q = A p, where the last direction has sent p. p.q goes to all parts, and this part's share to `pq`.
+    /// q = A p, where the last direction has sent p. p.q is sent to all ranks, and this rank's part is written to `pq`.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
@@ -187,18 +189,17 @@ pub trait FusedParts<T: Scalar, B: KrylovSteps>: LinearOperator<T, B> {
     fn direction(&self, backend: &B, step: PartDirection<'_, T, B>) -> Result<()>;
 }
 
-/// An operator whose product can end in a step of Chebyshev's iteration.
+/// An operator whose product can be fused with a step of Chebyshev's iteration.
 pub trait ChebyshevProduct<T: Scalar, B: PreconditionSteps>: LinearOperator<T, B> {
-    /// A step of Chebyshev's iteration from z, in one pass with the product A z
-    /// ([`PreconditionSteps::chebyshev_step`] is the same behind a product). Returns whether it did; an operator that
-    /// declines does so at each call.
+    /// A step of Chebyshev's iteration from z, fused with the product A z ([`PreconditionSteps::chebyshev_step`] is the
+    /// same after a product). Returns whether it did; an operator that does not support it returns false at each call.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`].
     fn chebyshev_step(&self, backend: &B, step: ChebyshevStep<'_, T, B>, z: &B::Slice<T>) -> Result<bool>;
 }
 
-/// Whatever points to an operator is that operator.
+/// A pointer to an operator is an operator too.
 macro_rules! pointer {
     ($pointer:ty) => {
         impl<T: Scalar, B: Backend, A: LinearOperator<T, B> + ?Sized> LinearOperator<T, B> for $pointer {
@@ -299,7 +300,7 @@ pointer!(Box<A>);
 pointer!(Arc<A>);
 
 impl<B: VectorOps, C: Communicator<B>> Space<B, C> {
-    /// [`LinearOperator::apply_dot`], the inner product over all parts.
+    /// [`LinearOperator::apply_dot`], with the inner product summed over all ranks.
     ///
     /// # Errors
     /// As [`LinearOperator::apply`] and [`Space::dot`].

@@ -1,10 +1,10 @@
-//! Two slices beside each other, for loops over the few entries of a row.
+//! Iterates over two slices in pairs, for loops over the few entries of a row.
 
-/// The elements of two slices in pairs, as many as both have.
+/// Pairs of the elements of two slices, as many as the shorter has.
 ///
-/// The same as [`Iterator::zip`]. What makes a zip in the standard library is not marked for inlining, so that it stays
-/// a call wherever the compiler does not optimise across the parts that it cuts a crate into: one for each row, as long
-/// as the row itself. Loops over thousands of elements do not notice.
+/// The same as [`Iterator::zip`], but inlined. The constructor of a zip in the standard library is not marked for
+/// inlining, so it may remain a call, one for each row, which takes as long as the row itself. For loops over thousands
+/// of elements it makes no difference.
 #[inline(always)]
 pub(crate) fn both<'a, A, B>(
     a: &'a [A],

@@ -1,15 +1,16 @@
-//! Loops on all threads, by rayon's thread pool.
+//! Parallel loops on rayon's thread pool.
 //!
-//! The methods are named as rayon's are, and do the same. What differs is what they cost to compile: rayon builds its
-//! whole machinery (splitting, jobs, latches, panics) anew for every loop and type, which was two thirds of this
-//! crate's code. Here a loop is one function of a range of item numbers; cutting and sharing such ranges among threads
-//! is compiled once: with the `team` that the caller has gathered, else through rayon with whoever is free.
+//! The methods have the names and the meaning of rayon's, but take less time to compile: rayon's machinery (splitting,
+//! jobs, latches, panics) is generic and compiled for every loop and type, which was two thirds of this crate's code.
+//! Here a loop is one function of a range of indices, and the code that divides such ranges among threads is compiled
+//! once. They run on the caller's `team` if it has one, else on any free threads of rayon.
 //!
-//! Work that divides itself in two goes through `join`.
+//! Recursive work that divides itself in two uses `join`.
 //!
-//! What a loop computes never depends on how it is cut: items are independent, and `reduce` is for exact operations.
+//! The result of a loop never depends on how it is divided: items are independent, and `reduce` is for exact
+//! operations.
 
-/// What a loop needs in scope.
+/// The traits that a loop needs in scope.
 pub(crate) mod prelude {
     pub(crate) use super::pieces::Sliced as _;
     pub(crate) use super::{IntoPieces as _, Pieces as _};
@@ -34,8 +35,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use team::gather;
 pub(crate) use vectors::vectorised;
 
-/// Does both, on two threads where another one is free. What one of them does in a setup can be asked for its end on
-/// either.
+/// Runs both closures, in parallel if another thread is free. If this is part of a setup, both check for its stop
+/// request.
 pub(crate) fn join<A, B, RA, RB>(first: A, second: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -52,8 +53,8 @@ where
     }
 }
 
-/// Runs `own` on this thread, and `others` on another one meanwhile, or on this one where there is no other. Unlike
-/// [`join`] it never moves `own` to another thread, so that it may be work for a device.
+/// Runs `own` on this thread, and `others` on another one at the same time, or on this one if there is no other. Unlike
+/// [`join`] it never moves `own` to another thread, so `own` may be work for a device.
 pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl FnOnce() -> R) -> (A, R) {
     let mut of_others = None;
     let place = &mut of_others;
@@ -65,43 +66,43 @@ pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl Fn
     (of_others.expect("a scope ends when all that it was given is done"), own)
 }
 
-/// Parts of a loop for each thread, where there are items enough: what one thread has left, others take over.
+/// Parts of a loop for each thread, if there are enough items: threads that finish early take over parts of others.
 const PARTS_A_THREAD: usize = 16;
 
-/// Parts of a loop of a setup at least, where somebody may ask for its end between two of them.
+/// The fewest parts of a loop in a setup that may be stopped, since stop requests are checked between parts.
 const PARTS_THAT_LOOK: usize = 64;
 
-/// Tasks of a matrix that is not small, at least.
+/// The fewest tasks for a matrix that is not small.
 const TASKS: usize = 32;
 
-/// Threads for each processor that a user may ask for, and for any machine: tests take more than there are processors.
+/// Threads for each processor that a user may request, and for any machine: tests use more threads than processors.
 const MOST_A_PROCESSOR: usize = 4;
 const MOST_ANYWHERE: usize = 64;
 
-/// The most threads that are started, whatever the environment says.
+/// The most threads that are started, whatever the environment requests.
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command starts threads by itself"))]
 pub(crate) fn most_threads() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (MOST_A_PROCESSOR * processors).max(MOST_ANYWHERE)
 }
 
-/// Whether the caller has a team: then loops of a few microseconds are worth sharing.
+/// Returns whether the caller has a team: then loops of a few microseconds are worth dividing.
 pub(crate) fn in_team() -> bool {
     team::threads() > 1
 }
 
-/// So much work that a task should take of `all`, from the `least` that a team takes at once to the `most` that suits
-/// large matrices: enough tasks to share small ones evenly. A function of the matrix alone.
+/// The work of one task for a total of `all`, between `least` (the smallest useful in a team) and `most` (suited to
+/// large matrices), such that there are enough tasks to divide small ones evenly. It depends only on the matrix.
 pub(crate) fn task_of(all: usize, least: usize, most: usize) -> usize {
     (all / TASKS).clamp(least, most)
 }
 
-/// How many tasks of a few microseconds a thread takes: one by one in a team, else at least so many.
+/// How many tasks of a few microseconds a thread takes: one by one in a team, else at least `at_once`.
 pub(crate) fn worth_a_thread(at_once: usize) -> usize {
     if in_team() { 1 } else { at_once }
 }
 
-/// What `f` makes of `length` numbers of a range at a time, in their order.
+/// The results of `f` for subranges of `length` numbers, in their order.
 pub(crate) fn of_stretches<R: Send>(
     range: &Range<usize>,
     length: usize,
@@ -111,8 +112,8 @@ pub(crate) fn of_stretches<R: Send>(
     (0..range.len().div_ceil(length)).into_par_iter().map(stretch).collect()
 }
 
-/// Runs `body` on the numbers below `parts`, shared among threads. In a setup that was asked for its end no further
-/// part is begun, and the stack is unwound: nobody sees what is missing.
+/// Runs `body` for the numbers below `parts`, divided among threads. If a stop of the setup is requested, no further
+/// part begins and the stack is unwound, so that incomplete results are never used.
 fn shared(parts: usize, body: &(dyn Fn(usize) + Sync)) {
     let Some(asker) = work::asker_of_loops() else {
         let home = work::home();
@@ -137,7 +138,7 @@ fn on_threads(parts: usize, body: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// As [`shared`], through rayon.
+/// [`shared`] on rayon's threads.
 fn halves(parts: Range<usize>, body: &(dyn Fn(usize) + Sync)) {
     if parts.len() <= 1 {
         parts.for_each(body);
@@ -147,36 +148,36 @@ fn halves(parts: Range<usize>, body: &(dyn Fn(usize) + Sync)) {
     rayon::join(|| halves(parts.start..middle, body), || halves(middle..parts.end, body));
 }
 
-/// Items that are had by their numbers, in any order and by any thread.
+/// Items that are accessed by their index, in any order and from any thread.
 ///
-/// What a loop does with an item is compiled into one function of a range of numbers, which everything below reaches
-/// through a pointer: sharing, waiting and collecting are compiled once, and not for each loop.
+/// The body of a loop is compiled into one function of a range of indices, which everything below calls through a
+/// pointer: dividing, waiting and collecting are compiled once, and not for each loop.
 ///
 /// # Safety
-/// Items of different numbers have nothing in common that is written.
+/// Items of different indices share no memory that is written.
 pub(crate) unsafe trait Pieces: Sized + Sync {
-    /// What the body of a loop gets.
+    /// The type that the body of a loop gets.
     type Item;
 
     fn len(&self) -> usize;
 
-    /// The item of a number.
+    /// The item with this index.
     ///
     /// # Safety
-    /// The number is below [`Pieces::len`], and nobody asks for an item twice.
+    /// The index is below [`Pieces::len`], and no item is requested twice.
     unsafe fn item(&self, number: usize) -> Self::Item;
 
-    /// Items that are not worth another thread.
+    /// With fewer items than this, another thread does not pay.
     fn least(&self) -> usize {
         1
     }
 
-    /// Pairs of items, as many as both have.
+    /// Pairs of items, as many as the shorter has.
     fn zip<P: IntoPieces>(self, other: P) -> Zip<Self, P::Pieces> {
         Zip(self, other.into_par_iter())
     }
 
-    /// The items with their numbers.
+    /// The items with their indices.
     fn enumerate(self) -> Zip<Numbers, Self> {
         Zip(Numbers(0..self.len()), self)
     }
@@ -192,7 +193,7 @@ pub(crate) unsafe trait Pieces: Sized + Sync {
 
     fn for_each(self, body: impl Fn(Self::Item) + Sync) {
         let (n, least) = (self.len(), self.least());
-        // Moved into the loop, so that the compiler knows that nothing changes what they lead to.
+        // Moved into the loop, so that the compiler knows that nothing modifies the data that they refer to.
         in_parts(n, least, &move |numbers| {
             for number in numbers {
                 // SAFETY: `in_parts` passes each number below `n` once.
@@ -201,7 +202,7 @@ pub(crate) unsafe trait Pieces: Sized + Sync {
         });
     }
 
-    /// Whether `good` holds for all items; stops early where it does not.
+    /// Returns whether `good` holds for all items; stops early if it does not.
     fn all(self, good: impl Fn(Self::Item) -> bool + Sync) -> bool {
         let all = AtomicBool::new(true);
         self.for_each(|item| {
@@ -212,7 +213,7 @@ pub(crate) unsafe trait Pieces: Sized + Sync {
         all.into_inner()
     }
 
-    /// The sum of `term` over at most `MOST` items, in order, however the loop is cut. It allocates nothing.
+    /// The sum of `term` over at most `MOST` items, in order, however the loop is divided. It allocates nothing.
     fn sum<const MOST: usize, S: Copy + Default + Send + Add<Output = S>>(
         self,
         term: impl Fn(Self::Item) -> S + Sync,
@@ -223,14 +224,14 @@ pub(crate) unsafe trait Pieces: Sized + Sync {
     }
 }
 
-/// What becomes [`Pieces`].
+/// Types that can be converted to [`Pieces`].
 pub(crate) trait IntoPieces {
     type Pieces: Pieces;
 
     fn into_par_iter(self) -> Self::Pieces;
 }
 
-/// How many parts of `n` items to share; one where that is not worth it.
+/// Into how many parts to divide `n` items; one if dividing does not pay.
 pub(crate) fn parts(n: usize, least: usize) -> usize {
     let least = least.max(1);
     if n / 2 < least {
@@ -241,18 +242,18 @@ pub(crate) fn parts(n: usize, least: usize) -> usize {
         (1, threads) if crate::work::loops_look() => parts.min(PARTS_THAT_LOOK.max(PARTS_A_THREAD * threads)),
         (1, 1) => 1,
         (1, threads) => parts.min(PARTS_A_THREAD * threads),
-        // As many for each: who takes which is settled.
+        // The same number for each thread, since parts are assigned in advance.
         (threads, _) if parts > threads => (parts / threads).min(PARTS_A_THREAD) * threads,
         _ => parts,
     }
 }
 
-/// The numbers below `n` that one of so many parts has.
+/// The indices below `n` in one of `parts` parts.
 fn part_of(n: usize, part: usize, parts: usize) -> Range<usize> {
     part * n / parts..(part + 1) * n / parts
 }
 
-/// Runs `body` on ranges that have each number below `n` once.
+/// Runs `body` on ranges that contain each index below `n` once.
 fn in_parts(n: usize, least: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
     match parts(n, least) {
         1 => body(0..n),
@@ -260,11 +261,11 @@ fn in_parts(n: usize, least: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
     }
 }
 
-/// The results of ranges that have each number below `n` once, in order.
+/// The results for ranges that contain each index below `n` once, in order.
 fn of_parts<R: Send>(n: usize, least: usize, results: &(dyn Fn(Range<usize>) -> Vec<R> + Sync)) -> Vec<R> {
     let parts = parts(n, least);
     if parts == 1 {
-        // One allocation, of what is returned: the loops of a solver's iteration come here.
+        // One allocation, that of the result: the loops of a solver's iteration use this.
         return results(0..n);
     }
     let mut slots = Vec::new();
@@ -302,14 +303,14 @@ fn sum_of_terms<const MOST: usize, S: Copy + Default + Send + Add<Output = S>>(
     sum
 }
 
-/// What a function makes of items.
+/// A function applied to items.
 pub(crate) struct Mapped<P, F> {
     pieces: P,
     function: F,
 }
 
 impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
-    /// All results, in order: of tasks, not of so many items that memory matters (those are written in place).
+    /// All results, in order. For tasks, whose number is small; results for many items are written in place.
     pub(crate) fn collect(self) -> Vec<R> {
         let Self { pieces, function } = self;
         let (n, least) = (pieces.len(), pieces.least());
@@ -323,7 +324,8 @@ impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
         })
     }
 
-    /// All results in one. `combine` must be exactly associative: where the cuts are depends on the number of threads.
+    /// Combines all results. `combine` must be exactly associative, because the division depends on the number of
+    /// threads.
     pub(crate) fn reduce(self, identity: impl Fn() -> R, combine: impl Fn(R, R) -> R + Sync) -> R {
         let Self { pieces, function } = self;
         let (n, least) = (pieces.len(), pieces.least());
@@ -339,7 +341,7 @@ impl<P: Pieces, R: Send, F: Fn(P::Item) -> R + Sync> Mapped<P, F> {
             }
             all
         };
-        // Without threads nothing is allocated: new values of a diagonal come here.
+        // With a single thread nothing is allocated: updates of a diagonal use this.
         let all = match parts(n, least) {
             1 => fold(0..n),
             _ => of_parts(n, least, &|numbers| Vec::from_iter(fold(numbers))).into_iter().reduce(&combine),

@@ -1,4 +1,4 @@
-//! What loops go over: numbers, slices, chunks, owned items, and pairs of these.
+//! The items of loops: numbers, slices, chunks, owned items, and pairs of these.
 
 use super::{IntoPieces, Pieces};
 use crate::scalar::Offset;
@@ -31,7 +31,7 @@ unsafe impl<P: Pieces> Pieces for AtLeast<P> {
     }
 }
 
-/// [`Pieces::zip`]: as many items as both have.
+/// [`Pieces::zip`]: as many items as the shorter has.
 pub(crate) struct Zip<A, B>(pub(super) A, pub(super) B);
 
 // SAFETY: the parts of items of different numbers belong to items of different numbers.
@@ -56,7 +56,7 @@ unsafe impl<A: Pieces, B: Pieces> Pieces for Zip<A, B> {
 /// Consecutive numbers.
 pub(crate) struct Numbers(pub(super) Range<usize>);
 
-// SAFETY: a number leads to nothing.
+// SAFETY: a number refers to no memory.
 unsafe impl Pieces for Numbers {
     type Item = usize;
 
@@ -70,7 +70,7 @@ unsafe impl Pieces for Numbers {
     }
 }
 
-/// Items by value; who takes one leaves nothing in its place.
+/// Items by value; taking one leaves its place empty.
 pub(crate) struct Owned<T>(Vec<UnsafeCell<Option<T>>>);
 
 // SAFETY: places are reached through `Pieces::item` alone, each by one thread.
@@ -91,7 +91,7 @@ unsafe impl<T: Send> Pieces for Owned<T> {
     }
 }
 
-/// Elements of a slice.
+/// The elements of a slice.
 pub(crate) struct Iter<'a, T>(&'a [T]);
 
 // SAFETY: nothing is written.
@@ -109,7 +109,7 @@ unsafe impl<'a, T: Sync> Pieces for Iter<'a, T> {
     }
 }
 
-/// A slice that threads write at different places.
+/// A slice that threads write to in different places.
 struct Places<'a, T> {
     first: *mut T,
     len: usize,
@@ -127,7 +127,7 @@ impl<'a, T> Places<'a, T> {
     /// `length` elements from `start` on.
     ///
     /// # Safety
-    /// There are so many, and nobody asks for one of them twice.
+    /// The elements exist, and none of them is requested twice.
     #[inline]
     unsafe fn part(&self, start: usize, length: usize) -> &'a mut [T] {
         // SAFETY: as the caller promises; the slice is lent for 'a, and to this value alone.
@@ -135,7 +135,7 @@ impl<'a, T> Places<'a, T> {
     }
 }
 
-/// Elements of a slice, to be written.
+/// The elements of a slice, mutable.
 pub(crate) struct IterMut<'a, T>(Places<'a, T>);
 
 // SAFETY: each item is another element.
@@ -174,7 +174,7 @@ unsafe impl<'a, T: Sync> Pieces for Chunks<'a, T> {
     }
 }
 
-/// Chunks of a slice, to be written; the last may be shorter.
+/// Chunks of a slice, mutable; the last may be shorter.
 pub(crate) struct ChunksMut<'a, T> {
     places: Places<'a, T>,
     size: usize,
@@ -196,15 +196,15 @@ unsafe impl<'a, T: Send> Pieces for ChunksMut<'a, T> {
     }
 }
 
-/// A slice that is cut at given places, to be written.
+/// A slice that is cut at given positions, mutable.
 pub(crate) struct Cut<'a, T, S> {
     places: Places<'a, T>,
     starts: &'a [S],
 }
 
 impl<'a, T, S: Offset> Cut<'a, T, S> {
-    /// Parts that begin at `starts`, each up to where the next one begins, and the last one up to the end. None unless
-    /// the starts ascend and lie in the slice.
+    /// Parts that begin at `starts`; each ends where the next one begins, and the last one at the end. None unless the
+    /// starts ascend and are within the slice.
     pub(crate) fn new(slice: &'a mut [T], starts: &'a [S]) -> Option<Self> {
         let inside = starts.last().is_none_or(|start| start.to_usize() <= slice.len());
         (inside && starts.is_sorted()).then(|| Self { places: Places::new(slice), starts })
@@ -289,11 +289,11 @@ pub(crate) trait Sliced<T> {
     fn par_iter_mut<'a>(&'a mut self) -> IterMut<'a, T>
     where
         T: 'a;
-    /// Chunks of `size` elements, which is not zero.
+    /// Chunks of `size` elements, which must not be zero.
     fn par_chunks<'a>(&'a self, size: usize) -> Chunks<'a, T>
     where
         T: 'a;
-    /// Chunks of `size` elements, which is not zero.
+    /// Chunks of `size` elements, which must not be zero.
     fn par_chunks_mut<'a>(&'a mut self, size: usize) -> ChunksMut<'a, T>
     where
         T: 'a;

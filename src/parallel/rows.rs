@@ -1,11 +1,11 @@
-//! Rows in chunks for the threads, each with its own part of an output array.
+//! Divides rows into chunks for threads, each with its own part of an output array.
 
 use std::ops::Range;
 
 /// Below this many nonzeros one thread is faster than two.
 pub(crate) const PARALLEL_FROM: usize = 1 << 15;
 
-/// Nonzeros of a chunk, about.
+/// Approximate number of nonzeros in a chunk.
 const CHUNK: usize = 1 << 14;
 
 /// Cuts the rows of `offsets` into ranges of about equally many nonzeros.
@@ -22,7 +22,7 @@ pub(crate) fn row_chunks(offsets: impl Fn(usize) -> usize, rows: usize) -> Vec<R
     chunks
 }
 
-/// Each chunk with the part of `data` that its rows own.
+/// Each chunk with the part of `data` that belongs to its rows.
 pub(crate) fn split_rows<'a, T>(
     chunks: &[Range<usize>],
     offsets: impl Fn(usize) -> usize,

@@ -1,20 +1,20 @@
-//! Threads that wait for the next loop awake.
+//! A team of threads that poll for the next loop instead of sleeping.
 //!
-//! Handing a loop to sleeping threads takes 10 to 50 microseconds, as long as a whole iteration on 10^4 unknowns. So
-//! who runs short loops one behind the other (the replay of a recording) gathers a team first: threads of rayon's pool
-//! that look for the caller's next loop all the time, and go back to the pool once none has come for [`LINGER`].
-//! Beginning and ending a loop then costs a few hundred nanoseconds.
+//! Waking sleeping threads for a loop takes 10 to 50 microseconds, as long as a whole iteration on 10^4 unknowns. So a
+//! caller of many short loops (the replay of a recording) first gathers a team: threads of rayon's pool that poll for
+//! the caller's next loop, and return to the pool if none has come for [`LINGER`]. Beginning and ending a loop then
+//! costs a few hundred nanoseconds.
 //!
 //! ```text
 //! caller    job = parts, body | state = open | its share, then what others have left | state = closed | wait for count
 //! 0 helper    until state is open: look again  | count += 1, its share, others', count -= 1
 //! ```
 //!
-//! Each thread begins with a share of its own, the same in every loop: the data of an iteration stays in its cache.
-//! Parts are claimed one by one, so that a thread to which the system gives no time holds up none but the part it is
-//! at. A helper that comes too late finds nothing left to claim, and the caller never waits for it.
+//! Each thread begins with its own share, the same in every loop, so that the data of an iteration stays in its cache.
+//! Parts are claimed one by one, so that a thread that is not scheduled delays only the part that it is working on. A
+//! helper that comes too late finds nothing left to claim, and the caller never waits for it.
 //!
-//! Every thread that calls loops has a team of its own, of threads of the pool it belongs to.
+//! Every thread that calls loops has its own team, with threads of the pool that it belongs to.
 
 use crate::lock::lock;
 use std::any::Any;
@@ -26,47 +26,47 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-/// How long a helper looks for a loop before it goes back to the pool.
+/// How long a helper polls for a loop before it returns to the pool.
 const LINGER: Duration = Duration::from_micros(50);
 
-/// How long it looks before it lets other threads of the machine go first.
+/// How long it polls before it yields to other threads of the machine.
 const EAGER: Duration = Duration::from_micros(5);
 
-/// How long it stays at most, so that who else uses the pool gets its turn; the caller asks for another then.
+/// How long it stays at most, so that other users of the pool can run; the caller then asks for another helper.
 const STAY: Duration = Duration::from_millis(2);
 
-/// Looks between two looks at the clock.
+/// Polls between two readings of the clock.
 const LOOKS: u32 = 32;
 
-/// Looks at the helpers' count before the caller lets others go first: there may be more threads than processors.
+/// Polls of the helpers' count before the caller yields: there may be more threads than processors.
 const PATIENCE: u32 = 1 << 10;
 
-/// Work that is worth a helper, again and again: asking for one takes several microseconds, until it comes ten times
-/// that.
+/// Repeated work that takes this long is worth a helper: asking for one takes several microseconds, and it arrives
+/// after ten times that.
 const WORTH: Duration = Duration::from_micros(7);
 
-/// Most threads of a team.
+/// The most threads of a team.
 const MOST: usize = 256;
 
-/// Bits of the state: how many helpers are in the loop, whether it is open, how many threads have a share of it, and
-/// the loop's number.
+/// Bits of the state: the number of helpers in the loop, whether it is open, the number of threads that have a share of
+/// it, and the loop's number.
 const OPEN: u64 = 1 << 16;
 const COUNT: u64 = OPEN - 1;
 const SHARES: u32 = 17;
 const NUMBER: u32 = 32;
 
-/// Nothing else in its cache lines.
+/// Padded, so that it has its cache lines to itself.
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// What a thread's place in the team holds.
+/// The data of one thread of the team.
 struct Place {
-    /// The loop's number, and in the lower 16 bits how many parts of this place's share are claimed.
+    /// The loop's number, and in the lower 16 bits the number of claimed parts of this thread's share.
     claimed: AtomicU64,
     occupied: AtomicBool,
 }
 
-/// A loop. Its lifetime is that of [`Team::run`]'s arguments, which ends when the last helper has left.
+/// A loop. Its lifetime is that of the arguments of [`Team::run`], which returns when the last helper has left.
 #[derive(Clone, Copy)]
 struct Job {
     body: *const (dyn Fn(usize) + Sync),
@@ -75,7 +75,7 @@ struct Job {
     number: u64,
 }
 
-/// What helpers look at: one cache line, so that who sees an open loop has the job too.
+/// The data that helpers poll: one cache line, so that a helper that sees an open loop has the job too.
 #[repr(align(64))]
 struct Board {
     state: AtomicU64,
@@ -85,7 +85,7 @@ struct Board {
 struct Team {
     board: Line<Board>,
     places: Vec<Line<Place>>,
-    /// Helpers that were asked for and have not left yet.
+    /// Helpers that were requested and have not left yet.
     asked: AtomicUsize,
     owner: ThreadId,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -98,12 +98,12 @@ unsafe impl Send for Team {}
 // SAFETY: as above.
 unsafe impl Sync for Team {}
 
-/// A thread's own team, and what it knows of it.
+/// A thread's own team, and its state.
 struct Caller {
     team: Arc<Team>,
     /// Loops so far.
     number: Cell<u64>,
-    /// Whether a loop is under way: loops inside of it have no team.
+    /// Whether a loop is running: loops inside of it have no team.
     busy: Cell<bool>,
 }
 
@@ -112,13 +112,13 @@ thread_local! {
     static CALLER: OnceCell<Caller> = const { OnceCell::new() };
 }
 
-/// Processors that this process may use: more threads than these would wait for each other.
+/// The processors that this process may use; with more threads than that, threads would wait for each other.
 fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from).min(MOST))
 }
 
-/// Asks for as many helpers as `work`, one iteration of what is about to be repeated, is worth.
+/// Requests as many helpers as pay for `work`, the duration of one iteration of what is about to be repeated.
 pub(crate) fn gather(work: Duration) {
     if work >= WORTH {
         let worth = usize::try_from(work.as_nanos() / WORTH.as_nanos()).unwrap_or(MOST);
@@ -126,7 +126,7 @@ pub(crate) fn gather(work: Duration) {
     }
 }
 
-/// Asks for helpers until there are so many threads.
+/// Requests helpers until the team has this many threads.
 fn gather_threads(threads: usize) {
     // A thread that is about to end gathers none.
     let _ = CALLER.try_with(|caller| {
@@ -143,12 +143,12 @@ fn gather_threads(threads: usize) {
     });
 }
 
-/// Threads of the caller's team; one where it has none at the moment.
+/// The number of threads in the caller's team; one if it has none at the moment.
 pub(super) fn threads() -> usize {
     CALLER.try_with(|caller| caller.get().map_or(1, Caller::threads)).unwrap_or(1)
 }
 
-/// Runs `body` on the numbers below `parts`, with the team. Returns whether there was one.
+/// Runs `body` for the numbers below `parts` with the team. Returns whether there is one.
 pub(super) fn run(parts: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     let done = CALLER.try_with(|caller| caller.get().and_then(|caller| caller.run(parts, body)));
     match done.ok().flatten() {
@@ -176,7 +176,7 @@ impl Caller {
         if self.busy.get() { 1 } else { threads.min(self.team.places.len()) }
     }
 
-    /// None where there is no team for it.
+    /// None if there is no team for it.
     fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync)) -> Option<thread::Result<()>> {
         let threads = self.threads();
         if threads == 1 || parts > COUNT as usize {
@@ -205,7 +205,7 @@ impl Team {
         let job = Job { body, parts, shares, number };
         // SAFETY: the loop before this one is closed and has no helpers in it, so nobody reads.
         unsafe { *self.board.0.job.get() = Some(job) };
-        // The count is left as it is: a helper may be at the door for a moment.
+        // The count is kept: a helper may be entering at this moment.
         let upper = (number << NUMBER) | ((shares as u64) << SHARES) | OPEN;
         let old = self.board.0.state.load(Ordering::Relaxed) & !COUNT;
         self.board.0.state.fetch_add(upper.wrapping_sub(old), Ordering::Release);
@@ -225,9 +225,9 @@ impl Team {
         }
     }
 
-    /// A helper's stay.
+    /// The loop of a helper while it stays.
     fn help(&self) {
-        // A caller that waits inside of a loop may come by its own request.
+        // A caller that waits inside of a loop may execute its own request.
         if thread::current().id() == self.owner {
             return;
         }
@@ -256,7 +256,7 @@ impl Team {
         self.places[place].0.occupied.store(false, Ordering::Release);
     }
 
-    /// Takes part in a loop that is open and not the last one `seen`; returns its number then.
+    /// Enters the loop if one is open and it is not `seen`, the last one; then returns its number.
     fn enter(&self, place: usize, seen: Option<u64>) -> Option<u64> {
         let has_share = |state: u64| {
             state & OPEN != 0
@@ -282,7 +282,7 @@ impl Team {
         number
     }
 
-    /// Runs what is left of the share of a place, then what is left of others'.
+    /// Runs the remaining parts of its own share, then those of others.
     fn work(&self, job: Job, place: usize) {
         // SAFETY: `Team::run`, whose argument this is, waits until all who work have left.
         let body = unsafe { &*job.body };
@@ -293,14 +293,14 @@ impl Team {
         }
     }
 
-    /// The next part of a share.
+    /// Claims the next part of a share.
     fn claim(&self, job: Job, share: usize) -> Option<usize> {
         let Range { start, end } = share * job.parts / job.shares..(share + 1) * job.parts / job.shares;
         let claimed = &self.places[share].0.claimed;
         let none = job.number << 16;
         let mut seen = claimed.load(Ordering::Relaxed);
         loop {
-            // What stands there from another loop counts for nothing.
+            // A count from another loop is ignored.
             let next = if seen >> 16 == none >> 16 { seen } else { none };
             let part = start + (next & COUNT) as usize;
             if part >= end {
@@ -313,7 +313,7 @@ impl Team {
         }
     }
 
-    /// After a panic: nobody begins another part.
+    /// After a panic: no further part is begun.
     fn claim_all(&self, job: Job) {
         for share in 0..job.shares {
             while self.claim(job, share).is_some() {}
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
 
-    /// Runs a loop with a team of so many threads, and counts how often each part was met.
+    /// Runs a loop with a team of this many threads, and counts how often each part was run.
     fn met(threads: usize, parts: usize, body: impl Fn(usize) + Sync) -> Vec<u32> {
         let counts: Vec<AtomicU32> = (0..parts).map(|_| AtomicU32::new(0)).collect();
         gather_threads(threads);
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn every_part_is_met_once() {
-        // Far more threads than most machines have processors, in a pool and beside one.
+        // Far more threads than most machines have processors, in a pool and outside of one.
         let many = || {
             for round in 0..2000 {
                 let parts = round % 37;
@@ -395,7 +395,7 @@ mod tests {
             let inner = AtomicU32::new(0);
             for _ in 0..100 {
                 met(4, 8, |_| {
-                    // On a helper's thread there may be a team: that thread's own.
+                    // A helper's thread may have its own team.
                     let met = met(3, 5, |_| {});
                     inner.fetch_add(met.iter().sum::<u32>(), Ordering::Relaxed);
                 });

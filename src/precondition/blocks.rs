@@ -1,4 +1,4 @@
-//! Dense blocks on the diagonal of A.
+//! Block Jacobi: dense blocks on the diagonal of A.
 
 use super::Preconditioner;
 use crate::backend::{BlockParts, DENSE_LIMIT, PreconditionSteps, RowFacts};
@@ -14,10 +14,10 @@ use crate::scalar::{Scalar, Widen};
 ///     | . 2 6 |   blocks   |     6 |      blocks of 2 rows, and what is left
 /// ```
 ///
-/// Blocks have at most 32 rows. Where several unknowns belong to a point (displacements in elasticity), blocks of that
+/// Blocks have at most 32 rows. If several unknowns belong to a point (displacements in elasticity), blocks of that
 /// size are the natural ones; [`BlockJacobi::natural_blocks`] finds rows that share a pattern.
 ///
-/// An application moves a scalar for each place of a block, 4 bytes a row, and r and z.
+/// An application moves one scalar for each entry of a block, 4 bytes per row, and r and z.
 #[derive(Debug)]
 pub struct BlockJacobi<T: Scalar, B: PreconditionSteps> {
     starts: B::Vec<u32>,
@@ -31,7 +31,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     /// Most rows of a block.
     pub const LARGEST: usize = DENSE_LIMIT;
 
-    /// Blocks of `size` rows each; the last takes what is left.
+    /// Blocks of `size` rows each; the last has the rows that remain.
     ///
     /// # Errors
     /// As [`BlockJacobi::with_blocks`].
@@ -47,8 +47,9 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     /// Blocks of the given sizes, from the first row on.
     ///
     /// # Errors
-    /// [`Error::Block`] with the first row at which a block is not positive definite; such a matrix is not either. Also
-    /// where A is not square, the sizes are not from 1 to 32 and add up to the rows, and without memory.
+    /// [`Error::Block`] with the first row at which a block is not positive definite; then A is not either. Also if A
+    /// is not square, if a size is not from 1 to 32 or the sizes do not add up to the number of rows, and if memory
+    /// runs out.
     pub fn with_blocks<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, sizes: &[usize]) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         if let Some(&size) = sizes.iter().find(|size| !(1..=DENSE_LIMIT).contains(*size)) {
@@ -80,7 +81,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
         Ok(blocks)
     }
 
-    /// Takes new values of a matrix of the same size over; nothing is allocated.
+    /// Takes new values from a matrix of the same size; allocates nothing.
     ///
     /// # Errors
     /// As [`BlockJacobi::with_blocks`]. After an error the preconditioner must be updated again before it is used.
@@ -88,17 +89,17 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
         Error::check_dimension("rows of the matrix", B::len(&*self.block_of), a.rows())?;
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let Self { starts, block_of, offsets, inverses, first_bad } = self;
-        // Not `parts`, which borrows all: the inverses are written.
+        // Not `self.parts()`, which borrows all fields, because the inverses are written.
         let blocks = BlockParts { starts: &**starts, block_of: &**block_of, offsets: &**offsets };
         backend.block_inverses::<V, T>(a.parts(), blocks, inverses, first_bad)?;
         check_definite(backend, &self.first_bad)
     }
 
-    /// Sizes of blocks of neighbouring rows that have the same columns, at most `largest` rows each: unknowns of one
-    /// point of a mesh, where they are numbered one after the other. Reads a byte a row back from a device.
+    /// Sizes of blocks of neighbouring rows that have the same columns, at most `largest` rows each. These are the
+    /// unknowns of one point of a mesh, if they are numbered one after another. Copies one byte a row from a device.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn natural_blocks<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -127,8 +128,8 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     }
 }
 
-/// An [`Error::Block`] where dense systems are not all positive definite: `first_bad` has the first row at which one is
-/// not, or `u32::MAX`.
+/// Returns [`Error::Block`] if one of the dense matrices is not positive definite. `first_bad` has the first row at
+/// which this was found, or `u32::MAX`.
 pub(super) fn check_definite<B: PreconditionSteps>(backend: &B, first_bad: &B::Slice<u32>) -> Result<()> {
     match backend.value(first_bad)? {
         u32::MAX => Ok(()),

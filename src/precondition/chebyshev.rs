@@ -1,4 +1,4 @@
-//! A polynomial in A.
+//! Chebyshev: a polynomial in A as a preconditioner.
 
 use super::spectrum::largest_eigenvalue;
 use super::{Jacobi, Preconditioner, Workspace};
@@ -8,11 +8,11 @@ use crate::operator::LinearOperator;
 use crate::scalar::{Real, Scalar};
 use std::sync::Arc;
 
-/// The estimate of the largest eigenvalue comes from below; this much is added.
+/// The estimate of the largest eigenvalue is a lower bound, and is multiplied by this.
 const MARGIN: f64 = 1.1;
 
-/// z = what k steps of Chebyshev's iteration for A z = r reach from zero, with D^-1 A, D the diagonal of A; Saad,
-/// Iterative Methods for Sparse Linear Systems, 2nd ed., 12.3.2.
+/// M^-1 r is the result of k steps of Chebyshev's iteration for A z = r from z = 0, with D^-1 A, where D is the
+/// diagonal of A; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 12.3.2.
 ///
 /// ```text
 /// z_1 = step_1 D^-1 r
@@ -20,23 +20,23 @@ const MARGIN: f64 = 1.1;
 /// ```
 ///
 /// The iteration damps the eigenvalues of D^-1 A from a lower bound to just above the largest, which is estimated by a
-/// few steps of Lanczos; all smaller ones keep their sign, so that M is positive definite where A is. An application
-/// takes k - 1 products and no sum over the unknowns: it trades dot products for products, not iterations for time.
-/// About a sixth more products are needed than without. Where the vectors are most of what is moved, and an operator
-/// does the step on the way of its product ([`LinearOperator::chebyshev_product`]), a step still moves a third of what
-/// an iteration of conjugate gradients does, and in half the precision ([`Narrowed`](super::Narrowed)) a sixth.
+/// few steps of Lanczos; all smaller ones keep their sign, so that M is positive definite if A is. An application takes
+/// k - 1 products and no inner products. A solve needs about a sixth more products than without this preconditioner,
+/// but far fewer inner products. If an operator fuses the step with its product ([`LinearOperator::chebyshev_product`])
+/// and its matrix takes few bytes, a step moves a third of the bytes of an iteration of conjugate gradients, and a
+/// sixth in half the precision ([`Narrowed`](super::Narrowed)).
 ///
-/// The operator and its diagonal are shared: whoever multiplies with A keeps the same [`Arc`].
+/// The operator and its diagonal are shared with the solver, which multiplies with A too.
 pub struct Chebyshev<T: Scalar, B: PreconditionSteps + RowFacts> {
     a: Arc<dyn LinearOperator<T, B>>,
     diagonal: Arc<Jacobi<T, B>>,
-    /// Whether the reciprocals of the diagonal differ, so that they are read.
+    /// True if the reciprocals of the diagonal are not all equal, so that they must be read.
     uneven: bool,
     steps: Vec<Coefficients<T::Real>>,
     bounds: (f64, f64),
 }
 
-/// As in [`ChebyshevStep`].
+/// The coefficients of a [`ChebyshevStep`].
 #[derive(Clone, Copy)]
 struct Coefficients<R> {
     keep: R,
@@ -54,7 +54,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> Chebyshev<T, B> {
     /// `steps` steps (1 is Jacobi, scaled) with the operator `a`, whose diagonal `diagonal` holds.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] where A turns out not to be positive definite; for no steps; on different sizes; when
+    /// [`Error::InvalidMatrix`] if A turns out not to be positive definite; if `steps` is zero, if sizes differ, or if
     /// the device fails.
     pub fn new(
         backend: &B,
@@ -65,10 +65,10 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> Chebyshev<T, B> {
         Self::on_space(&Space::new(backend.clone()), a, diagonal, steps)
     }
 
-    /// As [`Chebyshev::new`] for an operator on vectors of a space, which may be spread.
+    /// [`Chebyshev::new`] for an operator on vectors of a space, which may be distributed.
     ///
     /// # Errors
-    /// As [`Chebyshev::new`], and where another part fails.
+    /// As [`Chebyshev::new`], and if another rank fails.
     pub fn on_space<C: Communicator<B>>(
         space: &Space<B, C>,
         a: Arc<dyn LinearOperator<T, B>>,
@@ -78,16 +78,17 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> Chebyshev<T, B> {
         check(&*a, &diagonal, steps)?;
         let backend = space.backend();
         let high = MARGIN * largest_eigenvalue(space, &*a, diagonal.inverse())?;
-        // Eigenvalues below the interval are left to conjugate gradients: fewer with more steps.
+        // Eigenvalues below the interval are left to conjugate gradients. With more steps the interval reaches further
+        // down.
         let low = high / (2.0 * (steps * steps) as f64).max(20.0);
         Self::with_bounds(backend, a, diagonal, steps, (low, high))
     }
 
-    /// As [`Chebyshev::new`], with the interval of eigenvalues of D^-1 A that is to be damped. M is positive definite
-    /// only where the largest is not far above the interval.
+    /// [`Chebyshev::new`] with a given interval of eigenvalues of D^-1 A to damp. M is positive definite only if the
+    /// largest eigenvalue is not far above the interval.
     ///
     /// # Errors
-    /// As [`Chebyshev::new`], and for bounds that are not 0 < low < high.
+    /// As [`Chebyshev::new`], and if not 0 < low < high.
     pub fn with_bounds(
         backend: &B,
         a: Arc<dyn LinearOperator<T, B>>,
@@ -108,7 +109,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> Chebyshev<T, B> {
         Ok(Self { a, diagonal, uneven, steps: coefficients(low, high, steps, factor), bounds })
     }
 
-    /// The reciprocals of the diagonal, where they differ.
+    /// The reciprocals of the diagonal, unless they are all equal.
     fn inverse(&self) -> Option<&B::Slice<T::Real>> {
         self.uneven.then(|| self.diagonal.inverse())
     }
@@ -131,8 +132,8 @@ fn check<T: Scalar, B: PreconditionSteps + RowFacts>(
     Error::check_dimension("columns of a square operator", a.rows(), a.columns())
 }
 
-/// Saad, algorithm 12.1, for eigenvalues from `low` to `high`, his direction being the last change of z; `factor` is
-/// what D^-1 is multiplied by.
+/// The coefficients by Saad, algorithm 12.1, for eigenvalues from `low` to `high`. His direction is the last change of
+/// z. D^-1 is multiplied by `factor`.
 fn coefficients<R: Real>(low: f64, high: f64, steps: usize, factor: f64) -> Vec<Coefficients<R>> {
     let (theta, delta) = (0.5 * (high + low), 0.5 * (high - low));
     let sigma = theta / delta;
@@ -145,7 +146,7 @@ fn coefficients<R: Real>(low: f64, high: f64, steps: usize, factor: f64) -> Vec<
     let others = (1..steps).map(|number| {
         let before = rho;
         rho = 1.0 / (2.0 * sigma - before);
-        // Before z_1 there is zero.
+        // The iterate before z_1 is zero.
         let momentum = if number == 1 { 0.0 } else { -rho * before };
         by(1.0 + rho * before, momentum, 2.0 * rho / delta)
     });
@@ -176,7 +177,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> Preconditioner<T, B> for Chebys
         let n = self.a.rows();
         let (other, rest) = B::split_mut(work.full, n);
         let t = B::part_mut(rest, 0..n);
-        // Two vectors take turns, so that the last step ends in z.
+        // Two vectors alternate such that the last step writes to z.
         let (mut last, mut now) = if self.steps.len() % 2 == 1 { (z, other) } else { (other, z) };
         for (number, &Coefficients { keep, momentum, step }) in self.steps.iter().enumerate() {
             let d = self.inverse();
@@ -199,7 +200,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> Preconditioner<T, B> for Chebys
     fn bytes(&self) -> usize {
         let (n, vector) = (self.a.rows(), self.a.rows() * size_of::<T>());
         let d = if self.uneven { n * size_of::<T::Real>() } else { 0 };
-        // A step in one pass with its product: the matrix, z, r, and the vector before z in and out.
+        // A step, fused with its product, moves the matrix, the two latest iterates, r and the diagonal.
         let step = self.a.bytes() + 2 * vector + d;
         2 * vector + d + (self.steps.len() - 1) * step
     }

@@ -17,10 +17,10 @@ use crate::scalar::{Scalar, Widen};
 ///     | . 2 6 |        | . * * |
 /// ```
 ///
-/// An application is two products, t = G r and z = G^H t, and r.z = t.t. Rows of A with more than 32 entries on and
-/// left of the diagonal count with the 32 nearest to it. M is positive definite wherever every A(J, J) is.
+/// An application is two products, t = G r and z = G^H t, and r.z = t.t. If a row of A has more than 32 entries on and
+/// left of the diagonal, only the 32 nearest to it are used. M is positive definite if every A(J, J) is.
 ///
-/// An application moves G and G^H, each stored in CSR, and 5 vectors: r in, t out and in, z out, and r.z's t.
+/// An application moves G and G^H, each stored in CSR, and 5 vectors: r, t written, t read twice, and z.
 #[derive(Debug)]
 pub struct Fsai<T: Scalar, B: PreconditionSteps + Products + Conversions> {
     factor: Csr<T, B>,
@@ -28,11 +28,11 @@ pub struct Fsai<T: Scalar, B: PreconditionSteps + Products + Conversions> {
 }
 
 impl<T: Scalar, B: PreconditionSteps + Products + Conversions> Fsai<T, B> {
-    /// From a stored Hermitian matrix.
+    /// The preconditioner of a stored Hermitian matrix.
     ///
     /// # Errors
-    /// [`Error::Block`] with the first row whose system is not positive definite: then A is not. Also where A is not
-    /// square, without memory, or where the backend can't transpose.
+    /// [`Error::Block`] with the first row whose system is not positive definite, which proves that A is not. Also if A
+    /// is not square, if memory runs out, or if the backend can't transpose.
     pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let rows = a.rows();

@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::Scalar;
 
-/// What the diagonal is multiplied by, one after the other, until no pivot fails. T. A. Manteuffel, An incomplete
+/// The diagonal is multiplied by each of these in turn, until no pivot fails. T. A. Manteuffel, An incomplete
 /// factorization technique for positive definite linear systems, Mathematics of Computation 34 (1980).
 const SHIFTS: [f64; 5] = [1.0, 1.001, 1.01, 1.1, 2.0];
 
-/// Pivots that are smaller than this part of the largest entry of their row fail: their inverses would only make
-/// rounding errors large.
+/// A pivot fails if it is smaller than this times the largest entry of its row: its inverse would only amplify rounding
+/// errors.
 const SMALLEST: f64 = 1e-8;
 
 /// M = L U with L and U on the pattern of A, so that (L U)_ij = a_ij there: ILU(0). Saad, Iterative Methods for Sparse
@@ -25,12 +25,12 @@ const SMALLEST: f64 = 1e-8;
 ///     | . 2 6 |          | . * 1   |        |     * |
 /// ```
 ///
-/// Unknowns are eliminated in the order in which A has them, and that order tells how good M is: bands, as from reverse
-/// Cuthill-McKee, are good. Where pivots fail, the diagonal is made larger step by step; where that does not help, the
-/// failing pivots are replaced, so that M is always regular.
+/// Unknowns are eliminated in the order of A, and the quality of M depends on that order: banded ones, as from reverse
+/// Cuthill-McKee, are good. If pivots fail, the diagonal is increased step by step; if that does not help, the failing
+/// pivots are replaced, so that M is always regular.
 ///
 /// An application is two triangular solves. It moves L and U with 4 bytes for each column, about 9 vectors and their
-/// numbers, and has to take as many steps behind each other as there are levels of rows ([`Ilu::depth`]).
+/// indices, and takes as many sequential steps as there are level sets of rows ([`Ilu::depth`]).
 #[derive(Debug)]
 pub struct Ilu<T: Scalar, B: TriangularSteps> {
     /// L and U on the pattern of A.
@@ -46,20 +46,20 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
     /// ILU(0) of a square matrix.
     ///
     /// # Errors
-    /// Where A is not square, without memory, or when the device fails.
+    /// If A is not square, if memory runs out, or if the device fails.
     pub fn new(backend: &B, a: &Csr<T, B>) -> Result<Self> {
         Self::with_pivots(backend, a, false, usize::MAX)
     }
 
-    /// As [`Ilu::new`] or [`Ilu::positive`], with no more levels of rows than `most` in each factor.
+    /// [`Ilu::new`] or [`Ilu::positive`], limited to factors with at most `most` level sets each.
     ///
     /// # Errors
-    /// As these, and [`Error::Unsupported`] where there are more: they are known before anything is factorised.
+    /// As these, and [`Error::Unsupported`] if there are more level sets, which is found before the factorisation.
     pub(crate) fn of_levels(backend: &B, a: &Csr<T, B>, positive: bool, most: usize) -> Result<Self> {
         Self::with_pivots(backend, a, positive, most)
     }
 
-    /// IC(0) of a Hermitian matrix: as [`Ilu::new`], and every pivot is positive, so that M is positive definite.
+    /// IC(0) of a Hermitian matrix. As [`Ilu::new`], but with positive pivots only, so that M is positive definite.
     ///
     /// # Errors
     /// As [`Ilu::new`].
@@ -84,7 +84,7 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
         Ok(made)
     }
 
-    /// Factorises a matrix of the pattern at hand.
+    /// Factorises a matrix that has the current pattern.
     fn factorise(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let mut failed = backend.zeros::<u32>(1)?;
         (self.shift, self.failed) = (SHIFTS[0], usize::MAX);
@@ -106,7 +106,7 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
         self.factors.refill(backend, both, both, &self.inverses)
     }
 
-    /// Factorises with the diagonal multiplied by `shift`. Returns how many pivots failed.
+    /// Factorises with the diagonal multiplied by `shift`. Returns the number of pivots that failed.
     fn with_shift(
         &mut self,
         backend: &B,
@@ -121,7 +121,7 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
         Ok(backend.value(failed)? as usize)
     }
 
-    /// z = M^-1 r in [`Preconditioner::work_len`] scalars of memory.
+    /// z = M^-1 r, in a workspace of [`Preconditioner::work_len`] scalars.
     pub(crate) fn solve(
         &self,
         backend: &B,
@@ -137,13 +137,12 @@ impl<T: Scalar, B: TriangularSteps> Ilu<T, B> {
         self.values.storage_bytes() + self.factors.bytes() + B::len(&self.inverses) * size_of::<T>()
     }
 
-    /// The longest chains of rows that need each other, of L and of U: steps that an application takes one behind the
-    /// other.
+    /// The numbers of level sets of L and of U, which are the sequential steps of an application.
     pub fn depth(&self) -> (usize, usize) {
         self.factors.depth()
     }
 
-    /// What the diagonal of A was multiplied by, 1 where no pivot failed then; and pivots that were replaced.
+    /// The factor of A's diagonal with which no pivot failed (1 if none was needed), and the number of replaced pivots.
     pub fn repairs(&self) -> (f64, usize) {
         (self.shift, self.failed)
     }

@@ -1,4 +1,4 @@
-//! Incomplete LU factorisation with fill where it is large.
+//! Incomplete LU factorisation with fill, dropping small entries (ILUT).
 
 use super::triangular::Factors;
 use super::{Preconditioner, Workspace};
@@ -15,21 +15,21 @@ use num_traits::{Float, One, Zero};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Pivots that are smaller than this part of the largest entry of their row, which is 1 after scaling, are replaced.
+/// Pivots are replaced if they are smaller than this times the largest entry of their row, which is 1 after scaling.
 const SMALLEST: f64 = 1e-6;
 
-/// After so many rows the caller is asked whether to go on.
+/// The caller is asked after this many rows whether to go on.
 const ROWS: usize = 256;
 
-/// What ILUT keeps.
+/// The limits of ILUT.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct IlutOptions {
-    /// Entries below this part of their row's norm are dropped.
+    /// Entries smaller than this times the norm of their row are dropped.
     pub drop: f64,
-    /// Entries of a row of each factor at most, as a multiple of the mean number of entries of a row of A.
+    /// The most entries of a row of each factor, as a multiple of the mean number of entries of a row of A.
     pub fill: f64,
-    /// Multiplications at most, for each entry of A; what takes more is refused.
+    /// The most multiplications for each entry of A; a factorisation that takes more is refused.
     pub work: f64,
 }
 
@@ -40,19 +40,19 @@ impl Default for IlutOptions {
 }
 
 impl IlutOptions {
-    /// Entries below this part of their row's norm are dropped; 0 keeps all that there is room for.
+    /// Drops entries smaller than this times the norm of their row; 0 drops none that `fill` allows.
     #[must_use]
     pub fn drop(self, drop: f64) -> Self {
         Self { drop, ..self }
     }
 
-    /// Entries of a row of each factor at most, as a multiple of the mean number of entries of a row of A.
+    /// Sets the most entries of a row of each factor, as a multiple of the mean number of entries of a row of A.
     #[must_use]
     pub fn fill(self, fill: f64) -> Self {
         Self { fill, ..self }
     }
 
-    /// Multiplications at most, for each entry of A; what takes more is refused.
+    /// Sets the most multiplications for each entry of A; a factorisation that takes more is refused.
     #[must_use]
     pub fn work(self, work: f64) -> Self {
         Self { work, ..self }
@@ -61,11 +61,11 @@ impl IlutOptions {
 
 /// M = D^-1 P^T L U E^-1 near A: ILUT, Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 10.6,
 /// after the rows are permuted and rows and columns are scaled such that the entries with the largest product of
-/// magnitudes lie on the diagonal and are 1 (Duff and Koster), all others no larger. So zeros on the diagonal do no
+/// magnitudes are on the diagonal and are 1 (Duff and Koster), all others no larger. So zeros on the diagonal do no
 /// harm.
 ///
-/// Factors are computed on one thread of the CPU, since what is kept of a row depends on the rows before it. Both
-/// scalings go into the factors, and an application is two triangular solves on any backend, as with
+/// Factors are computed on one thread of the CPU, since the entries that are kept of a row depend on the rows before
+/// it. Both scalings are folded into the factors, and an application is two triangular solves on any backend, as with
 /// [`Ilu`](super::Ilu).
 #[derive(Debug)]
 pub struct Ilut<T: Scalar, B: TriangularSteps> {
@@ -77,8 +77,8 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
     /// ILUT of a square matrix.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] where entries are no numbers; [`Error::Unsupported`] where A is structurally singular;
-    /// or the factors take more work than they may; where A is not square, without memory, or when the device fails.
+    /// [`Error::InvalidMatrix`] if entries are not finite; [`Error::Unsupported`] if A is structurally singular or the
+    /// factors take more work than allowed; also if A is not square, if memory runs out, or if the device fails.
     pub fn new(backend: &B, a: &Csr<T, B>, options: &IlutOptions) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let a = a.to_host(backend)?;
@@ -106,7 +106,7 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
         Ok(Self { factors, failed })
     }
 
-    /// The longest chains of rows that need each other, of L and of U.
+    /// The numbers of level sets of L and of U.
     pub fn depth(&self) -> (usize, usize) {
         self.factors.depth()
     }
@@ -116,13 +116,13 @@ impl<T: Scalar, B: TriangularSteps> Ilut<T, B> {
         self.factors.entries() + self.factors.rows()
     }
 
-    /// Pivots that were too small, and replaced.
+    /// The number of pivots that were too small and were replaced.
     pub fn replaced(&self) -> usize {
         self.failed
     }
 }
 
-/// Rows of a factor that grow.
+/// The rows of a factor so far.
 #[derive(Default)]
 struct Growing<T> {
     offsets: Vec<usize>,
@@ -137,7 +137,7 @@ impl<T: Scalar> Growing<T> {
             .map(|(&column, &value)| (column as usize, value))
     }
 
-    /// Adds a row: the `most` largest of these entries, by columns.
+    /// Adds a row with the `most` largest of these entries, sorted by column.
     fn push(&mut self, entries: &mut Vec<(u32, T)>, most: usize) -> Result<()> {
         if entries.len() > most {
             let size = |entry: &(u32, T)| entry.1.abs2().to_f64();
@@ -166,7 +166,7 @@ struct Rows<T> {
     n: usize,
     lower: Growing<T>,
     upper: Growing<T>,
-    /// Of the diagonal of U.
+    /// The inverses of the diagonal of U.
     inverses: Vec<T>,
     failed: usize,
 }
@@ -193,7 +193,7 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-/// ILUT row by row.
+/// Computes the factors row by row.
 fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
     let (n, parts) = (a.rows(), a.parts());
     let starts = parts.offsets.download(&Host)?;
@@ -266,7 +266,7 @@ fn factorise<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Rows<T>> {
                 right.push((column, value));
             }
         }
-        // A comparison with what is no number is false.
+        // A comparison with NaN is false.
         let kept = pivot.abs() > T::Real::from_f64(SMALLEST) && Float::is_finite(pivot.abs());
         if !kept {
             failed += 1;

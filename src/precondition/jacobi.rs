@@ -1,4 +1,4 @@
-//! The diagonal of A.
+//! Jacobi: the diagonal of A.
 
 use super::Preconditioner;
 use crate::backend::{Backend, Communicator, Inverse, RowFacts, Space, VectorOps};
@@ -15,31 +15,31 @@ use num_traits::Zero;
 ///     | 1 . 5 |            |         1/5 |
 /// ```
 ///
-/// The reciprocals are stored as reals, since the diagonal of a Hermitian matrix is real. Where all of them are equal,
-/// as for many stencils, M is a multiple of I: conjugate gradients take the same steps with it as without, and then do,
-/// so that such an iteration reads no diagonal. Where double precision is computed in and all reciprocals are normal
-/// numbers of single precision, the fused steps of conjugate gradients read them rounded to that: M may be any positive
-/// diagonal, this one differs by at most 2^-24 of itself, and half of the bytes are read.
+/// The reciprocals are stored as reals, since the diagonal of a Hermitian matrix is real. If all of them are equal, as
+/// for many stencils, M is a multiple of I. Conjugate gradients then take the same steps as without a preconditioner,
+/// and are run without it, so that no diagonal is read. In double precision, if all reciprocals are normal numbers of
+/// single precision, the fused steps of conjugate gradients read them rounded to single: M may be any positive
+/// diagonal, this one has a relative error of at most 2^-24, and half as many bytes are read.
 ///
-/// An application by itself moves a real a row, r and z; within the fused steps of an iteration, the reals alone.
+/// An application by itself moves a real a row, r and z; within the fused steps of an iteration, only the reals.
 #[derive(Debug)]
 pub struct Jacobi<T: Scalar, B: Backend> {
     inverse: B::Vec<T::Real>,
-    /// The same in single precision; empty where that saves nothing.
+    /// The reciprocals in single precision; empty if that saves nothing.
     rounded: B::Vec<f32>,
-    /// Whether `rounded` holds normal numbers only.
+    /// True if `rounded` holds normal numbers only.
     serves: bool,
-    /// Whether all reciprocals are equal.
+    /// True if all reciprocals are equal.
     even: bool,
     found: B::Vec<u32>,
 }
 
 impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
-    /// From the diagonal of a stored matrix.
+    /// The preconditioner of a stored matrix.
     ///
     /// # Errors
-    /// [`Error::Diagonal`] with the first row whose diagonal entry is not a positive number: a positive definite
-    /// matrix has none, since e_i.A e_i = a_ii. Also where the matrix is not square, and without memory.
+    /// [`Error::Diagonal`] with the first row whose diagonal entry is not a positive number: a positive definite matrix
+    /// has none, since e_i.A e_i = a_ii. Also if the matrix is not square, and if memory runs out.
     pub fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         Error::check_dimension("columns of a square matrix", a.rows(), a.columns())?;
         let halves = size_of::<T::Real>() > size_of::<f32>();
@@ -59,13 +59,13 @@ impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
         &self.inverse
     }
 
-    /// Whether all of them are equal.
+    /// Returns whether all of them are equal.
     pub(super) fn is_even(&self) -> bool {
         self.even
     }
 
-    /// Where this is a part's share of the diagonal of a matrix that is spread over several: all reciprocals are equal
-    /// only where those of all parts are.
+    /// For a matrix distributed over several ranks, each with its part of the diagonal: makes all ranks agree that all
+    /// reciprocals are equal only if they are on every rank.
     ///
     /// # Errors
     /// As [`Communicator::all_sum`].
@@ -81,14 +81,14 @@ impl<T: Scalar, B: RowFacts> Jacobi<T, B> {
         let mut sum = backend.zeros::<T::Real>(1)?;
         backend.write(&[first], &mut sum)?;
         space.communicator().all_sum(backend, &mut sum)?;
-        // As many equal numbers, added up in the same order.
+        // The sum of as many equal numbers, added in the same order.
         let expected = (1..parts).fold(first, |sum, _| sum + first);
         let same = self.even && backend.value(&sum)? == expected;
         self.even = space.count(!same)? == 0;
         Ok(())
     }
 
-    /// Takes new values of a matrix of the same size over; nothing is allocated.
+    /// Takes new values from a matrix of the same size; allocates nothing.
     ///
     /// # Errors
     /// As [`Jacobi::new`]. After an error the preconditioner must be updated again before it is used.

@@ -1,21 +1,20 @@
 //! Preconditioners: operators z = M^-1 r with M near A and cheap to invert.
 //!
-//! | type | M | set up by | bytes moved an iteration, beyond plain CG |
+//! | type | M | set up by | bytes moved an iteration, in addition to plain CG |
 //! |---|---|---|---|
 //! | [`Identity`] | I | | none |
-//! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals, none where all are equal: fused with the steps of CG, z is never stored |
+//! | [`Jacobi`] | diagonal of A | one pass over A | 2 n reals, none if all are equal: fused with the steps of CG, z is never stored |
 //! | [`BlockJacobi`] | diagonal blocks of A | small dense inverses | the blocks, and 4 n scalars: r, z, and both for r.z |
 //! | [`Fsai`] | (G^H G)^-1, G on the lower pattern of A | a small dense system a row | both factors, and 7 n scalars |
-//! | [`Ilu`] | L U on the pattern of A | row by row, each when those that it needs are ready | both factors, and 9 n scalars and numbers |
-//! | [`Ilut`] | L U with the largest entries of the fill | on one thread of the CPU, behind a matching | the same |
-//! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) steps of the matrix and 4 n scalars (7 n where the product and the step are two passes), and 4 n scalars |
+//! | [`Ilu`] | L U on the pattern of A | row by row, each as soon as the rows that it needs are done | both factors, and 9 n scalars and indices |
+//! | [`Ilut`] | L U with the largest entries of the fill | on one thread of the CPU, after a maximum product transversal | the same |
+//! | [`Chebyshev`] | a polynomial of A in k terms | the largest eigenvalue | (k - 1) steps of the matrix and 4 n scalars (7 n if the product and the step are two passes), and 4 n scalars |
 //! | [`Narrowed`] | any of these, in half the precision | the same | the same in half the width, and 5 n scalars |
 //!
-//! Which one pays: Jacobi nearly always. Block Jacobi where several unknowns belong to each point, as in elasticity.
-//! Incomplete LU for matrices that are not symmetric, where chains of rows that need each other are short. FSAI where
-//! iterations are many and the matrix has few entries a row. Chebyshev where sums over all processors are
-//! dear: it asks for fewer of them, not for fewer products; and [`Narrowed`] Chebyshev where vectors are most of what
-//! an iteration moves.
+//! Which one pays: Jacobi nearly always. Block Jacobi if several unknowns belong to each point, as in elasticity.
+//! Incomplete LU for matrices that are not symmetric, if they have few level sets. FSAI if iterations are many and the
+//! matrix has few entries per row. Chebyshev if global sums are expensive, since it needs fewer of them (but not fewer
+//! products); [`Narrowed`] Chebyshev if an iteration moves vectors more than the matrix.
 //!
 //! A preconditioner of your own implements [`Preconditioner::apply`]; for conjugate gradients it must be Hermitian
 //! positive definite.
@@ -46,7 +45,8 @@ pub use ilut::{Ilut, IlutOptions};
 pub use jacobi::Jacobi;
 pub use narrowed::Narrowed;
 
-/// What an application computes in: a solver keeps it, so that nothing is allocated. What it holds is of no account.
+/// The workspace of an application. A solver keeps it, so that applications allocate nothing. Its contents need not be
+/// kept.
 pub struct Workspace<'a, T: Scalar, B: Backend> {
     /// [`Preconditioner::work_len`] scalars, or more.
     pub full: &'a mut B::Slice<T>,
@@ -62,13 +62,13 @@ impl<T: Scalar, B: Backend> std::fmt::Debug for Workspace<'_, T, B> {
 
 /// Applies z = M^-1 r.
 pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
-    /// Number of rows and columns; `None` where any will do.
+    /// Number of rows and columns; `None` if any size will do.
     fn rows(&self) -> Option<usize>;
 
-    /// z = M^-1 r. What `z` held is of no account.
+    /// z = M^-1 r. `z` is overwritten.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     fn apply(&self, backend: &B, r: &B::Slice<T>, z: &mut B::Slice<T>) -> Result<()>;
 
     /// Scalars of memory that [`Preconditioner::apply_in`] and [`Preconditioner::apply_dot_in`] need. A solver
@@ -77,12 +77,12 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         0
     }
 
-    /// The same, of half the width.
+    /// The same for scalars of half the width.
     fn narrow_work_len(&self) -> usize {
         0
     }
 
-    /// As [`Preconditioner::apply`], in the caller's memory, so that nothing is allocated.
+    /// [`Preconditioner::apply`] with the caller's workspace, so that nothing is allocated.
     ///
     /// # Errors
     /// As [`Preconditioner::apply`].
@@ -97,7 +97,7 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         self.apply(backend, r, z)
     }
 
-    /// As [`Preconditioner::apply_in`], and `rz[0]` = r.z (conjugating r), in one pass where M can.
+    /// [`Preconditioner::apply_in`], and `rz[0]` = r.z (conjugating r), in one pass if M can.
     ///
     /// # Errors
     /// As [`Preconditioner::apply`].
@@ -116,9 +116,8 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         backend.dot(r, z, rz)
     }
 
-    /// The form that fused steps can apply on the way, where M has one ([`Inverse::Identity`], also for a multiple of
-    /// I, or
-    /// [`Inverse::Diagonal`], or [`Inverse::Rounded`]).
+    /// The form of M that fused steps can apply, if it has one: [`Inverse::Identity`] (also for a multiple of I),
+    /// [`Inverse::Diagonal`] or [`Inverse::Rounded`].
     fn fused(&self) -> Option<Inverse<'_, T, B>>
     where
         B: VectorOps,
@@ -126,32 +125,32 @@ pub trait Preconditioner<T: Scalar, B: Backend>: Send + Sync {
         None
     }
 
-    /// Takes the values of a matrix with the pattern of the one that M was made from over, where M can, without setting
-    /// up anew what depends on the pattern alone.
+    /// Takes new values from a matrix with the pattern that M was made from. What depends on the pattern alone is kept.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where M must be made anew, as the provided method says; those
-    /// of setting M up. After an error M must be updated again before it is used.
+    /// [`Error::Unsupported`] if M can't take new values and must be made anew, as the provided method says; and the
+    /// errors of setting M up. After an error M must be updated again before it is used.
     fn update(&mut self, _backend: &B, _a: &Csr<T, B>) -> Result<()> {
         Err(Error::Unsupported("this preconditioner takes no new values: make it anew".into()))
     }
 
-    /// Whether an application waits for the backend, so that a solver can't record it.
+    /// Returns whether an application waits for the backend, so that a solver can't record it.
     fn waits(&self) -> bool {
         false
     }
 
-    /// Steps that one application queues on the backend, about. Where they are many, an iteration keeps a GPU busy
-    /// however little it moves, and a solver queues few iterations ahead, for those behind the last one are in vain.
+    /// Roughly how many steps one application queues on the backend. With many steps an iteration keeps a GPU busy
+    /// however few bytes it moves, and a solver queues few iterations ahead, because those queued after the last one
+    /// are wasted.
     fn steps(&self) -> usize {
         1
     }
 
-    /// Compulsory bytes of one application: what M stores, r once, z once.
+    /// Compulsory bytes of one application: the stored data of M, r once, z once.
     fn bytes(&self) -> usize;
 }
 
-/// Whatever points to a preconditioner is that preconditioner.
+/// A pointer to a preconditioner is a preconditioner too.
 macro_rules! pointer {
     ($pointer:ty) => {
         impl<T: Scalar, B: Backend, M: Preconditioner<T, B> + ?Sized> Preconditioner<T, B> for $pointer {

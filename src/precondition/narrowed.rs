@@ -5,21 +5,21 @@ use crate::backend::{Backend, PreconditionSteps};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// z = M^-1 r with M in half the precision: r is rounded to it, and z comes back from it. A preconditioner need not be
-/// exact, and this one moves half the bytes; the iteration around it keeps its precision, and with it what it reaches.
+/// z = M^-1 r with M in half the precision: r is rounded, and z is converted back. A preconditioner need not be exact,
+/// and this one moves half the bytes. The outer iteration keeps its precision, and so the residual that it can reach.
 ///
-/// Entries of r below the range of half the precision count as zero. [`Cg`](crate::krylov::Cg) holds r in units of
-/// ||b||, so that they stay far from there.
+/// Entries of r below the range of half the precision are taken as zero. [`Cg`](crate::krylov::Cg) scales r by about
+/// 1 / ||b||, so that they stay far above that.
 #[derive(Debug)]
 pub struct Narrowed<M> {
     inner: M,
 }
 
 impl<M> Narrowed<M> {
-    /// In the precision below `T`.
+    /// Wraps `inner`, a preconditioner in the precision below that of `T`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where `inner` does not know its size, or rounds by itself.
+    /// [`Error::InvalidArgument`] if `inner` does not know its size, or rounds by itself.
     pub fn new<T: Scalar, B: Backend>(inner: M) -> Result<Self>
     where
         M: Preconditioner<T::Narrow, B>,

@@ -1,4 +1,4 @@
-//! The largest eigenvalue of D^-1 A, estimated.
+//! An estimate of the largest eigenvalue of D^-1 A.
 
 use crate::backend::{Backend, Communicator, Space, VectorOps};
 use crate::error::{Error, Result};
@@ -10,14 +10,15 @@ use num_traits::Float;
 /// Lanczos steps: on meshes the largest eigenvalue has settled to a few per cent by then.
 const STEPS: usize = 16;
 
-/// After so many entries the pseudo-random residual repeats itself; a prime, so that no grid's lines do so with it.
+/// The pseudo-random residual repeats after this many entries; a prime, so that it doesn't repeat with the lines of a
+/// grid.
 const PERIOD: usize = 65_537;
 
-/// Ritz value at the upper end of the spectrum of D^-1 A, from below, after a few steps of conjugate gradients with a
-/// pseudo-random residual; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 6.7.3. `d` is D^-1.
+/// The largest Ritz value of D^-1 A, a lower bound of the largest eigenvalue, after a few steps of conjugate gradients
+/// with a pseudo-random residual; Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., 6.7.3. `d` is D^-1.
 ///
 /// # Errors
-/// [`Error::InvalidMatrix`] where a direction of negative curvature turns up, and when the device fails.
+/// [`Error::InvalidMatrix`] if a direction of negative curvature turns up, and if the device fails.
 pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     a: &(impl LinearOperator<T, B> + ?Sized),
@@ -40,8 +41,8 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps, C: Communicator<B>>(
         backend.scale(d, &r, &mut z)?;
         let before = rho;
         rho = dot(&r, &z)?;
-        // Rounding errors are all that is left: the Krylov space is exhausted. Further steps would soon underflow in
-        // single precision.
+        // Only rounding errors are left: the Krylov space is exhausted. Further steps would soon underflow in single
+        // precision.
         if step > 0 && (rho <= before * exhausted || !rho.is_finite()) {
             break;
         }
@@ -65,8 +66,7 @@ pub(super) fn largest_eigenvalue<T: Scalar, B: VectorOps, C: Communicator<B>>(
     Ok(largest_of_tridiagonal(&diagonal, &beside))
 }
 
-/// Entries of magnitude 1/2 to 1 with signs without pattern, the same on every machine, again and again in a large
-/// vector.
+/// Entries of magnitude 1/2 to 1 with pseudo-random signs, the same on every machine. A large vector repeats them.
 fn pseudo_random<T: Scalar, B: Backend>(backend: &B, n: usize) -> Result<B::Vec<T>> {
     let entries = (0..n.min(PERIOD) as u64)
         .map(|i| {
@@ -97,7 +97,7 @@ fn largest_of_tridiagonal(diagonal: &[f64], beside: &[f64]) -> f64 {
     if diagonal.is_empty() {
         return 1.0;
     }
-    // Whether all eigenvalues are below x: all pivots of T - x are negative.
+    // All eigenvalues are below x if all pivots of T - x are negative.
     let all_below = |x: f64| {
         let mut pivot = -1.0;
         diagonal.iter().enumerate().all(|(i, d)| {

@@ -1,4 +1,4 @@
-//! Triangular factors, stored by the levels of their rows, and pairs of them.
+//! Triangular factors, stored by level sets, and pairs of them.
 
 use crate::backend::{
     Backend, CsrParts, CsrPattern, Offsets, Side, TriangleParts, TriangularSteps, offsets_of,
@@ -6,14 +6,14 @@ use crate::backend::{
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// The rows of one side of a matrix by levels.
+/// The level sets of one triangle of a matrix.
 #[derive(Debug)]
 struct Levels<B: Backend> {
-    /// The rows, level after level, ascending within one.
+    /// The rows, level after level, ascending within a level.
     order: B::Vec<u32>,
-    /// The place of each row in that order.
+    /// The position of each row in `order`.
     places: B::Vec<u32>,
-    /// Where each level starts in that order, and the number of rows.
+    /// Where each level starts in `order`, and the number of rows at the end.
     starts: Vec<u32>,
 }
 
@@ -32,14 +32,14 @@ impl<B: TriangularSteps> Levels<B> {
         let mut starts = backend.buffer::<u32>(count + 1)?;
         backend.offsets_of_sorted(&levels, &mut starts)?;
         let mut places = backend.buffer::<u32>(n)?;
-        // The levels are known: their memory takes the numbers of the places.
+        // The levels have been used, so their memory is reused for the positions.
         backend.sequence(&mut levels)?;
         backend.scatter(&levels, &order, &mut places)?;
         Ok(Self { order, places, starts: backend.download(&starts)? })
     }
 }
 
-/// A triangular factor of a matrix, ready to be solved with.
+/// A triangular factor of a matrix, sorted by level sets for solving.
 #[derive(Debug)]
 struct Triangle<T: Scalar, B: TriangularSteps> {
     side: Side,
@@ -47,12 +47,12 @@ struct Triangle<T: Scalar, B: TriangularSteps> {
     offsets: Offsets<B>,
     columns: B::Vec<u32>,
     values: B::Vec<T>,
-    /// By rows as they are stored; none where the diagonal is 1.
+    /// The inverse of each diagonal entry, in stored order; none for a unit diagonal.
     inverses: Option<B::Vec<T>>,
 }
 
 impl<T: Scalar, B: TriangularSteps> Triangle<T, B> {
-    /// The part of a matrix on one side; its values come with [`Triangle::refill`].
+    /// The structure of one triangle of a matrix; [`Triangle::refill`] sets the values.
     fn new(backend: &B, pattern: CsrPattern<'_, B>, side: Side) -> Result<Self> {
         let levels = Levels::new(backend, pattern, side)?;
         let mut lengths = backend.buffer::<u32>(pattern.rows + 1)?;
@@ -62,8 +62,7 @@ impl<T: Scalar, B: TriangularSteps> Triangle<T, B> {
         Ok(Self { side, levels, offsets, columns, values, inverses: None })
     }
 
-    /// Takes the values of a matrix over, and the inverses of its diagonal, where it is not 1, in the order of its
-    /// rows.
+    /// Takes the values of a matrix, and the inverses of its diagonal (unless it is 1) in the order of its rows.
     fn refill(&mut self, backend: &B, a: CsrParts<'_, T, B>, inverses: Option<&B::Slice<T>>) -> Result<()> {
         let Levels { order, places, .. } = &self.levels;
         let offsets = self.offsets.as_ref();
@@ -86,8 +85,8 @@ impl<T: Scalar, B: TriangularSteps> Triangle<T, B> {
         Ok(())
     }
 
-    /// Solves for a right-hand side whose element `sources[k]` belongs to the row that is stored as number k. The
-    /// unknowns come in that order; `x` has one element more than there are.
+    /// Solves for a right-hand side whose element `sources[k]` belongs to the k-th stored row. The unknowns are written
+    /// in stored order; `x` has one element more than there are rows.
     fn solve(
         &self,
         backend: &B,
@@ -106,7 +105,7 @@ impl<T: Scalar, B: TriangularSteps> Triangle<T, B> {
         backend.triangular_solve(triangle, r, x)
     }
 
-    /// Levels, which follow each other.
+    /// The number of levels.
     fn depth(&self) -> usize {
         self.levels.starts.len() - 1
     }
@@ -124,15 +123,15 @@ impl<T: Scalar, B: TriangularSteps> Triangle<T, B> {
 pub(super) struct Factors<T: Scalar, B: TriangularSteps> {
     lower: Triangle<T, B>,
     upper: Triangle<T, B>,
-    /// The element of the right-hand side that belongs to each stored row of L, where rows are permuted.
+    /// For each stored row of L, the index of its right-hand side, if rows are permuted.
     sources: Option<B::Vec<u32>>,
-    /// Where the rows of U, as stored, find their right-hand sides among the unknowns of L.
+    /// For each stored row of U, the position of its right-hand side among the unknowns of L.
     between: B::Vec<u32>,
 }
 
 impl<T: Scalar, B: TriangularSteps> Factors<T, B> {
-    /// For the lower side of one pattern and the upper side of another, or the same. `permuted[i]` is the row of A that
-    /// is row i of P A. Values come with [`Factors::refill`].
+    /// The structure of the lower triangle of one pattern and the upper triangle of another or the same. `permuted[i]`
+    /// is the row of A that is row i of P A. [`Factors::refill`] sets the values.
     pub(super) fn new(
         backend: &B,
         lower: CsrPattern<'_, B>,
@@ -155,7 +154,7 @@ impl<T: Scalar, B: TriangularSteps> Factors<T, B> {
         Ok(Self { lower, upper, sources, between })
     }
 
-    /// Takes the values of both sides over, and the inverses of U's diagonal.
+    /// Takes the values of both triangles, and the inverses of U's diagonal.
     pub(super) fn refill(
         &mut self,
         backend: &B,
@@ -167,12 +166,12 @@ impl<T: Scalar, B: TriangularSteps> Factors<T, B> {
         self.upper.refill(backend, upper, Some(inverses))
     }
 
-    /// The rows of L by levels.
+    /// The rows of L in the order of its level sets.
     pub(super) fn order(&self) -> &B::Slice<u32> {
         &self.lower.levels.order
     }
 
-    /// z = M^-1 r, in [`Factors::work_len`] scalars of memory.
+    /// z = M^-1 r, in a workspace of [`Factors::work_len`] scalars.
     pub(super) fn solve(
         &self,
         backend: &B,
@@ -192,12 +191,12 @@ impl<T: Scalar, B: TriangularSteps> Factors<T, B> {
         B::len(&self.between)
     }
 
-    /// A vector of unknowns for each factor, with the element that a device counts in.
+    /// A vector of unknowns for each factor, each with one more element, which a device uses as a counter.
     pub(super) fn work_len(&self) -> usize {
         2 * (self.rows() + 1)
     }
 
-    /// Levels of L and of U.
+    /// The numbers of levels of L and of U.
     pub(super) fn depth(&self) -> (usize, usize) {
         (self.lower.depth(), self.upper.depth())
     }

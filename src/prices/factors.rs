@@ -1,10 +1,10 @@
-//! Factorisations on a CPU.
+//! Prices of factorisations on a CPU.
 
 /// Multiplications column by column in the time of one in a block: 1.6e8 a second were measured.
 pub(crate) const COLUMN_BY_COLUMN: f64 = 0.05;
 
-/// Seconds of a factorisation and of the solves with it: of any, for each row and each entry of A, for each entry of
-/// the factor and each multiplication. Fitted to those of 123 real matrices (processor time of one thread, release
+/// Seconds of a factorisation and of the solves with it: a constant, for each row and each entry of A, and for each
+/// entry of the factor and each multiplication. Fitted to 123 real matrices (processor time of one thread, release
 /// build, 2026-11-25: docs/internals/benchmarks/choice-of-method.md).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Price {
@@ -23,18 +23,18 @@ pub(crate) const BY_COLUMNS: Price =
     Price { any: 2e-4, row: 1.7e-7, entry: 1.5e-7, entry_of_factor: 4.3e-8, multiplication: 5e-10 };
 pub(crate) const BY_BLOCKS: Price =
     Price { any: 1e-4, row: 5e-7, entry: 1.5e-7, entry_of_factor: 2.5e-8, multiplication: 1.2e-10 };
-/// Fitted to 26 real matrices whose blocks they are, and to 14 complex symmetric systems, six of them real (release
-/// build, 2026-11-26).
+/// Fitted to 26 real matrices for which diagonal blocks are used, and to 14 complex symmetric systems, six of which are
+/// real (release build, 2026-11-26).
 pub(crate) const DIAGONAL_BLOCKS: Price =
     Price { any: 3.5e-4, row: 6.7e-7, entry: 8.8e-8, entry_of_factor: 4.1e-8, multiplication: 1.2e-10 };
 pub(crate) const SYMMETRIC_FRONTS: Price =
     Price { any: 3.1e-4, row: 1.4e-6, entry: 1.2e-7, entry_of_factor: 2.6e-8, multiplication: 8e-11 };
-/// L D L^T in fronts of what needs no matching (16 cores beside an H200, one thread, 2026-11-28: meshes of
-/// 2 10^5 points in the plane and 10^5 in space).
+/// L D L^T in fronts for matrices that need no matching (16 cores of the host of an H200, one thread, 2026-11-28:
+/// meshes of 2 10^5 points in two dimensions and 10^5 in three).
 pub(crate) const DEFINITE_FRONTS: Price =
     Price { any: 3.1e-4, row: 1.5e-6, entry: 1.2e-7, entry_of_factor: 2.6e-8, multiplication: 8e-11 };
 pub(crate) const DENSE: Price =
     Price { any: 1e-4, row: 2e-7, entry: 1e-8, entry_of_factor: 1e-8, multiplication: 4e-10 };
 
-/// Multiplications of real numbers in one of complex ones.
+/// Real multiplications in a complex one.
 pub(crate) const COMPLEX: f64 = 4.0;

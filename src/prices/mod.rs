@@ -1,15 +1,15 @@
-//! What steps cost on a CPU and on a GPU: the constants that the choice is made by, each once and with its origin.
+//! Prices: the constants for the cost of steps on a CPU and on a GPU by which methods are chosen, each with its origin.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `budgets` | how much each candidate may take before the next one's turn |
+//! | `budgets` | how much each candidate may take before the next one is tried |
 //! | `factors` | factorisations on a CPU |
 //! | `iterations` | iterations, incomplete factors, polynomials |
-//! | `order` | orders of elimination on a CPU, and what is expected of them |
-//! | `multigrid` | multigrid beside plain conjugate gradients |
+//! | `order` | expected costs of orders of elimination on a CPU |
+//! | `multigrid` | multigrid compared to plain conjugate gradients |
 //!
-//! They were measured on two cores and on an H200; bandwidth alone is measured on each device. The same table gives the
-//! same way, whatever the machine: no clock is read in a solve.
+//! They were measured on two cores and on an H200; only the bandwidth is measured on each device. The same table leads
+//! to the same choice on every machine, since no clock is read in a solve.
 
 pub(crate) mod budgets;
 pub(crate) mod factors;

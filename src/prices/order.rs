@@ -1,9 +1,9 @@
-//! Orders of elimination on a CPU: what they and the factorisation cost, before any of it is done.
+//! Orders of elimination on a CPU: their expected cost and that of the factorisation, before any of it is done.
 
 use super::budgets::BLOCKS;
 use crate::report::seconds;
 
-/// Seconds in which an order is found for each row and for each entry of a mesh in the plane with 10^4 points, at least
+/// Minimum seconds to compute an order, for each row and for each entry; from a mesh in the plane with 10^4 points
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
 const ORDER: [f64; 2] = [1.5e-7, 6e-8];
 
@@ -21,22 +21,22 @@ const USUAL: f64 = 1.6;
 const POWER: f64 = 0.385;
 const MOST: f64 = 40.0;
 
-/// Seconds in which an order is found at least, for so many rows and entries.
+/// Minimum seconds to compute an order for this number of rows and entries.
 pub(crate) fn least_order_seconds([rows, nonzeros]: [usize; 2]) -> f64 {
     ORDER[0] * rows as f64 + ORDER[1] * nonzeros as f64
 }
 
-/// What is expected of an order and of the factorisation in it.
+/// The expected cost of an order and of its factorisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OrderGuess {
-    /// Seconds in which the order is found.
+    /// Seconds to compute the order.
     pub(crate) seconds: f64,
     /// Multiplications of the factorisation.
     pub(crate) multiplications: f64,
 }
 
 impl OrderGuess {
-    /// Of a matrix with so many rows and entries, whose graph has levels of a mean width
+    /// The guess for a matrix with this number of rows and entries, whose graph has levels of this mean width
     /// ([`level_width`](crate::graph::level_width)).
     pub(crate) fn new(size: [usize; 2], width: f64) -> Self {
         let rows = size[0].max(1) as f64;
@@ -50,8 +50,8 @@ impl OrderGuess {
         self.multiplications / BLOCKS
     }
 
-    /// Whether the order and the factorisation are expected to take longer than a factorisation of so many
-    /// multiplications may.
+    /// Returns whether the order and the factorisation are expected to take longer than a factorisation with this
+    /// number of multiplications.
     pub(crate) fn exceeds(&self, multiplications: f64) -> bool {
         BLOCKS * self.seconds + self.multiplications > multiplications
     }

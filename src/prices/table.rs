@@ -1,8 +1,8 @@
-//! The prices as `residua devices --prices` shows them.
+//! The table of prices for `residua devices --prices`.
 
 use super::{budgets, factors, iterations, multigrid, order};
 
-/// A price: what it is of, its value, and its unit.
+/// A price: its description, its value, and its unit.
 pub(crate) type Row = (String, f64, &'static str);
 
 /// All prices, in groups with a title each.

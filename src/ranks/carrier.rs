@@ -1,4 +1,4 @@
-//! What carries sums and bytes between ranks: memory that they share, or messages of MPI.
+//! The transport of sums and bytes between ranks: shared memory, or messages of MPI.
 
 use super::mpi::Wire;
 use super::wait::Waiting;
@@ -6,9 +6,9 @@ use super::window::Window;
 use crate::error::Result;
 use std::sync::Arc;
 
-/// One of the two.
+/// One of the two transports.
 pub(super) enum Carrier {
-    /// Memory of the machine that all ranks are on.
+    /// Memory shared by all ranks of a machine.
     Window(Window),
     /// Messages between machines.
     Messages(Messages),
@@ -18,18 +18,18 @@ pub(super) enum Carrier {
 pub(super) struct Messages {
     wire: Arc<dyn Wire>,
     waiting: Waiting,
-    /// What all ranks bring to a sum.
+    /// The words of all ranks for a sum.
     brought: Vec<u8>,
 }
 
 impl Messages {
-    /// The messages of these ranks, who wait in such a way.
+    /// Messages between these ranks; `waiting` says how to wait.
     pub(super) fn new(wire: Arc<dyn Wire>, waiting: Waiting) -> Self {
         Self { wire, waiting, brought: Vec::new() }
     }
 
-    /// As [`Window::sums`]: every rank gets the words of all and adds them by itself in the order of ranks, so that the
-    /// bits are the same on each of them and with a window.
+    /// As [`Window::sums`]: every rank gets the words of all and adds them itself in the order of ranks, so that the
+    /// bits are the same on all ranks and with both transports.
     fn sums(&mut self, words: &[u64], stop: bool, mut add: impl FnMut(usize, usize, &[u64])) -> Result<bool> {
         let own: Vec<u8> =
             [u64::from(stop)].iter().chain(words).flat_map(|word| word.to_le_bytes()).collect();
@@ -62,7 +62,7 @@ impl Carrier {
         }
     }
 
-    /// As [`Window::begin`]. Messages begin when they are waited for.
+    /// As [`Window::begin`]. Messages begin only when they are waited for.
     pub(super) fn begin(&mut self, send: &[&[u8]]) {
         if let Carrier::Window(window) = self {
             window.begin(send);

@@ -1,11 +1,11 @@
-//! The first failure among the ranks, as this process knows it.
+//! The first failure among the ranks, as far as this process knows.
 
 use crate::error::{Error, Result};
 use crate::lock::lock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What has ended the work of all ranks, if anything has.
+/// The failure that has ended the work of all ranks, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Fault {
     happened: AtomicBool,
@@ -13,13 +13,13 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// Takes a failure down; the first one stays.
+    /// Records a failure; the first one is kept.
     pub(super) fn set(&self, rank: usize, ranks: usize, cause: &str) {
         lock(&self.what).get_or_insert_with(|| (rank, ranks, cause.to_string()));
         self.happened.store(true, Ordering::Release);
     }
 
-    /// The failure as an error, where there was one.
+    /// Returns the failure as an error, if there is one.
     ///
     /// # Errors
     /// [`Error::Rank`] with the rank that failed.

@@ -1,4 +1,4 @@
-//! The ranks that work together, as one of them sees them.
+//! The group of ranks, as seen by one of them.
 
 use super::carrier::{Carrier, Messages};
 use super::control::Control;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// One of several processes that work on the same system. Handles are cheap to clone.
+/// A handle of one of several processes that work on the same system. Handles are cheap to clone.
 ///
 /// ```no_run
 /// use residua::prelude::*;
@@ -44,9 +44,9 @@ struct Inner {
     control: Control,
     fault: Arc<Fault>,
     description: String,
-    /// Threads that suit this rank, where MPI has started it.
+    /// The number of threads for this rank, if MPI has started it.
     threads: Option<usize>,
-    /// Whether this rank wishes to stop, and whether any did in the last sum.
+    /// Whether this rank asks to stop, and whether any rank did in the last sum.
     wish: AtomicBool,
     agreed: AtomicBool,
 }
@@ -58,12 +58,12 @@ impl fmt::Debug for Group {
 }
 
 impl Group {
-    /// The group that this process was started in, by [`launch`](super::launch()) or by a launcher of MPI such as
-    /// `mpirun` (known by its environment, which says that there is more than one rank); none where it was started
-    /// alone. To be called once.
+    /// The group in which [`launch`](super::launch()) or a launcher of MPI such as `mpirun` has started this process
+    /// (recognised by the environment, if there is more than one rank); none if it was started alone. To be called
+    /// once.
     ///
     /// # Errors
-    /// Where the others can't be reached or a rank has failed, and as [`Group::mpi_world`].
+    /// If the others can't be reached or a rank has failed, and as [`Group::mpi_world`].
     pub fn from_environment() -> Result<Option<Self>> {
         let Ok(told) = std::env::var(ENVIRONMENT) else {
             return Launcher::of_this_process()
@@ -79,31 +79,31 @@ impl Group {
         Self::of_starter(Path::new(socket), rank, ranks).map(Some)
     }
 
-    /// All processes of `MPI_COMM_WORLD`. Where MPI has not begun in this process, it begins here, and ends with
-    /// [`Group::leave`].
+    /// All processes of `MPI_COMM_WORLD`. If MPI has not been initialised in this process, it is initialised here, and
+    /// [`Group::leave`] finalises it.
     ///
-    /// The library is the one that the process has loaded already, else the one that the variable `RESIDUA_MPI` names
-    /// by its file, else the launcher's, else what the system's loader finds: MPICH and all with its binary interface
-    /// (`libmpi.so.12`), Open MPI (`libmpi.so.40`), or any with the standard's (`libmpi_abi.so.1`).
+    /// The library is the one that the process has loaded already, else the file named by the variable `RESIDUA_MPI`,
+    /// else the launcher's, else the one that the system's loader finds: MPICH and all libraries with its binary
+    /// interface (`libmpi.so.12`), Open MPI (`libmpi.so.40`), or any with the standard's (`libmpi_abi.so.1`).
     ///
-    /// Where all ranks are on one machine, sums and halos go through memory that they share, else by messages, and the
-    /// bits are the same. MPI is called by the threads that call the group, one at a time (`MPI_THREAD_SERIALIZED`); in
-    /// a program that has begun MPI with less than that, call the group from the thread that began it.
+    /// If all ranks are on one machine, sums and halos go through shared memory, else through messages; the bits are
+    /// the same. MPI is called by the threads that call the group, one at a time (`MPI_THREAD_SERIALIZED`). If the
+    /// program has initialised MPI with less than that, call the group from the thread that initialised it.
     ///
     /// # Errors
-    /// [`Error::Mpi`] where no library is found or it fails, and [`Error::Rank`] where a rank runs another version of
+    /// [`Error::Mpi`] if no library is found or it fails, and [`Error::Rank`] if a rank runs a different version of
     /// residua than rank 0.
     pub fn mpi_world() -> Result<Self> {
         Self::of_mpi(mpi::world()?)
     }
 
-    /// The processes of a communicator of the program that calls, given by its Fortran number (`MPI_Comm_c2f`,
-    /// `comm.py2f()`); all of its processes call. It is duplicated, so that it stays the caller's, and the duplicate is
-    /// freed by [`Group::leave`]. What carries the data is as with [`Group::mpi_world`].
+    /// The processes of a communicator of the calling program, given by its Fortran handle (`MPI_Comm_c2f`,
+    /// `comm.py2f()`); all of its processes call this. The communicator is duplicated, and [`Group::leave`] frees the
+    /// duplicate. The transport is as with [`Group::mpi_world`].
     ///
     /// # Errors
-    /// [`Error::Mpi`] where MPI has not begun, and as [`Group::mpi_world`]. A number that is no communicator's ends the
-    /// process, as MPI has it.
+    /// [`Error::Mpi`] if MPI has not been initialised, and as [`Group::mpi_world`]. An invalid handle ends the process,
+    /// as MPI specifies.
     pub fn from_mpi(comm: i32) -> Result<Self> {
         Self::of_mpi(mpi::of_number(comm)?)
     }
@@ -153,18 +153,18 @@ impl Group {
         self.0.ranks
     }
 
-    /// How the ranks reach each other, in words.
+    /// A description of how the ranks communicate.
     pub fn description(&self) -> String {
         self.0.description.clone()
     }
 
-    /// Whether the ranks share memory, as those of one machine do unless that is not wished.
+    /// Returns whether the ranks share memory: true if they are on one machine, unless that was disabled.
     pub fn is_one_machine(&self) -> bool {
         matches!(*lock(&self.0.carrier), Carrier::Window(_))
     }
 
-    /// Threads that suit this rank where MPI has started it: the processors that it may use, divided among the ranks
-    /// that may use the same ones. None where [`launch`](super::launch()) has started it and has set the number.
+    /// The number of threads for this rank if MPI has started it: the processors that it may use, divided by the ranks
+    /// that share them. None if [`launch`](super::launch()) has started it and has already set the number.
     pub fn threads(&self) -> Option<usize> {
         self.0.threads
     }
@@ -172,7 +172,7 @@ impl Group {
     /// Sends bytes to each rank and receives those of each.
     ///
     /// # Errors
-    /// [`Error::Rank`] where a rank has failed.
+    /// [`Error::Rank`] if a rank has failed.
     pub fn deliver(&self, to_each: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         Error::check_dimension("messages, one for each rank", self.ranks(), to_each.len())?;
         let lengths: Vec<[u8; 8]> = to_each.iter().map(|bytes| (bytes.len() as u64).to_le_bytes()).collect();
@@ -188,7 +188,7 @@ impl Group {
         Ok(from_each)
     }
 
-    /// What each rank has brought, to all.
+    /// Sends the bytes of each rank to all.
     ///
     /// # Errors
     /// As [`Group::deliver`].
@@ -196,7 +196,7 @@ impl Group {
         self.deliver(&vec![own.to_vec(); self.ranks()])
     }
 
-    /// What each rank has brought, to rank 0.
+    /// Sends the bytes of each rank to rank 0.
     ///
     /// # Errors
     /// As [`Group::deliver`].
@@ -207,7 +207,7 @@ impl Group {
         Ok((self.rank() == 0).then_some(from_each))
     }
 
-    /// What rank 0 has for each; the others' wish is of no account.
+    /// Sends to each rank its bytes from rank 0; the argument of other ranks is ignored.
     ///
     /// # Errors
     /// As [`Group::deliver`].
@@ -217,7 +217,7 @@ impl Group {
         Ok(from_each.swap_remove(0))
     }
 
-    /// What rank 0 says, to all.
+    /// Sends the bytes of rank 0 to all.
     ///
     /// # Errors
     /// As [`Group::deliver`].
@@ -225,10 +225,10 @@ impl Group {
         self.scatter(&vec![own.to_vec(); self.ranks()])
     }
 
-    /// Makes sure that all ranks have the same bytes.
+    /// Checks that all ranks have the same bytes.
     ///
     /// # Errors
-    /// [`Error::Rank`] on all of them with the first rank whose `what` is another than that of rank 0, and as
+    /// [`Error::Rank`] on all ranks, with the first rank whose `what` differs from that of rank 0, and as
     /// [`Group::deliver`].
     pub fn agree_on(&self, what: &str, bytes: &[u8]) -> Result<()> {
         let all = self.all_gather(bytes)?;
@@ -241,21 +241,21 @@ impl Group {
         }
     }
 
-    /// Whether the user wishes the work to stop, as the process that started the ranks has heard. Launchers of MPI tell
-    /// every rank by a signal in place of this.
+    /// Returns whether the process that started the ranks has received a stop request from the user. Launchers of MPI
+    /// send every rank a signal instead.
     pub fn interrupted(&self) -> bool {
         self.0.control.interrupted()
     }
 
-    /// This rank has done its work, with a status for whoever started it (of which MPI learns when the process ends).
-    /// No rank may need it from here on. MPI ends here where residua began it.
+    /// Reports that this rank has finished, with an exit status for the process that started it (MPI gets it when the
+    /// process ends). No rank may need this one afterwards. Finalises MPI if residua initialised it.
     pub fn leave(&self, status: u8) {
         self.0.control.leave(&lock(&self.0.carrier), status);
     }
 
-    /// This rank can't go on: all others end with an error that names it and the cause. An error that names a rank
-    /// ([`Error::Rank`]) is told as that rank's. Under MPI one rank prints the error, all processes end with status 3
-    /// (`MPI_Abort`), and this call does not return.
+    /// Reports that this rank can't go on: all others end with an error that names it and the cause. An error that
+    /// already names a rank ([`Error::Rank`]) is reported for that rank. Under MPI one rank prints the error, all
+    /// processes end with status 3 (`MPI_Abort`), and this call does not return.
     pub fn fail(&self, error: &Error) {
         let (rank, cause) = match error {
             Error::Rank { rank, cause, .. } => (*rank, cause.clone()),
@@ -266,7 +266,7 @@ impl Group {
         self.0.control.fail(&carrier, rank, &cause);
     }
 
-    /// Sends elements to each rank and receives those of each, one rank's behind the other's.
+    /// Sends elements to each rank and receives those of each, in the order of ranks.
     pub(super) fn exchange_elements<E: Element>(
         &self,
         plan: &ExchangePlan,
@@ -292,19 +292,19 @@ fn bytes<T: Element>(values: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// The bytes of numbers, to be written.
+/// The bytes of numbers, mutable.
 fn bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
     // SAFETY: as in `bytes`, and any bits of the right length are a valid element.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 
-/// Cuts a slice into pieces of so many elements each.
+/// Cuts a slice into pieces of these lengths.
 fn pieces<'a, T>(mut values: &'a [T], counts: &[usize]) -> Vec<&'a [T]> {
     let mut next = |&count: &usize| values.split_off(..count).unwrap_or_default();
     counts.iter().map(&mut next).collect()
 }
 
-/// The same, to be written.
+/// Cuts a mutable slice into pieces of these lengths.
 fn pieces_mut<'a, T>(mut values: &'a mut [T], counts: &[usize]) -> Vec<&'a mut [T]> {
     let mut next = |&count: &usize| values.split_off_mut(..count).unwrap_or_default();
     counts.iter().map(&mut next).collect()
@@ -354,7 +354,7 @@ impl Communicator<Host> for Group {
         self.exchange_elements(plan, send, halo)
     }
 
-    /// The wish travels with the sums, so that it costs nothing.
+    /// The stop request is sent with the sums, so it costs nothing.
     fn agree(&self, stop: bool) -> Result<bool> {
         if stop {
             self.0.wish.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Starts the ranks of this machine, and watches over them: one that fails or dies ends the others, with one message.
+//! Starts the ranks of this machine, and monitors them: if one fails or dies, the others are ended, with one message.
 
 use super::message::Message;
 use super::window::Window;
@@ -13,33 +13,33 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What ranks must have in common before they can talk.
+/// The version, which all ranks must share.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Where a rank finds its number, their number and the socket.
+/// The variable with a rank's number, the number of ranks, and the socket.
 pub(super) const ENVIRONMENT: &str = "RESIDUA_RANK";
 
-/// How long all ranks may take to begin.
+/// The time in which all ranks must begin.
 const TO_BEGIN: Duration = Duration::from_secs(60);
 
-/// How long ranks may take to end once one has failed, and how long one that has closed its socket may take to end.
+/// The time in which ranks must end after one has failed, or after closing their socket.
 const TO_END: Duration = Duration::from_secs(2);
 
-/// How long a process that is stopped (SIGSTOP) may stay so once the user wishes all of them to end.
+/// How long a process may stay stopped (SIGSTOP) after a stop request of the user.
 const TO_GO_ON: Duration = Duration::from_millis(500);
 
-/// How often the starter looks up.
+/// The interval at which the starting process checks its ranks.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Starts so many processes, each as `command` says for its rank, and waits until all have ended. Returns the status
-/// that each left with ([`Group::leave`](super::Group::leave)). `interrupted` is asked now and then; from when it says
-/// yes on, the ranks are told ([`Group::interrupted`](super::Group::interrupted)).
+/// Starts `ranks` processes with the command that `command` returns for each rank, and waits until all have ended.
+/// Returns the exit status of each ([`Group::leave`](super::Group::leave)). `interrupted` is called repeatedly; once it
+/// returns true, the ranks are informed ([`Group::interrupted`](super::Group::interrupted)).
 ///
-/// Each process finds its way by [`Group::from_environment`](super::Group::from_environment). Unless
-/// `RAYON_NUM_THREADS` is set, the processors are shared among them.
+/// Each process joins the group with [`Group::from_environment`](super::Group::from_environment). Unless
+/// `RAYON_NUM_THREADS` is set, the processors are divided among them.
 ///
 /// # Errors
-/// [`Error::Rank`] with the rank that failed first, died or did not begin; all others have ended by then.
+/// [`Error::Rank`] with the rank that failed first, died or did not begin; all others have then ended.
 pub fn launch(
     ranks: usize,
     command: impl FnMut(usize) -> Command,
@@ -57,7 +57,7 @@ pub fn launch(
     ended.and_then(|statuses| left.map(|()| statuses))
 }
 
-/// A folder that only this user can look into, removed at the end.
+/// A folder that only this user can access, removed at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -94,13 +94,13 @@ impl Drop for Place {
     }
 }
 
-/// What a rank has said: a message, or none where its socket is closed.
+/// A message of a rank, or none if it has closed its socket.
 type Said = (usize, Option<Message>);
 
 struct Started {
     ranks: usize,
     children: Vec<Child>,
-    /// By rank, once all have begun.
+    /// The sockets by rank, once all have begun.
     streams: Vec<Option<UnixStream>>,
     window: Option<PathBuf>,
 }
@@ -126,7 +126,7 @@ impl Started {
                 .push(child.map_err(|error| self.error(rank, format!("could not be started: {error}")))?);
         }
         self.greet(listener, interrupted)?;
-        // Nothing is left behind, however this process ends.
+        // Removed before the ranks work, so that nothing remains however this process ends.
         place.remove();
         let window = self.window.insert(Window::create(self.ranks)?).display().to_string();
         self.tell_all(&Message::Welcome(window));
@@ -145,7 +145,7 @@ impl Started {
                 let ready =
                     stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(TO_END)));
                 let hello = ready.and_then(|()| Message::receive(&stream));
-                // Whoever says something else is none of the ranks.
+                // A connection that says anything else is not one of the ranks.
                 let Ok(Message::Hello(rank, version)) = hello else { continue };
                 if version != VERSION {
                     return Err(self.error(rank, format!("runs residua {version}, its starter {VERSION}")));
@@ -172,7 +172,7 @@ impl Started {
         Ok(())
     }
 
-    /// Lets a thread listen to each rank.
+    /// Starts a thread for each rank that receives its messages.
     fn listen(&self, voices: &Sender<Said>) -> Result<()> {
         for (rank, stream) in self.streams.iter().enumerate() {
             let Some(stream) = stream else { continue };
@@ -190,7 +190,7 @@ impl Started {
         Ok(())
     }
 
-    /// Hears the ranks until all have left, or one has failed.
+    /// Handles messages until all ranks have left, or one has failed.
     fn watch(&mut self, said: &Receiver<Said>, interrupted: &impl Fn() -> bool) -> Result<Vec<u8>> {
         let (mut statuses, mut ready) = (vec![None; self.ranks], 0);
         let mut told: Option<Instant> = None;
@@ -223,7 +223,7 @@ impl Started {
         Ok(statuses.into_iter().map(|status| status.unwrap_or(3)).collect())
     }
 
-    /// Refuses to wait for what cannot end: a process that is stopped.
+    /// Returns an error for a stopped process, which would never end.
     fn check_running(&self) -> Result<()> {
         match self.children.iter().position(|child| is_stopped(child.id())) {
             Some(rank) => {
@@ -233,7 +233,7 @@ impl Started {
         }
     }
 
-    /// How a rank whose socket is closed has ended.
+    /// How a rank that has closed its socket has ended.
     fn last(&mut self, rank: usize) -> String {
         let start = Instant::now();
         while start.elapsed() < TO_END {
@@ -251,8 +251,7 @@ impl Started {
         }
     }
 
-    /// Waits for the processes; after a failure not longer than a while, and where the user wishes an end not for one
-    /// that is stopped.
+    /// Waits for the processes to end; not for long after a failure, and not for a stopped one after a stop request.
     fn end(&mut self, failed: bool, interrupted: &impl Fn() -> bool) -> Result<()> {
         let start = Instant::now();
         self.forget_window();
@@ -275,7 +274,7 @@ impl Started {
         left
     }
 
-    /// Removes the name of the window: the ranks hold it open, and nothing is left behind however they end.
+    /// Removes the name of the window: the ranks have it open, and nothing remains however they end.
     fn forget_window(&mut self) {
         if let Some(path) = self.window.take() {
             let _ = std::fs::remove_file::<&Path>(&path);
@@ -287,14 +286,14 @@ impl Started {
     }
 }
 
-/// Whether a process is stopped, where the system tells that in a file.
+/// Returns whether a process is stopped, if the system reports that in a file.
 fn is_stopped(process: u32) -> bool {
     let told = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // Number, name in parentheses, state; the name may hold anything.
     told.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 
-/// How a process has ended, in words.
+/// A description of how a process has ended.
 fn how(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal), _) => format!("was ended by signal {signal}"),

@@ -1,4 +1,4 @@
-//! A rank's end of the socket to the process that started it.
+//! A rank's connection to the process that started it.
 
 use super::fault::Fault;
 use super::launch::VERSION;
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How long a rank whose starter has gone may take to notice by itself, before it is ended.
+/// How long a rank whose starting process has died may take to notice by itself, before it is ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The socket, and whether the user wishes the work to stop.
+/// The socket, and whether the user has asked to stop.
 #[derive(Debug)]
 pub(super) struct Member {
     stream: UnixStream,
@@ -22,10 +22,10 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Tells the starter that this rank is here, and waits for the file of the window.
+    /// Says hello to the starting process, and waits for the name of the window's file.
     ///
     /// # Errors
-    /// Where the starter has gone, or a rank has failed.
+    /// If the starting process has died, or a rank has failed.
     pub(super) fn begin(socket: &Path, rank: usize, ranks: usize) -> Result<(UnixStream, String)> {
         let told = |source| Error::Io { path: socket.to_path_buf(), source };
         let stream = UnixStream::connect(socket).map_err(told)?;
@@ -37,10 +37,10 @@ impl Member {
         }
     }
 
-    /// Listens from here on to what the starter has to say.
+    /// Starts to receive messages of the starting process.
     ///
     /// # Errors
-    /// Where the starter has gone.
+    /// If the starting process has died.
     pub(super) fn listen(stream: UnixStream, ranks: usize, fault: &Arc<Fault>) -> Result<Self> {
         let told = |source| Error::Io { path: "socket of the ranks".into(), source };
         Message::Ready.send(&stream).map_err(told)?;
@@ -63,12 +63,12 @@ impl Member {
         Ok(Self { stream, interrupted })
     }
 
-    /// Whether the user wishes the work to stop.
+    /// Returns whether the user has asked to stop.
     pub(super) fn interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Tells the starter, if it is still there.
+    /// Sends a message to the starting process, if it is still there.
     pub(super) fn tell(&self, message: &Message) {
         let _ = message.send(&self.stream);
     }

@@ -1,30 +1,30 @@
-//! What a rank and the process that started it tell each other over a socket of this machine.
+//! The messages between a rank and the process that started it, sent through a socket.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
-/// Longer ones are none of ours.
+/// Longer messages are not from residua.
 const LONGEST: usize = 1 << 20;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Message {
-    /// A rank begins: its number, and the version that it runs.
+    /// A rank begins: its number and its version.
     Hello(usize, String),
     /// All ranks have begun; the file of their window.
     Welcome(String),
     /// A rank has opened the window.
     Ready,
-    /// A rank has failed, and why.
+    /// A rank has failed, with the cause.
     Fault(usize, String),
-    /// A rank ends well, with a status.
+    /// A rank has finished, with its exit status.
     Bye(u8),
-    /// The user wishes the work to stop.
+    /// The user has asked to stop.
     Interrupt,
 }
 
 impl Message {
-    /// Sends it: a kind, a number, the length of a text and the text.
+    /// Sends a message: its kind, a number, the length of its text, and the text.
     pub(super) fn send(&self, mut stream: &UnixStream) -> io::Result<()> {
         let (kind, number, text): (u8, usize, &str) = match self {
             Message::Hello(rank, version) => (0, *rank, version),

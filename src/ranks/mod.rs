@@ -1,8 +1,8 @@
 //! Several processes that solve one system together.
 //!
-//! Each process is a *rank*. It owns some of the unknowns, and a [`Group`] is what it sees of the others: a
-//! [`Communicator`](crate::backend::Communicator) for solvers ([`Builder::build_spread`]), and messages for all else.
-//! Sums are added in the order of ranks, so that the same number of ranks gives the same bits.
+//! Each process is a *rank* and owns some of the unknowns. A [`Group`] connects it with the others: as a
+//! [`Communicator`](crate::backend::Communicator) for solvers ([`Builder::build_spread`]), and with messages for
+//! everything else. Sums are added in the order of ranks, so that the same number of ranks gives the same bits.
 //!
 //! ```text
 //! launch -- starts --> rank 0, rank 1, ...      a socket each: hello, welcome, ready, fault, bye, interrupt
@@ -12,23 +12,23 @@
 //!                        +-- MPI -+             messages, where they have no memory in common
 //! ```
 //!
-//! A rank that fails, disagrees with the others or dies ends all of them with one message that names it. Nobody waits
-//! for a rank that has gone: sockets close when their process ends, launchers of MPI end all ranks when one has died,
-//! and who waits in the window looks whether that has happened. A process that is stopped but not ended is waited for.
+//! If a rank fails, disagrees with the others or dies, all of them end with one message that names it. No rank waits
+//! for one that has died: sockets close when their process ends, launchers of MPI end all ranks when one has died, and
+//! a rank that waits in the window checks for it. Ranks do wait for a process that is stopped but not dead.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `group` | the ranks, as one of them sees them |
-//! | `carrier` | what moves sums and bytes: the window, or messages of MPI |
-//! | `peers` | ranks with a GPU each: the same between GPUs |
-//! | `rows` | a file that all ranks read together, each its own rows |
-//! | `window` | the memory that ranks of one machine share: ordered sums, exchange |
+//! | `group` | the group of ranks, as seen by one of them |
+//! | `carrier` | the transport of sums and bytes: the window, or messages of MPI |
+//! | `peers` | ranks with a GPU each: the same transport between GPUs |
+//! | `rows` | reading a file with all ranks, each its own rows |
+//! | `window` | shared memory of the ranks of one machine: ordered sums, exchange |
 //! | `wait` | how a rank waits for others |
-//! | `launch`, `member` | both ends of the sockets: starting ranks and watching over them, and being one |
+//! | `launch`, `member` | both ends of the sockets: starting and monitoring ranks, and being one |
 //! | `mpi` | ranks that are processes of MPI |
-//! | `control` | who started a rank, and hears when it leaves or fails |
-//! | `message` | what goes over these sockets |
-//! | `fault` | the first failure, as a process knows it |
+//! | `control` | the process that started a rank |
+//! | `message` | the messages on these sockets |
+//! | `fault` | the first failure, as far as a process knows |
 //!
 //! [`Builder::build_spread`]: crate::solver::Builder::build_spread
 

@@ -1,4 +1,4 @@
-//! Ranks with a GPU each: sums and halos in the order of the GPU's work, through memory that the others' GPUs write.
+//! Ranks with a GPU each: sums and halos are enqueued on the GPUs, which write to each other's memory.
 
 use super::group::Group;
 use crate::backend::cuda::{Cuda, DeviceVec, Nccl, PeerWindow, PeerWindows, Slice, unique_id};
@@ -12,14 +12,14 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// The communicator of vectors that are spread over the GPUs of several processes of one machine. Nothing of a sum or
-/// an exchange waits for a host, so that iterations are recorded as on one GPU. Handles are cheap to clone.
+/// The communicator of vectors that are distributed over the GPUs of several processes of one machine. No sum or
+/// exchange waits for a host, so iterations can be recorded as on one GPU. Handles are cheap to clone.
 ///
-/// Where the ranks are on one machine, sums and halos go through memory of the GPUs that the others write; else, or
-/// where the variable `RESIDUA_PEERS` says `nccl`, through NCCL. The bits are the same.
+/// If the ranks are on one machine, sums and halos go through GPU memory that the others write to; else, or if the
+/// variable `RESIDUA_PEERS` is `nccl`, through NCCL. The bits are the same.
 ///
-/// All ranks make theirs together, and call the same functions in the same order. A rank that waits on its GPU for
-/// another one longer than a minute gives up, and its sums are not numbers from there on.
+/// All ranks create theirs together, and call the same functions in the same order. A rank that waits on its GPU for
+/// another one longer than a minute gives up, and its sums are NaN from then on.
 #[derive(Clone)]
 pub struct Peers(Arc<Inner>);
 
@@ -30,31 +30,31 @@ struct Inner {
 
 struct State {
     plane: Plane,
-    /// Whether this rank wishes to stop, and how often it was asked.
+    /// True if this rank asks to stop, and how many times that was checked.
     wish: bool,
     asked: usize,
 }
 
-/// What data goes by.
+/// The transport of data.
 enum Plane {
-    /// Windows, and the plans that room was made for; and those of words, once there were any: recordings keep the
-    /// addresses of the first, which words therefore must not make larger.
+    /// Windows, and the exchange plans that they are large enough for; and separate windows for words, once there were
+    /// any. Recordings keep the addresses of the first, which exchanges of words therefore must not replace.
     Windows(PeerWindows, Vec<Plan>, Option<Box<PeerWindows>>),
     Nccl(Nccl),
 }
 
-/// Which of them is wished for.
+/// The variable that names the transport.
 const PLANE: &str = "RESIDUA_PEERS";
 
-/// Iterations between two rounds of the hosts.
+/// Iterations between two exchanges of the hosts.
 const BETWEEN: usize = 16;
 
-/// What an iteration of conjugate gradients takes beyond its share of the work, in seconds: seen on two H100
+/// Seconds that an iteration of conjugate gradients takes in addition to its share of the work: measured on two H100
 /// (docs/internals/scale.md).
 const LATENCY: f64 = 30e-6;
 const LATENCY_NCCL: f64 = 90e-6;
 
-/// A plan, and where each part's entries begin, to send and to receive.
+/// A plan, and where the entries for each rank begin, to send and to receive.
 struct Plan {
     plan: ExchangePlan,
     send: DeviceVec<u64>,
@@ -71,11 +71,11 @@ impl fmt::Debug for Peers {
 }
 
 impl Peers {
-    /// On the GPU that this rank computes on.
+    /// A communicator on the GPU that this rank computes on.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the ranks share no memory and there is no NCCL; where GPUs can't reach each other's
-    /// memory, and where a rank has failed.
+    /// [`Error::Unsupported`] if the ranks share no memory and there is no NCCL; if GPUs can't access each other's
+    /// memory, and if a rank has failed.
     pub fn new(cuda: Cuda, group: &Group) -> Result<Self> {
         let named = std::env::var(PLANE).unwrap_or_default();
         match &*named {
@@ -86,7 +86,7 @@ impl Peers {
         }
     }
 
-    /// With windows, which all ranks must be on one machine for.
+    /// A communicator with windows, for which all ranks must be on one machine.
     ///
     /// # Errors
     /// As [`Peers::new`].
@@ -95,12 +95,12 @@ impl Peers {
         Ok(Self::on(group, Plane::Windows(windows, Vec::new(), None)))
     }
 
-    /// With NCCL, one process a GPU.
+    /// A communicator with NCCL, one process a GPU.
     ///
     /// # Errors
     /// As [`Peers::new`].
     pub fn with_nccl(cuda: Cuda, group: &Group) -> Result<Self> {
-        // Whoever can't say a name sends none, so that nobody waits for it.
+        // If rank 0 has no name, it sends an empty one, so that no rank waits for it.
         let named = if group.rank() == 0 { unique_id() } else { Ok(Vec::new()) };
         let name = group.broadcast(named.as_ref().map_or(&[], |name| name))?;
         named?;
@@ -115,18 +115,18 @@ impl Peers {
         Self(Arc::new(Inner { group: group.clone(), state }))
     }
 
-    /// Whether data goes by NCCL.
+    /// Returns whether the transport is NCCL.
     pub fn is_nccl(&self) -> bool {
         matches!(lock(&self.0.state).plane, Plane::Nccl(_))
     }
 
-    /// Its ranks.
+    /// The group of its ranks.
     pub fn group(&self) -> &Group {
         &self.0.group
     }
 }
 
-/// New windows with room for so many bytes from each rank.
+/// New windows with memory for `room` bytes from each rank.
 fn opened(cuda: Cuda, group: &Group, room: usize) -> Result<PeerWindows> {
     let made = PeerWindow::new(cuda, group.ranks(), room);
     let handle = made.as_ref().map_or(Vec::new(), |window| window.handle().to_vec());
@@ -138,7 +138,7 @@ fn opened(cuda: Cuda, group: &Group, room: usize) -> Result<PeerWindows> {
     PeerWindows::open(own, group.rank(), &handles)
 }
 
-/// Where each part begins, and the end.
+/// The start of each part, and the end.
 fn starts(counts: &[usize]) -> Vec<u64> {
     let ends = counts.iter().scan(0, |end, &count| {
         *end += count as u64;
@@ -148,7 +148,7 @@ fn starts(counts: &[usize]) -> Vec<u64> {
 }
 
 impl State {
-    /// The windows, and a plan that room was made for.
+    /// The windows, and the plan with its positions.
     fn with(&mut self, plan: &ExchangePlan) -> Result<(&mut PeerWindows, &Plan)> {
         let Plane::Windows(windows, plans, _) = &mut self.plane else {
             return Err(Error::Unsupported("windows between GPUs that NCCL connects".into()));
@@ -161,7 +161,7 @@ impl State {
         Ok((windows, plan))
     }
 
-    /// The windows, where they are what data goes by.
+    /// The windows, if they are the transport.
     fn windows(&mut self) -> Option<&mut PeerWindows> {
         match &mut self.plane {
             Plane::Windows(windows, ..) => Some(windows),
@@ -206,7 +206,7 @@ impl Communicator<Cuda> for Peers {
         kept.insert(windows).all_or(words)
     }
 
-    /// Makes the windows larger, all of them, where a halo needs it; connects the ranks by NCCL.
+    /// Replaces all windows by larger ones if a halo needs it; connects the ranks by NCCL.
     fn prepare_exchange<T: Scalar>(&self, backend: &Cuda, plan: &ExchangePlan) -> Result<()> {
         if let Plane::Nccl(nccl) = &mut lock(&self.0.state).plane {
             let send = backend.zeros::<T>(plan.send.iter().sum())?;
@@ -315,7 +315,7 @@ impl Communicator<Cuda> for Peers {
         windows.direction(&plan.send, sends, step)
     }
 
-    /// The hosts agree among themselves while the GPUs work on, and only now and then: a round of theirs takes longer
+    /// The hosts exchange stop requests while the GPUs work on, and only from time to time: an exchange takes longer
     /// than an iteration of a small system.
     fn agree(&self, stop: bool) -> Result<bool> {
         let mut state = lock(&self.0.state);

@@ -1,4 +1,4 @@
-//! A matrix file that all ranks read together.
+//! Reads a matrix file with all ranks together.
 //!
 //! ```text
 //! bytes of the file, cut at line ends     rank 0 | rank 1 | ...      parsed, as stored
@@ -7,10 +7,10 @@
 //! rows                                    assembled from what others sent and the own piece, in the order of the file
 //! ```
 //!
-//! No rank holds more than its piece of the file and its rows. A piece stays as it was parsed: assembling leaves out what
-//! lies in rows of others, so that nothing but the entries that other ranks need is copied. What can't be read so is left
-//! to the reader of whole files, which also says what is wrong with a file and where: compressed files and those of other
-//! kinds, and files with errors.
+//! Each rank holds only its piece of the file and its rows. A piece stays as it was parsed: assembling ignores the
+//! entries in rows of others, so only the entries that other ranks need are copied. Files that can't be read this way
+//! are left to the reader of whole files, which also reports errors: compressed files, other formats, and files with
+//! errors.
 
 use super::group::Group;
 use crate::assemble::{Arrangement, Stretch, some_rows};
@@ -29,29 +29,29 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
-/// Groups of rows whose entries are counted, at most.
+/// The most groups of rows whose entries are counted.
 const GROUPS: usize = 1 << 16;
 
-/// Entries of a piece that are looked at for a grid, in two places.
+/// Entries of a piece that are examined for a grid, in each of two places.
 const LOOKED_AT: usize = 4096;
 
 /// The rows of a rank.
 pub(crate) struct OwnRows<T: Scalar> {
     pub(crate) header: Header,
-    /// Of the size of the whole matrix; the rows of others are empty.
+    /// A matrix of the full size; the rows of others are empty.
     pub(crate) a: Csr<T>,
     /// The rows of each rank.
     pub(crate) parts: Vec<Range<usize>>,
     /// Stored entries of the whole matrix.
     pub(crate) nonzeros: usize,
-    /// Seconds of reading, and of bringing entries where they belong and assembling them.
+    /// Seconds of reading, and of distributing and assembling entries.
     pub(crate) seconds: [f64; 2],
 }
 
-/// Reads a square matrix together; none where the file has to be read in whole by each.
+/// Reads a square matrix together; none if each rank has to read the whole file.
 ///
 /// # Errors
-/// Where a rank has another file, or has failed.
+/// If a rank has another file, or has failed.
 pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<OwnRows<T>>> {
     let start = Instant::now();
     let seen = market::read_header(path).ok().filter(|_| path.is_file());
@@ -80,7 +80,7 @@ pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<
         if symmetry == Symmetry::General || !whole.both_sides { 0 } else { stored(&stretches, here) };
     let size = [header.rows(), header.columns()];
     let a = some_rows(size, here.clone(), (stretches, symmetry), arrangement(symmetry, &whole))?;
-    // What both triangles tell is an error, or counts once, which the reader of whole files finds.
+    // An entry given in both triangles is an error, or counts once; the reader of whole files handles it.
     let twice = a.nonzeros() < stored;
     let told =
         group.all_gather(&[[u8::from(twice)].to_vec(), a.nonzeros().to_le_bytes().to_vec()].concat())?;
@@ -92,7 +92,7 @@ pub(crate) fn read_rows<T: Scalar>(group: &Group, path: &Path) -> Result<Option<
     Ok(Some(OwnRows { header, a, parts, nonzeros, seconds }))
 }
 
-/// How the entries of the whole file come. What a rank gets of them comes in the same order.
+/// The arrangement of the entries of the whole file; those that a rank receives have the same order.
 fn arrangement(symmetry: Symmetry, whole: &Whole) -> Arrangement {
     match (symmetry, whole.order) {
         (Symmetry::General, Order::Rows) => Arrangement::Sorted { duplicates: false },
@@ -102,14 +102,14 @@ fn arrangement(symmetry: Symmetry, whole: &Whole) -> Arrangement {
     }
 }
 
-/// The entries that lie in these rows, mirror images counted.
+/// The number of entries in these rows, including mirror images.
 fn stored<T>(stretches: &[Stretch<T>], here: &Range<usize>) -> usize {
     let ours = |row: u32| usize::from(here.contains(&(row as usize)));
     let entries = stretches.iter().flat_map(|stretch| stretch.is.iter().zip(&stretch.js));
     entries.map(|(&i, &j)| ours(i) + if i == j { 0 } else { ours(j) }).sum()
 }
 
-/// Bytes that differ where files do, as far as some places of them tell.
+/// Bytes from some places of a file, which differ if files differ there.
 fn sample(path: &Path) -> io::Result<Vec<u8>> {
     const PLACES: u64 = 64;
     const LENGTH: u64 = 4096;
@@ -126,7 +126,7 @@ fn sample(path: &Path) -> io::Result<Vec<u8>> {
     Ok([length.to_le_bytes(), print.to_le_bytes()].concat())
 }
 
-/// The entries of this rank's share of a file's bytes; none where it can't be read in pieces.
+/// The entries in this rank's range of the file's bytes; none if the file can't be read in pieces.
 fn piece<T: Scalar>(path: &Path, header: &Header, [rank, ranks]: [usize; 2]) -> Option<Piece<T>> {
     if header.format() != Format::Coordinate || header.rows() != header.columns() {
         return None;
@@ -140,7 +140,7 @@ fn piece<T: Scalar>(path: &Path, header: &Header, [rank, ranks]: [usize; 2]) -> 
         if first == length && line.is_empty() {
             return None;
         }
-        // Compressed files and others begin otherwise.
+        // Compressed and other files begin differently.
         if first == line.len() as u64 && !line.to_ascii_lowercase().starts_with(b"%%matrixmarket") {
             return None;
         }
@@ -163,20 +163,20 @@ fn piece<T: Scalar>(path: &Path, header: &Header, [rank, ranks]: [usize; 2]) -> 
     }
     let mut file = file.into_inner();
     file.seek(SeekFrom::Start(begin)).ok()?;
-    // Lines are not of the same length everywhere. What is not needed of this is never touched.
+    // Lines have different lengths in different places. Memory that is not needed is never touched.
     let share = (end - begin) as f64 / (length - first) as f64;
     let about = (1.125 * share * header.entries() as f64) as usize + LOOKED_AT;
     Piece::read(path, header, (file.take(end - begin), end - begin), about).ok()
 }
 
-/// Entries that a task takes, which two bytes can number.
+/// Entries of one task, which two bytes can index.
 const TASK: usize = 1 << 16;
 
-/// Tables of counts, at most.
+/// The most tables of counts.
 const TABLES: usize = 16;
 
-/// The rows of each rank where the matrix seems to be on a grid by some entries of each: whole planes, which multigrid's
-/// boxes ask for.
+/// The rows of each rank if the matrix seems to be on a grid, from some entries of each rank: whole planes, which
+/// multigrid with boxes needs.
 fn whole_planes<T: Scalar>(
     group: &Group,
     header: &Header,
@@ -199,13 +199,13 @@ fn whole_planes<T: Scalar>(
     Ok(seeming_grid(header.rows(), distances).and_then(|grid| planes(grid, group.ranks())))
 }
 
-/// The rows of each rank, about as many entries each.
+/// The rows of each rank, with about as many entries each.
 fn owners<T: Scalar>(group: &Group, header: &Header, piece: &Piece<T>) -> Result<Vec<Range<usize>>> {
     let n = header.rows();
     let shift = n.div_ceil(GROUPS).next_power_of_two().trailing_zeros();
     let groups = (n >> shift) + 1;
     let half = header.symmetry() != Symmetry::General;
-    // A table of counts for each of some tasks.
+    // A table of counts for each of several tasks.
     let task = piece.rows.len().div_ceil(TABLES).max(TASK);
     let of_tasks = of_stretches(&(0..piece.rows.len()), task, |entries| {
         let mut counts = vec![0_u64; groups];
@@ -231,8 +231,8 @@ fn owners<T: Scalar>(group: &Group, header: &Header, piece: &Piece<T>) -> Result
     Ok(of_ranks.into_iter().map(|range| (range.start << shift).min(n)..(range.end << shift).min(n)).collect())
 }
 
-/// What this rank needs of all entries, in the order of the file: those that other ranks have sent, and its own piece
-/// as it is.
+/// All entries that this rank needs, in the order of the file: those received from other ranks, and its own piece
+/// unchanged.
 fn brought<T: Scalar>(
     group: &Group,
     parts: &[Range<usize>],
@@ -241,13 +241,14 @@ fn brought<T: Scalar>(
 ) -> Result<Vec<Stretch<T>>> {
     let (me, here, half) = (group.rank(), &parts[group.rank()], symmetry != Symmetry::General);
     let owner = |row: u32| parts.partition_point(|rows| rows.end <= row as usize);
-    // The entries that each other rank needs, by their numbers within a task.
+    // The entries that each other rank needs, by their index within a task.
     let divided = of_stretches(&(0..piece.rows.len()), TASK, |entries| {
         let mut to_each: Vec<Vec<u16>> = vec![Vec::new(); parts.len()];
         for (number, place) in (0..=u16::MAX).zip(entries) {
             let (i, j) = (piece.rows[place], piece.columns[place]);
             let mirrored = half && i != j;
-            // In a file by rows or columns of a matrix whose entries lie near the diagonal nearly all of them stay.
+            // In a file sorted by rows or columns of a matrix with entries near the diagonal, nearly all entries stay
+            // here.
             if here.contains(&(i as usize)) && (!mirrored || here.contains(&(j as usize))) {
                 continue;
             }
@@ -291,7 +292,7 @@ fn brought<T: Scalar>(
     ])
 }
 
-/// What all ranks have sent to this one, cut behind the first `before`.
+/// The elements that all ranks have sent to this one, without the first `before`.
 fn sent<E: Element>(
     group: &Group,
     plan: &ExchangePlan,

@@ -1,39 +1,39 @@
-//! How a rank waits for others: it looks often for a short while, then sleeps between looks.
+//! How a rank waits for others: it polls for a short while, then sleeps between polls.
 
 use crate::error::Result;
 use std::thread;
 use std::time::Duration;
 
-/// How often a rank looks before it sleeps: the others can't go on meanwhile where there are fewer processors than
-/// ranks.
+/// How often a rank polls before it sleeps. With fewer processors than ranks, polling would keep the others from
+/// running.
 const SPINS: u32 = 2000;
 const SPINS_CROWDED: u32 = 20;
 
-/// After how many naps it asks whether all of them are still there.
+/// It checks after this many naps whether all ranks are still there.
 const PATIENCE: u32 = 32;
 
-/// How long a rank sleeps between looks, where the system's own delay of about 50 microseconds comes on top. A rank
-/// that only yields loses its processor for a whole slice of time whenever another program computes, since the
-/// scheduler prefers those who have slept: the tests of ranks took 134 s in place of 12 s beside two busy programs, and
-/// 3.3 s in place of 5.8 s with nothing beside them.
+/// How long a rank sleeps between polls; the system adds about 50 microseconds. A rank that only yields loses its
+/// processor for a whole time slice whenever another program computes, since the scheduler prefers processes that have
+/// slept: with two busy programs the tests of ranks took 134 s instead of 12 s, and 3.3 s instead of 5.8 s without
+/// them.
 const NAP: Duration = Duration::from_micros(1);
 
-/// How a rank of some waits.
+/// How a rank waits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     spins: u32,
 }
 
 impl Waiting {
-    /// For ranks of which so many share so many processors.
+    /// For `ranks` ranks that share `processors` processors.
     pub(super) fn among(ranks: usize, processors: usize) -> Self {
         Self { spins: if ranks <= processors { SPINS } else { SPINS_CROWDED } }
     }
 
-    /// Waits until `ready` says so, and asks now and then whether there is still something to wait for.
+    /// Polls until `ready` returns true, and calls `check` from time to time.
     ///
     /// # Errors
-    /// The first one of `ready` or of `check`.
+    /// The first error of `ready` or of `check`.
     pub(super) fn until(
         self,
         mut ready: impl FnMut() -> Result<bool>,
@@ -57,7 +57,7 @@ impl Waiting {
     }
 }
 
-/// Processors that this process may use.
+/// The number of processors that this process may use.
 pub(super) fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

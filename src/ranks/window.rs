@@ -1,4 +1,4 @@
-//! The memory that the ranks of one machine share: sums and halos by loads and stores, without a call of the system.
+//! Shared memory of the ranks of one machine: sums and halos by loads and stores, without system calls.
 //!
 //! ```text
 //! header | a place for the first failure
@@ -6,12 +6,12 @@
 //! for each pair of ranks: a channel of two chunks of bytes
 //! ```
 //!
-//! A sum takes one round. Each rank writes its values and then the number of the round into its slot; each reads the
-//! slots of all in the order of ranks, once they bear that number. The slots of a rank take turns, and so no round
-//! needs a second meeting: a rank writes a slot again two rounds later, and by then it has seen a slot of every other
-//! rank for the round between, which each of them wrote after it had read.
+//! A sum takes one synchronisation. Each rank writes its values and then the number of the round into its slot; each
+//! reads the slots of all ranks in their order, once they have that number. A rank has two slots, used alternately, so
+//! no second synchronisation is needed: it overwrites a slot two rounds later, and by then it has seen every other
+//! rank's slot of the round between, which that rank wrote after it had read.
 //!
-//! What shares memory reads and writes it through atomics, or copies what an atomic has handed over.
+//! Shared memory is read and written through atomics, or copied after an atomic has handed it over.
 
 use super::fault::Fault;
 use super::wait::Waiting;
@@ -23,28 +23,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// First word of a window; another layout has another one.
+/// First word of a window; a different layout has a different one.
 const MAGIC: u64 = 0x7265_7369_6475_6101;
 
-/// Where things lie in the header: the magic word, the number of ranks, the state and the place of a failure.
+/// The layout of the header: the magic word, the number of ranks, and the state and rank of a failure.
 const RANKS: usize = 8;
 const FAILURE: usize = 64;
 const HEADER: usize = 4096;
 const CAUSE: usize = HEADER - FAILURE - 24;
 
-/// Values of 8 bytes that one round sums: those of a cycle of GMRES.
+/// 8-byte values that are summed in one round: those of a cycle of GMRES.
 const VALUES: usize = 78;
 
-/// A slot: the round, the wish to stop, the values. Six of them lie in the line of the round.
+/// A slot: the round, the stop request, the values. Six of the values share the cache line of the round.
 const SLOT: usize = 8 * (2 + VALUES);
 
-/// A line for that a rank has gone, and two slots.
+/// A cache line that says whether a rank has left, and two slots.
 const SEAT: usize = 64 + 2 * SLOT;
 
 /// Bytes of a chunk.
 const CHUNK: usize = 64 << 10;
 
-/// Two lines with how many chunks were sent and taken, and two chunks.
+/// Two cache lines with the numbers of chunks sent and received, and two chunks.
 const CHANNEL: usize = 128 + 2 * CHUNK;
 
 /// The window of one rank.
@@ -56,16 +56,16 @@ pub(super) struct Window {
     waiting: Waiting,
     /// Rounds of sums so far.
     round: u64,
-    /// Chunks sent to each rank so far, and taken from each.
+    /// Chunks sent to each rank so far, and received from each.
     sent: Vec<u64>,
     taken: Vec<u64>,
-    /// Bytes of an exchange that are on their way to each rank before it is waited for.
+    /// Bytes of an exchange that were already sent to each rank before it is completed.
     begun: Option<Vec<usize>>,
     fault: Arc<Fault>,
 }
 
 impl Window {
-    /// Makes the file of a window for so many ranks, all zeros, which only this user may open.
+    /// Creates the file of a window for this number of ranks, filled with zeros, which only this user may open.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -76,7 +76,7 @@ impl Window {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("residua-{}-{number}", std::process::id()));
         let told = |source| Error::Io { path: path.clone(), source };
-        // A file of that name is what an earlier process of the same number has left.
+        // A file of this name is left over from an earlier process with the same number.
         let _ = std::fs::remove_file(&path);
         let file = OpenOptions::new()
             .read(true)
@@ -92,10 +92,10 @@ impl Window {
         Ok(path)
     }
 
-    /// The window in that file, as `rank` sees it, who waits in such a way.
+    /// Opens the window in this file, for rank `rank`; `waiting` says how to wait.
     ///
     /// # Errors
-    /// [`Error::Io`], and where the file is no window for so many ranks.
+    /// [`Error::Io`], or if the file is not a window for this number of ranks.
     pub(super) fn open(
         path: &Path,
         [rank, ranks]: [usize; 2],
@@ -116,11 +116,11 @@ impl Window {
         Ok(Self { map, rank, ranks, waiting, round: 0, sent: none.clone(), taken: none, begun: None, fault })
     }
 
-    /// `add(rank, first, words)` gets the words that each rank has brought, in the order of ranks, some at a time, and
-    /// the place of the first of these. Returns whether any rank wishes to stop.
+    /// `add(rank, first, words)` gets the words of each rank, in the order of ranks, in pieces; `first` is the position
+    /// of a piece's first word. Returns whether any rank asks to stop.
     ///
     /// # Errors
-    /// Where a rank has failed.
+    /// If a rank has failed.
     pub(super) fn sums(
         &mut self,
         words: &[u64],
@@ -155,8 +155,8 @@ impl Window {
         }
     }
 
-    /// Puts what there is room for of an exchange on its way, so that the others have it when they come to need it;
-    /// [`Window::exchange`] with the same bytes ends it.
+    /// Sends as much of an exchange as fits, so that the others have it when they need it; [`Window::exchange`] with
+    /// the same bytes completes it.
     pub(super) fn begin(&mut self, send: &[&[u8]]) {
         let mut sent = vec![0; self.ranks];
         for other in 0..self.ranks {
@@ -167,7 +167,7 @@ impl Window {
         self.begun = Some(sent);
     }
 
-    /// Sends to a rank what there is room for, behind the first `sent` bytes. Returns whether that was anything.
+    /// Sends as much as fits to a rank, after the first `sent` bytes. Returns whether anything was sent.
     fn push(&mut self, other: usize, bytes: &[u8], sent: &mut usize) -> bool {
         let (channel, before) = (self.channel(self.rank, other), *sent);
         while *sent < bytes.len() && self.sent[other] - self.at(channel + 64).load(Ordering::Acquire) < 2 {
@@ -186,7 +186,7 @@ impl Window {
     /// Sends the bytes for each rank and receives those of each.
     ///
     /// # Errors
-    /// Where a rank has failed.
+    /// If a rank has failed.
     pub(super) fn exchange(&mut self, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
         receive[self.rank].copy_from_slice(send[self.rank]);
         let (mut sent, mut received) =
@@ -219,7 +219,7 @@ impl Window {
             }
             let Some(other) = open else { return Ok(()) };
             if !moved {
-                // Any of them: waiting for one alone, ranks could wait for each other in a ring.
+                // Waits for any of them: if ranks waited for one each, they could wait for each other in a ring.
                 self.wait(Some(other), || {
                     (0..self.ranks).any(|other| {
                         let (out, back) = (self.channel(self.rank, other), self.channel(other, self.rank));
@@ -233,12 +233,12 @@ impl Window {
         }
     }
 
-    /// Says that this rank takes part no longer.
+    /// Reports that this rank has left.
     pub(super) fn leave(&self) {
         self.at(self.seat(self.rank)).store(1, Ordering::Release);
     }
 
-    /// Takes a failure down for all ranks, unless one is there. Returns whether it was the first.
+    /// Records a failure for all ranks, unless there is one. Returns whether it was the first.
     pub(super) fn fail(&self, rank: usize, cause: &str) -> bool {
         let state = self.at(FAILURE);
         if state.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -259,12 +259,12 @@ impl Window {
         true
     }
 
-    /// Waits until `ready` says so.
+    /// Waits until `ready` returns true.
     fn wait(&self, other: Option<usize>, ready: impl Fn() -> bool) -> Result<()> {
         let check = || {
             self.check()?;
             let gone = other.filter(|&other| self.at(self.seat(other)).load(Ordering::Acquire) != 0);
-            // What it brought before it left may have come meanwhile.
+            // Its data may have arrived just before it left.
             fence(Ordering::Acquire);
             match gone.filter(|_| !ready()) {
                 Some(rank) => Err(self.error(rank, "has ended while others need it".into())),
@@ -274,7 +274,7 @@ impl Window {
         self.waiting.until(|| Ok(ready()), check)
     }
 
-    /// Whether a rank has failed, as this process or the window knows.
+    /// Returns an error if a rank has failed, according to this process or the window.
     fn check(&self) -> Result<()> {
         self.fault.check()?;
         if self.at(FAILURE).load(Ordering::Acquire) != 2 {
@@ -316,17 +316,17 @@ impl Window {
     }
 }
 
-/// Where the channels begin: at a page.
+/// The offset of the channels, aligned to a page.
 fn channels(ranks: usize) -> usize {
     (HEADER + ranks * SEAT).next_multiple_of(HEADER)
 }
 
-/// Bytes of a window; what no rank touches takes no memory.
+/// Bytes of a window; pages that no rank touches take no memory.
 fn length(ranks: usize) -> usize {
     channels(ranks) + ranks * ranks * CHANNEL
 }
 
-/// The word at a place of the map.
+/// The word at an offset of the map.
 fn word(map: &MmapRaw, place: usize) -> &AtomicU64 {
     assert!(place.is_multiple_of(8) && place + 8 <= map.len(), "no word of the window");
     // SAFETY: it lies in the map, which begins at a page, and is read and written through atomics alone.
@@ -339,7 +339,7 @@ mod tests {
     use crate::ranks::wait::processors;
     use std::thread;
 
-    /// What each of so many threads with a window of its own makes of it.
+    /// Runs `work` in one thread for each rank, with its window, and collects the results.
     fn together<R: Send>(ranks: usize, work: impl Fn(&mut Window) -> R + Sync) -> Vec<R> {
         let path = Window::create(ranks).unwrap();
         let results = thread::scope(|scope| {
@@ -384,7 +384,7 @@ mod tests {
                 let mut receive: Vec<Vec<u8>> = (0..3).map(|from| vec![0; len(from, window.rank)]).collect();
                 let send: Vec<&[u8]> = send.iter().map(|bytes| &bytes[..]).collect();
                 let mut places: Vec<&mut [u8]> = receive.iter_mut().map(|bytes| &mut bytes[..]).collect();
-                // Begun before or not, by some of them or by all.
+                // Exchanges that were begun before, by no rank, some ranks or all.
                 if turn == 1 || (turn == 2 && window.rank == 1) {
                     window.begin(&send);
                 }

@@ -1,4 +1,4 @@
-//! Where ticks stand.
+//! The ticks of an axis.
 
 /// Steps of 1, 2 or 5 times a power of ten, at most `most` of them from zero up to and including `last`.
 pub(super) fn ticks(last: u64, most: u64) -> Vec<u64> {

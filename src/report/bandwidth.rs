@@ -1,4 +1,4 @@
-//! How fast a machine copies memory: the ceiling under every sparse product.
+//! Measures the memory bandwidth of a machine, which limits every sparse product.
 
 use crate::backend::Backend;
 use crate::error::Result;
@@ -7,20 +7,20 @@ use std::time::Instant;
 /// Bytes of each of the two buffers: far more than the caches hold.
 const BUFFER: usize = 128 << 20;
 
-/// Copy bandwidth of the backend's memory in GB/s (10^9 bytes, read and written ones both counted): the fastest of
-/// `repeats` copies of 128 MiB after one to warm up.
+/// Copy bandwidth of the backend's memory in GB/s (10^9 bytes, counting both reads and writes): the fastest of
+/// `repeats` copies of 128 MiB after a warm-up.
 ///
 /// # Errors
-/// When there is no memory for the two buffers, or the device fails.
+/// If there is no memory for the two buffers, or if the device fails.
 pub fn copy_bandwidth<B: Backend>(backend: &B, repeats: usize) -> Result<f64> {
     let len = BUFFER / size_of::<f64>();
     let mut from = backend.zeros::<f64>(len)?;
     let mut to = backend.zeros::<f64>(len)?;
-    // Pages that were never written all map to one page of zeros.
+    // Pages that were never written all map to the same page of zeros.
     backend.fill(1.0, &mut from)?;
     backend.copy(&from, &mut to)?;
     backend.synchronize()?;
-    // Where work is queued, waiting for its end would be a good part of one copy.
+    // If work is queued, waiting for its end would take a significant part of one copy.
     let batch = if B::QUEUE_DEPTH > 1 { 16 } else { 1 };
     let mut best = f64::INFINITY;
     for _ in 0..repeats.max(1) {

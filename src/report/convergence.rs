@@ -1,4 +1,4 @@
-//! Residual against iteration, as a picture.
+//! The convergence plot: residual against iteration.
 
 use super::axis::ticks;
 use super::svg::{Anchor, GRID, INK, PALE, Svg};
@@ -11,11 +11,11 @@ pub struct Curve<'a> {
     pub name: String,
     /// Relative residual before each iteration and after the last.
     pub history: &'a [f64],
-    /// Relative residual computed anew from b - A x at the end, drawn as a ring.
+    /// Relative residual b - A x computed anew at the end, drawn as a ring.
     pub confirmed: Option<f64>,
 }
 
-/// Colours that the colour-blind can tell apart (Okabe and Ito, 2008).
+/// A palette for the colour-blind (Okabe and Ito, 2008).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
 const WIDTH: f64 = 760.0;
@@ -25,15 +25,15 @@ const TOP: f64 = 78.0;
 const RIGHT: f64 = 30.0;
 const BOTTOM: f64 = 62.0;
 
-/// Points of a curve beyond this are thinned out: nobody can see them.
+/// Curves with more points are thinned out, because the difference is not visible.
 const MOST_POINTS: usize = 1500;
 
-/// Curves named in the legend.
+/// The most curves that the legend names.
 const MOST_NAMES: usize = 12;
 
 /// Draws log10 of the relative residual against the iteration, one curve a right-hand side, and the tolerance as a
-/// dashed line. Points at zero or not finite are left out. Below it are the `levels` of multigrid, each with its rows and
-/// entries, finest first, where there are any.
+/// dashed line. Points at zero or not finite are left out. Below it are the `levels` of multigrid, if there are any:
+/// the rows and entries of each, finest first.
 pub fn convergence_svg(
     title: &str,
     facts: &str,
@@ -107,7 +107,7 @@ fn draw_legend(svg: &mut Svg, curves: &[Curve<'_>], at: (f64, f64)) {
     }
 }
 
-/// Every point of a short history; of a long one, the lowest and the highest of each bucket, so that peaks stay.
+/// Every point of a short history. Of a long one, the lowest and the highest of each bucket, so that peaks are kept.
 fn thinned(history: &[f64]) -> impl Iterator<Item = (usize, f64)> + '_ {
     let bucket = (2 * history.len()).div_ceil(MOST_POINTS).max(1);
     history.chunks(bucket).enumerate().flat_map(move |(b, part)| {

@@ -1,73 +1,72 @@
-//! What can be told of a matrix by looking at its entries once.
+//! Facts about a matrix from one pass over its entries.
 
 use crate::backend::with_offsets;
 use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar};
 
-/// Entries that differ from their mirror image by less than this share of the largest entry count as equal: files
-/// round their values.
+/// Entries that differ from their mirror image by less than this fraction of the largest entry count as equal, since
+/// files round their values.
 pub(crate) const ROUNDING: f64 = 1e-10;
 
-/// Rows that add up to less than this share of the sum of their magnitudes count as adding up to zero.
+/// A row sum below this fraction of the sum of magnitudes counts as zero.
 const ZERO_SUM: f64 = 1e-11;
 
-/// Whether a sum of real and imaginary parts is zero beside that of the magnitudes, up to rounding.
+/// Returns whether a sum (real and imaginary part) is zero compared to that of the magnitudes, up to rounding.
 fn is_zero_sum(sum: [f64; 2], magnitudes: f64) -> bool {
     sum[0].hypot(sum[1]) <= ZERO_SUM * magnitudes
 }
 
-/// Rows that one task looks at.
+/// Rows of one task.
 const CHUNK: usize = 1 << 12;
 
 /// Symmetry, diagonal and dominance of a matrix; magnitudes as `f64`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Facts {
-    /// Whether a_ji is stored wherever a_ij is. Rectangular matrices are not symmetric in any way.
+    /// True if a_ji is stored wherever a_ij is. Rectangular matrices are not symmetric in any way.
     pub pattern_symmetric: bool,
-    /// Largest |a_ij - a_ji| over largest |a_ij|.
+    /// Largest |a_ij - a_ji| divided by the largest |a_ij|.
     pub asymmetry: f64,
     /// The same for the conjugate of a_ji; equal to `asymmetry` for real matrices.
     pub hermitian_defect: f64,
     /// The same for -a_ji.
     pub skew_defect: f64,
-    /// The three defects again (plain, conjugate, negative), each difference relative to the smaller of the largest
-    /// magnitudes of the two rows: what tells symmetry of a badly scaled matrix.
+    /// The three defects again (plain, conjugate, negative), but each difference relative to the smaller of the largest
+    /// magnitudes of the two rows, which detects the symmetry of badly scaled matrices.
     pub local_defects: [f64; 3],
     /// Row and column (from 0) of the entry that is farthest from the conjugate of its mirror image.
     pub worst_pair: Option<(usize, usize)>,
     /// Stored entries that are zero.
     pub explicit_zeros: usize,
-    /// Stored entries that are infinite or not a number; they count in nothing else.
+    /// Stored entries that are infinite or NaN; no other count includes them.
     pub non_finite: usize,
     /// Row and column (from 0) of the first of them.
     pub first_non_finite: Option<(usize, usize)>,
     /// Largest |a_ij|.
     pub largest: f64,
-    /// Smallest |a_ij| that is not zero, infinity where all are zero.
+    /// Smallest nonzero |a_ij|, infinity if all are zero.
     pub smallest: f64,
-    /// The largest |a_ij| of that row (not of zeros) where it is smallest, infinity where all are zero.
+    /// The smallest of the rows' largest |a_ij|, rows of zeros excepted; infinity if all entries are zero.
     pub smallest_row: f64,
     /// Entries left of the diagonal that are not zero.
     pub below_diagonal: usize,
     /// Entries right of the diagonal that are not zero.
     pub above_diagonal: usize,
-    /// Entries off the diagonal whose real part is positive, or whose imaginary part is not zero: those that no
-    /// M-matrix has.
+    /// Entries off the diagonal with a positive real part, or a nonzero imaginary part, which no M-matrix has.
     pub not_negative: usize,
-    /// Rows whose entries add up to zero (up to rounding), empty ones too: where all do, A maps constants to zero.
+    /// Rows whose entries sum to zero (up to rounding), including empty ones: if all do, A maps constants to zero.
     pub zero_sum_rows: usize,
-    /// Real part of the sum of all entries, 1^T A 1. Where it is negative, so is an eigenvalue of a Hermitian matrix.
+    /// Real part of the sum of all entries, 1^T A 1. If it is negative, a Hermitian matrix has a negative eigenvalue.
     pub entry_sum: f64,
-    /// The same of magnitudes.
+    /// The sum of all magnitudes.
     pub magnitude_sum: f64,
     /// Diagonal entries that are not stored.
     pub diagonal_missing: usize,
     /// Diagonal entries with an imaginary part.
     pub diagonal_complex: usize,
-    /// Pairs i < j with |a_ij|^2 > a_ii a_jj: a Hermitian matrix that has one is indefinite where its diagonal is not
-    /// negative, and -A is where it is not positive.
+    /// Pairs i < j with |a_ij|^2 > a_ii a_jj. A Hermitian matrix with such a pair is indefinite if its diagonal is not
+    /// negative; for a diagonal that is not positive, the same holds for -A.
     pub negative_minors: usize,
     /// Diagonal entries (of min(rows, columns)) whose real part is above zero.
     pub diagonal_positive: usize,
@@ -86,7 +85,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Looks at every entry, and for its mirror image by bisection: O(nonzeros log row length), several threads.
+    /// Examines every entry and, by binary search, its mirror image: O(nonzeros log row length), in several threads.
     pub fn of<V: Scalar>(a: &Csr<V>) -> Self {
         let parts = a.parts();
         let square = parts.rows == parts.columns;
@@ -161,30 +160,30 @@ impl Facts {
         }
     }
 
-    /// Whether A equals its transpose, up to the rounding of a file (1e-10 of the largest entry of a row).
+    /// Returns whether A equals its transpose, up to the rounding of a file (1e-10 of the largest entry of a row).
     pub fn is_symmetric(&self) -> bool {
         self.local_defects[0] <= ROUNDING
     }
 
-    /// Whether A equals its conjugate transpose, up to the rounding of a file: what conjugate gradients need.
+    /// Returns whether A equals its conjugate transpose, up to the rounding of a file, as conjugate gradients require.
     pub fn is_hermitian(&self) -> bool {
         self.local_defects[1] <= ROUNDING
     }
 
-    /// Whether A equals its negative transpose, up to the rounding of a file, and is not zero.
+    /// Returns whether A equals its negative transpose, up to the rounding of a file, and is not zero.
     pub fn is_skew_symmetric(&self) -> bool {
         self.local_defects[2] <= ROUNDING && self.largest > 0.0
     }
 }
 
-/// What is asked of a row by the pairs that it is in.
+/// Properties of a row that the comparison of pairs needs.
 #[derive(Clone, Copy, Default)]
 struct Line {
     largest: f64,
     diagonal: f64,
 }
 
-/// Counts over some rows.
+/// Counters over some rows.
 struct Tally {
     unmatched: bool,
     plain: f64,
@@ -313,7 +312,7 @@ impl Tally {
         self.skew = self.skew.max(skew);
         let scale = lines[0].largest.min(lines[1].largest);
         for (most, defect) in self.local.iter_mut().zip([plain, hermitian, skew]) {
-            // Where the mirror image's row is zero, no defect is small; where a difference is not a number, neither.
+            // If the mirror image's row is zero, or a difference is NaN, the defect counts as infinite.
             let relative = if defect == 0.0 { 0.0 } else { defect / scale };
             *most = if relative.is_nan() { f64::INFINITY } else { most.max(relative) };
         }

@@ -1,8 +1,8 @@
-//! Just enough HTML for a page that a colleague can open, print and keep: one file, nothing fetched from anywhere.
+//! A minimal HTML writer for a report that can be opened, printed and archived: one file without external resources.
 
 use super::svg::escape;
 
-/// How a page looks: in daylight, in the dark, and on paper.
+/// The style of a page: light, dark, and in print.
 const STYLE: &str = "\
 :root{--ink:#1f2933;--pale:#6b7785;--line:#dde3e8;--page:#f6f7f9;--card:#fff;--good:#0a7d4f;--bad:#b3261e}\
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ed;--pale:#9aa5b1;--line:#343d46;--page:#14181c;--card:#1c2228;\
@@ -44,13 +44,13 @@ impl Page {
         Self { text }
     }
 
-    /// A paragraph, of a class where one is named.
+    /// A paragraph, with a class if one is named.
     pub(crate) fn paragraph(&mut self, class: &str, text: &str) {
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         self.text += &format!("<p{class}>{}</p>\n", escape(text));
     }
 
-    /// A part with a heading.
+    /// A section with a heading.
     pub(crate) fn section(&mut self, heading: &str, fill: impl FnOnce(&mut Self)) {
         self.text += &format!("<section>\n<h2>{}</h2>\n", escape(heading));
         fill(self);
@@ -64,7 +64,7 @@ impl Page {
         }
     }
 
-    /// Names with what belongs to them.
+    /// A table of names and values.
     pub(crate) fn facts(&mut self, facts: &[(String, String)]) {
         self.text += "<table>\n<tbody>\n";
         for (name, fact) in facts {
@@ -74,7 +74,7 @@ impl Page {
         self.text += "</tbody>\n</table>\n";
     }
 
-    /// A table; a heading that starts with `>` is one of numbers.
+    /// A table. A heading that starts with `>` marks a column of numbers.
     pub(crate) fn table(&mut self, headings: &[&str], rows: &[Vec<String>]) {
         let class = |k: usize| if headings[k].starts_with('>') { " class=\"n\"" } else { "" };
         self.text += "<table>\n<thead><tr>";
@@ -92,7 +92,7 @@ impl Page {
         self.text += "</tbody>\n</table>\n";
     }
 
-    /// Shares of a whole as bars: name, words, share.
+    /// Bars for fractions of a whole: name, label, fraction.
     pub(crate) fn bars(&mut self, bars: &[(&str, String, f64)]) {
         self.text += "<table>\n<tbody>\n";
         for (name, words, share) in bars {
@@ -105,7 +105,7 @@ impl Page {
         self.text += "</tbody>\n</table>\n";
     }
 
-    /// A picture of this crate's, which is well formed and holds no scripts.
+    /// A picture made by this crate, which is well-formed and has no scripts.
     pub(crate) fn picture(&mut self, svg: &str) {
         self.text += &format!("<figure>\n{svg}</figure>\n");
     }

@@ -1,4 +1,4 @@
-//! The levels of multigrid, as a picture: a bar for the rows of each and one for its entries, on a scale of powers of ten.
+//! A picture of the levels of multigrid: bars for the rows and the entries of each, on a logarithmic scale.
 
 use super::count;
 use super::svg::{Anchor, INK, PALE, Svg};
@@ -8,13 +8,13 @@ const ROWS: &str = "#0072b2";
 const ENTRIES: &str = "#e69f00";
 
 const LEFT: f64 = 84.0;
-/// A bar of the most entries, beside which the numbers stand.
+/// The length of the longest bar; its numbers are written next to it.
 const LONGEST: f64 = 420.0;
 const HEADING: f64 = 40.0;
 const LEVEL: f64 = 26.0;
 const BELOW: f64 = 16.0;
 
-/// How high the picture of so many levels is; nothing of none.
+/// The height of the picture for this number of levels; zero for none.
 pub(super) fn height(levels: usize) -> f64 {
     if levels == 0 { 0.0 } else { HEADING + LEVEL * levels as f64 + BELOW }
 }

@@ -1,15 +1,15 @@
-//! What the command tells: tables for a terminal, pictures as SVG, and the measured copy bandwidth to compare with.
+//! Output of the command: tables for a terminal, pictures as SVG, and the measured copy bandwidth for comparison.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `table`, `units` | aligned columns; numbers with the unit that a person would choose |
-//! | `spy` | the places of a matrix's nonzeros, as a picture |
-//! | `convergence` | residual against iteration, as a picture |
-//! | `levels` | the levels of multigrid, as a picture |
+//! | `table`, `units` | aligned columns; numbers with suitable units |
+//! | `spy` | the spy plot of a matrix |
+//! | `convergence` | the convergence plot |
+//! | `levels` | a picture of the levels of multigrid |
 //! | `facts` | symmetry, diagonal and dominance of a matrix |
-//! | `bandwidth` | how fast this machine copies |
-//! | `html` | a page for a colleague |
-//! | `svg`, `png`, `axis` | what the pictures are drawn with |
+//! | `bandwidth` | the copy bandwidth of this machine |
+//! | `html` | a report as a page |
+//! | `svg`, `png`, `axis` | drawing |
 
 mod axis;
 mod bandwidth;

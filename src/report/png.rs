@@ -1,4 +1,4 @@
-//! A picture of palette colours as PNG (ISO/IEC 15948), for embedding into SVG.
+//! Writes a picture with a palette as PNG (ISO/IEC 15948), for embedding into SVG.
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
@@ -10,7 +10,7 @@ pub(super) fn encode(width: usize, pixels: &[u8], palette: &[[u8; 3]]) -> std::i
     let mut header = Vec::new();
     header.extend((width as u32).to_be_bytes());
     header.extend((height as u32).to_be_bytes());
-    // Depth 8, palette colours, deflate, no filter method but 0, not interlaced.
+    // Depth 8, palette, deflate, filter method 0, not interlaced.
     header.extend([8, 3, 0, 0, 0]);
     let mut deflate = ZlibEncoder::new(Vec::new(), Compression::best());
     for line in pixels.chunks(width.max(1)) {

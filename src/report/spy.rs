@@ -1,4 +1,4 @@
-//! The places of a matrix's nonzeros, as a picture.
+//! The spy plot of a matrix: the places of its nonzeros.
 
 use super::axis::ticks;
 use super::svg::{Anchor, INK, PALE, Svg};
@@ -9,27 +9,27 @@ use crate::matrix::Csr;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 
-/// Side of the picture of the longer dimension, in pixels: one cell a pixel for large matrices.
+/// Length of the longer side of the picture in pixels; a large matrix has one cell for each pixel.
 const SIDE: usize = 640;
 
-/// Up to this many rows and columns, each entry is its own square.
+/// Up to this many rows and columns, each entry is drawn as its own square.
 const SINGLE: usize = 160;
 
 /// Shades from one entry a cell to the fullest cell.
 const SHADES: usize = 32;
 
-/// Draws where the entries of a matrix of any size stand, rows downwards, columns to the right, counted from zero. Each
-/// entry is a square while they are large enough to tell apart; beyond that a pixel is darker the more entries it
-/// stands for, on a logarithmic scale from one entry to the fullest pixel, so that single entries still show.
-/// `name` is the title.
+/// Draws the places of the entries of a matrix of any size, rows downwards, columns to the right, counted from zero.
+/// Entries are squares as long as they are large enough; beyond that a pixel is darker the more entries it contains, on
+/// a logarithmic scale from one entry to the fullest pixel, so that single entries are still visible. `name` is the
+/// title.
 ///
 /// # Errors
-/// When the picture cannot be encoded.
+/// If the picture cannot be encoded.
 pub fn spy_svg<V: Scalar>(a: &Csr<V>, name: &str) -> Result<String> {
     let (rows, columns) = (a.rows(), a.columns());
     let longest = rows.max(columns).max(1);
     let single = longest <= SINGLE;
-    // Cells of the raster, and pixels of the picture; a long side is at most 16 times the short one.
+    // Cells of the raster, and pixels of the picture; the ratio of the sides is at most 16.
     let cells = |n: usize| if single { n } else { (n * SIDE / longest).max(SIDE / 16).min(n) };
     let pixels = |n: usize| (n as f64 / longest as f64 * SIDE as f64).max(SIDE as f64 / 16.0);
     let (high, wide) = (cells(rows), cells(columns));
@@ -130,7 +130,7 @@ fn draw_legend(svg: &mut Svg, at: (f64, f64), fullest: u32) {
     svg.text((at.0 + 20.0, at.1 + 26.0 + SHADES as f64 * step), Anchor::Start, 12.0, PALE, "1");
 }
 
-/// From a light blue to a dark one, by way of teal: lightness falls evenly, so the order survives a grey print.
+/// From a light blue through teal to a dark blue. Lightness falls evenly, so the order is visible in a grey print.
 fn shade(t: f64) -> [u8; 3] {
     const STOPS: [[f64; 3]; 4] = [[158., 202., 225.], [66., 146., 198.], [17., 89., 155.], [8., 29., 74.]];
     let place = t.clamp(0.0, 1.0) * (STOPS.len() - 1) as f64;

@@ -1,13 +1,13 @@
-//! Just enough SVG 1.1 for plots.
+//! A minimal SVG 1.1 writer for plots.
 
 use std::fmt::Write;
 
-/// Colour of titles and labels, and of what should stand back.
+/// Colours of titles and labels, and of less important elements.
 pub(super) const INK: &str = "#1f2933";
 pub(super) const PALE: &str = "#6b7785";
 pub(super) const GRID: &str = "#e4e8ec";
 
-/// Where a text stands relative to its point.
+/// The horizontal alignment of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -46,7 +46,7 @@ impl Svg {
         );
     }
 
-    /// A frame without filling.
+    /// A frame that is not filled.
     pub(super) fn frame(&mut self, at: (f64, f64), size: (f64, f64), colour: &str) {
         let _ = writeln!(
             self.text,
@@ -90,7 +90,7 @@ impl Svg {
         self.raw_text(at, anchor, 12.0, PALE, "", &content);
     }
 
-    /// A text along the vertical, read upwards.
+    /// Vertical text, read upwards.
     pub(super) fn upright(&mut self, at: (f64, f64), size: f64, colour: &str, content: &str) {
         let turn = format!(" transform=\"rotate(-90 {} {})\"", number(at.0), number(at.1));
         self.raw_text(at, Anchor::Middle, size, colour, &turn, &escape(content));
@@ -159,13 +159,13 @@ impl Svg {
     }
 }
 
-/// At most two decimals, none that are zero.
+/// At most two decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// Text that stands for itself in XML and HTML.
+/// Escapes text for XML and HTML.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// On which side of its column a text stands.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// Left, for words.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
-/// A table for a terminal: a heading, a rule and rows; `Display` prints it, two spaces between columns.
+/// A table for a terminal: a heading, a rule and rows. `Display` prints it with two spaces between columns.
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(String, Align)>,
@@ -19,13 +19,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these headings. No rule and no heading is printed where all headings are empty.
+    /// A table with these headings. If all headings are empty, neither they nor the rule are printed.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let columns = columns.into_iter().map(|(heading, align)| (heading.to_string(), align)).collect();
         Self { columns, rows: Vec::new() }
     }
 
-    /// Appends a row. A row shorter than the heading ends early; its last cell may be longer than its column.
+    /// Appends a row. A row may have fewer cells than the heading; its last cell may be longer than its column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }

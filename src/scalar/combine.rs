@@ -1,9 +1,9 @@
-//! What reductions and scans combine with. A backend has kernels for these, so they are types and no closures.
+//! Operations of reductions and scans. A backend has kernels for each, so they are types and not closures.
 
 use super::{Element, Key, sealed};
 use num_complex::Complex;
 
-/// What can be added up: integers (wrapping around) and scalars.
+/// Types with addition: integers (wrapping) and scalars.
 pub trait Number: Element {
     /// `self + other`.
     fn plus(self, other: Self) -> Self;
@@ -27,9 +27,9 @@ number!(integer: u8, u16, u32, u64, i8, i16, i32, i64; float: f32, f64, Complex<
 pub trait Combine<T: Element>: sealed::Sealed + Copy + Send + Sync + 'static {
     /// Name in kernels: `sum`, `min`, `max`.
     const NAME: &'static str;
-    /// Leaves every value as it is (for floating-point sums +0, which turns -0 into +0).
+    /// The identity: the value that changes no other (for floating-point sums +0, which turns -0 into +0).
     fn identity() -> T;
-    /// `a` and `b` combined.
+    /// Combines `a` and `b`.
     fn combine(a: T, b: T) -> T;
 }
 
@@ -37,7 +37,7 @@ pub trait Combine<T: Element>: sealed::Sealed + Copy + Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum;
 
-/// The smaller of two, in the order of [`Key`] (so NaN and the sign of zero have a place).
+/// The smaller of two, in the order of [`Key`] (which also orders NaN and signed zeros).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Min;
 

@@ -1,4 +1,4 @@
-//! The types that buffers and matrices hold. All traits here are sealed: a backend has kernels for a known set.
+//! The element types of buffers and matrices. All traits here are sealed, since a backend has kernels for a fixed set.
 
 use crate::direct::Factorable;
 use num_complex::Complex;
@@ -16,7 +16,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Anything that a buffer can hold: plain bits, valid when all of them are zero.
+/// The types that a buffer can hold: plain bits, for which all zeros are valid.
 pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// Name in messages, tables and kernel names.
     const NAME: &'static str;
@@ -26,13 +26,13 @@ pub trait Element: sealed::Sealed + Copy + Default + Debug + PartialEq + Send + 
 pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Display + Widen<Self> {
     /// The type of magnitudes: `f64` for `Complex<f64>`, itself for a real type.
     type Real: Real;
-    /// Whether the type has an imaginary part.
+    /// True if the type has an imaginary part.
     const COMPLEX: bool;
     /// The real number `re`.
     fn from_real(re: Self::Real) -> Self;
     /// The nearest value to a double.
     fn from_f64(value: f64) -> Self;
-    /// The nearest value to `re + im i`; `None` where the type is real and `im` is not zero.
+    /// The nearest value to `re + im i`; `None` if the type is real and `im` is not zero.
     fn from_parts(re: f64, im: f64) -> Option<Self>;
     /// Real part.
     fn re(self) -> Self::Real;
@@ -44,15 +44,15 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     fn abs2(self) -> Self::Real;
     /// Magnitude.
     fn abs(self) -> Self::Real;
-    /// Neither infinite nor NaN, in any part.
+    /// Returns whether all parts are finite.
     fn is_finite(self) -> bool;
-    /// The type of half the width; the narrowest type is its own.
+    /// The type of half the width; for the narrowest type itself.
     type Narrow: Scalar<Narrow = Self::Narrow> + Widen<Self>;
-    /// The same number in the narrower type, if it can be held there without loss.
+    /// The same number in the narrower type, if that represents it exactly.
     fn narrow(self) -> Option<Self::Narrow>;
     /// The nearest number of the narrower type.
     fn to_narrow(self) -> Self::Narrow;
-    /// The type in which systems are factorised: the double of a single, and a double itself.
+    /// The type in which systems are factorised: double precision.
     type Double: Factorable;
     /// The same number as a double.
     fn to_double(self) -> Self::Double;
@@ -62,7 +62,7 @@ pub trait Scalar: Number + NumAssign + Neg<Output = Self> + std::iter::Sum + Dis
     fn bits(self) -> [u64; 2];
     /// The inverse of [`Scalar::bits`].
     fn from_bits(bits: [u64; 2]) -> Self;
-    /// `self * a + b`, rounded once or twice, whichever is fast on this machine without a target flag (twice).
+    /// `self * a + b`, with one or two roundings, whichever is fast on this machine without a target flag (two).
     #[inline(always)]
     fn mul_add_fast(self, a: Self, b: Self) -> Self {
         self * a + b
@@ -75,28 +75,29 @@ pub trait Real: Scalar<Real = Self> + Key + Float + PartialOrd + LowerExp {
     fn to_f64(self) -> f64;
 }
 
-/// Storage narrower than the computing type, widened without loss: matrix values in `f32` under vectors in `f64`.
+/// Types that are narrower than the computing type, and are widened without loss: matrix values in `f32` for vectors in
+/// `f64`.
 pub trait Widen<T>: Element {
     /// The same number in the wider type.
     fn widen(self) -> T;
 }
 
-/// Row offsets: 32 bits where the number of nonzeros allows it, else 64.
+/// Row offsets: 32 bits if the number of nonzeros allows it, else 64.
 pub trait Offset: Element + Ord {
-    /// As a size.
+    /// Conversion to a size.
     fn to_usize(self) -> usize;
-    /// From a size that is known to fit.
+    /// Conversion from a size that is known to fit.
     fn from_usize(value: usize) -> Self;
     /// The largest value.
     const MAX: usize;
 }
 
-/// A sort key: an order-preserving map to unsigned bits, so that radix sort serves every type.
-/// Floats order as IEEE 754 `totalOrder`: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
+/// A sort key: an order-preserving map to unsigned integers, so that radix sort works for every type. Floats are
+/// ordered as by IEEE 754 `totalOrder`: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN.
 pub trait Key: Element {
     /// Number of significant bits.
     const BITS: u32;
-    /// Bits that compare as the keys do.
+    /// Bits in the order of the keys.
     fn to_ordered(self) -> u64;
     /// The inverse of [`Key::to_ordered`].
     fn from_ordered(bits: u64) -> Self;

@@ -1,8 +1,8 @@
-//! Which half of a matrix its triplets hold.
+//! The symmetry of a matrix given by triplets.
 
 use super::Scalar;
 
-/// How entries that are not stored follow from those that are. Named as in Matrix Market files.
+/// How entries that are not stored follow from stored ones. The names are those of Matrix Market files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Symmetry {
     /// Every entry is stored.
@@ -17,7 +17,7 @@ pub enum Symmetry {
 }
 
 impl Symmetry {
-    /// The value at (j, i) where `value` is stored at (i, j).
+    /// The value at (j, i) if `value` is stored at (i, j).
     #[inline(always)]
     pub fn mirror<T: Scalar>(self, value: T) -> T {
         match self {
@@ -27,7 +27,7 @@ impl Symmetry {
         }
     }
 
-    /// The word of a Matrix Market header.
+    /// The word in a Matrix Market header.
     pub fn name(self) -> &'static str {
         match self {
             Symmetry::General => "general",

@@ -1,4 +1,5 @@
-//! What the parts of a spread system refuse, and find out together, before they solve: sizes, norms, their order.
+//! The consensus checks of a distributed solve: what all ranks refuse, and find out together, before they solve (sizes,
+//! norms, their order).
 
 use super::SolverBackend;
 use super::builder::Builder;
@@ -17,11 +18,11 @@ use crate::scalar::Scalar;
 use crate::spread::{balanced_parts, halo_of, halo_sizes};
 use std::ops::Range;
 
-/// The caller's order is kept where the halos are no more than this share of the unknowns: finding another one takes as
+/// The caller's order is kept if the halos have at most this fraction of the unknowns: finding another order takes as
 /// long as many products, and the kernels are fast in the order of a grid.
 pub(super) const SMALL_HALO: f64 = 0.1;
 
-/// Refuses what spread vectors have not.
+/// Refuses settings that distributed solves do not support.
 pub(super) fn refuse(wishes: &Builder) -> Result<()> {
     let without = |what: String| Err(Error::Unsupported(format!("{what} is not built for several ranks")));
     if wishes.precision != Precision::Double {
@@ -42,7 +43,7 @@ pub(super) fn refuse(wishes: &Builder) -> Result<()> {
     }
 }
 
-/// What each part holds.
+/// The size of each rank's share.
 pub(super) fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, ranges): (&Csr<T>, &[Range<usize>]),
@@ -64,7 +65,7 @@ pub(super) fn shares<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     Ok(ranges.iter().zip(all).map(share).collect())
 }
 
-/// The first of the parts' curvatures, in their order.
+/// The first diagonal entry that is not positive, in the order of ranks; none if there is none.
 pub(super) fn of_all<B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     curvature: Option<f64>,
@@ -76,7 +77,7 @@ pub(super) fn of_all<B: SolverBackend, C: Communicator<B>>(
     Ok(numbers.into_iter().find(|&value| value <= 0.0))
 }
 
-/// Norms of this part's columns over the rows of all parts.
+/// Norms of this rank's columns over the rows of all ranks.
 pub(super) fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, ranges): (&Csr<T>, &[Range<usize>]),
@@ -96,12 +97,12 @@ pub(super) fn weights<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     Ok(norms)
 }
 
-/// Some rows of a matrix, with its columns.
+/// Some rows of a matrix, with global columns.
 pub(super) fn local_rows<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Result<Csr<T>> {
     a.window(&Host, rows.clone())
 }
 
-/// What a part has made, once all parts have made theirs: where one could not, all of them end here.
+/// Returns what this rank has made once all ranks have made theirs; if one rank failed, all return an error.
 pub(super) fn together<T, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     made: Result<T>,
@@ -115,7 +116,7 @@ pub(super) fn together<T, B: SolverBackend, C: Communicator<B>>(
     }
 }
 
-/// The matrix in another order, the order, and why; none where the caller's stays.
+/// The matrix in another order, that order, and why it was chosen; no matrix and order if the caller's is kept.
 pub(super) type Ordered<T> = (Option<Csr<T>>, Option<Permutation>, Decision);
 
 pub(super) fn ordered<T: Scalar>(a: &Csr<T>, how: Reorder, parts: usize) -> Result<Ordered<T>> {

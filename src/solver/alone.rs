@@ -1,4 +1,4 @@
-//! Preconditioners by themselves, for methods of a caller's own.
+//! Preconditioners on their own, for a caller's own methods.
 
 use super::SolverBackend;
 use super::names::{Method, PreconditionerChoice};
@@ -12,8 +12,8 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::sync::Arc;
 
-/// A preconditioner that a [`PreconditionerChoice`] names, as [`Solver`](super::Solver) sets it up: Hermitian positive
-/// definite where A is.
+/// A preconditioner named by a [`PreconditionerChoice`], as [`Solver`](super::Solver) sets it up: Hermitian positive
+/// definite if A is.
 ///
 /// ```
 /// use residua::{Host, generate, precondition::Preconditioner, solver::PreconditionerChoice};
@@ -29,11 +29,11 @@ pub struct AlonePreconditioner<T: Scalar, B: SolverBackend> {
 }
 
 impl PreconditionerChoice {
-    /// Sets this up for a square matrix. [`PreconditionerChoice::Auto`] is the diagonal.
+    /// Sets up this preconditioner for a square matrix. [`PreconditionerChoice::Auto`] is the diagonal.
     ///
     /// # Errors
-    /// On a matrix that it does not take, and for [`PreconditionerChoice::ChebyshevSingle`], which is a solver's own;
-    /// on too little memory, or when the device fails.
+    /// If the matrix does not suit it; for [`PreconditionerChoice::ChebyshevSingle`], which only a solver can use; if
+    /// memory runs out, or if the device fails.
     pub fn set_up<T: Scalar, B: SolverBackend>(
         self,
         backend: &B,

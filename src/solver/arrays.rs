@@ -1,4 +1,4 @@
-//! Solvers of matrices that are a caller's arrays: new values come in the order of those arrays.
+//! Solvers for a caller's arrays, whose new values come in the order of those arrays.
 
 use super::{Builder, Solvable, Solver};
 use crate::assemble::{Arrays, Assemble, Kept, Layout, check_pattern, fingerprint_of};
@@ -8,36 +8,36 @@ use crate::backend::{Conversions, Host};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 
-/// A [`Solver`] with the way of new values into it.
+/// A [`Solver`] with the map from the caller's values to those of its matrix.
 #[derive(Debug)]
 pub struct ArraySolver<T: Solvable> {
     /// The solver.
     pub solver: Solver<T>,
     order: Order<T>,
-    /// The fingerprint of the arrays that it was built from, where new values will come and they were on the host.
+    /// The fingerprint of the arrays that it was built from, if these were on the host and values will be replaced.
     given: Option<u64>,
-    /// The fingerprint of the matrix that these make, once a matrix was compared with it.
+    /// The fingerprint of the matrix that these arrays give, once a matrix was compared with it.
     pattern: Option<u64>,
 }
 
-/// In which order the caller's values are.
+/// The order of the caller's values.
 #[derive(Debug)]
 enum Order<T: Solvable> {
-    /// That of the solver's matrix, or there will be no new ones.
+    /// That of the solver's matrix, or values will not be replaced.
     Own,
-    /// Another one, with the map on the host.
+    /// Another order, with the map on the host.
     Host(Box<Kept<T, Host>>),
-    /// Another one, with the map on the solver's GPU.
+    /// Another order, with the map on the solver's GPU.
     #[cfg(feature = "cuda")]
     Cuda(Cuda, Box<Kept<T, Cuda>>),
 }
 
 impl Builder {
-    /// A solver for a matrix of arrays on the host, which computes where [`Builder::device`] says. `keep`: values will
-    /// be replaced by [`ArraySolver::update`].
+    /// A solver for a matrix given by arrays on the host, which computes on [`Builder::device`]. `keep` says that
+    /// values will be replaced by [`ArraySolver::update`].
     ///
     /// # Errors
-    /// On arrays that no matrix has, and as [`Builder::build`].
+    /// If the arrays are not those of a matrix, and as [`Builder::build`].
     pub fn build_arrays<T: Solvable>(
         &self,
         arrays: &Arrays<'_, T, Host>,
@@ -50,7 +50,8 @@ impl Builder {
         Ok(ArraySolver { solver: self.build(a)?, order, given, pattern })
     }
 
-    /// The same of arrays on a GPU, which is where the solver computes. The arrays have been read when this returns.
+    /// [`Builder::build_arrays`] for arrays on a GPU, which is where the solver computes. The arrays have been read
+    /// when this returns.
     ///
     /// # Errors
     /// As [`Builder::build_arrays`].
@@ -70,7 +71,7 @@ impl Builder {
 }
 
 impl<T: Solvable> ArraySolver<T> {
-    /// Takes new values over, in the order and number of the arrays ([`Solver::update`]).
+    /// Takes new values, in the order and number of the arrays ([`Solver::update`]).
     ///
     /// # Errors
     /// As [`Solver::update`].
@@ -90,7 +91,7 @@ impl<T: Solvable> ArraySolver<T> {
         }
     }
 
-    /// The same with values on the GPU that the solver computes on.
+    /// [`ArraySolver::update`] with values on the GPU that the solver computes on.
     ///
     /// # Errors
     /// As [`Solver::update_on`].
@@ -106,12 +107,12 @@ impl<T: Solvable> ArraySolver<T> {
             }
         }
     }
-    /// Takes the values of a matrix over that has its entries at the same places: rows need not be sorted, places may
-    /// be given twice, and the layout may be another one than that of the arrays that this was built from.
+    /// Takes the values of a matrix with the same pattern. Rows need not be sorted, entries may be given twice, and the
+    /// layout may differ from that of the arrays that this was built from.
     ///
     /// # Errors
-    /// [`Error::InvalidMatrix`] with the first place that only one of the two matrices has; nothing has changed then.
-    /// As [`Arrays::build`] and [`Solver::update`].
+    /// [`Error::InvalidMatrix`] with the first position that only one of the two matrices has; nothing has changed
+    /// then. Also as [`Arrays::build`] and [`Solver::update`].
     pub fn update_matrix(&mut self, arrays: &Arrays<'_, T, Host>) -> Result<()> {
         if self.given.is_some_and(|given| given == arrays.fingerprint()) {
             return self.update(arrays.values);
@@ -120,7 +121,7 @@ impl<T: Solvable> ArraySolver<T> {
         self.solver.update(a.parts().values)
     }
 
-    /// The same of a matrix on the GPU that the solver computes on.
+    /// [`ArraySolver::update_matrix`] with a matrix on the GPU that the solver computes on.
     ///
     /// # Errors
     /// As [`ArraySolver::update_matrix`].
@@ -130,7 +131,7 @@ impl<T: Solvable> ArraySolver<T> {
         self.solver.update_on(cuda, a.parts().values)
     }
 
-    /// The matrix of these arrays, its pattern found to be that of the solver's.
+    /// The matrix of these arrays, once its pattern was found to be that of the solver.
     fn of_same_pattern<B: Assemble + Conversions>(
         &mut self,
         backend: &B,

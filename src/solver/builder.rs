@@ -1,4 +1,4 @@
-//! What a caller asks of a solver, and the way from there to one.
+//! The settings of a solver, and how it is built from them.
 
 use super::device::{Device, Opened};
 use super::engine::{Boxed, Engine};
@@ -18,7 +18,7 @@ use num_complex::Complex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a [`Solver`] is to be: every setting has a default, and [`Builder::build`] checks them all.
+/// The settings of a [`Solver`]. Each has a default, and [`Builder::build`] checks them all.
 ///
 /// ```
 /// use residua::prelude::*;
@@ -87,57 +87,56 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A solve has converged where ||b - A x|| is at most this times ||b||, in the 2-norm. Default: 1e-8 in double
-    /// precision, 1e-5 in single.
+    /// The relative tolerance: a solve has converged if ||b - A x|| is at most this times ||b||, in the 2-norm.
+    /// Default: 1e-8 in double precision, 1e-5 in single.
     pub fn tolerance(mut self, relative: f64) -> Self {
         self.tolerance = Some(relative);
         self
     }
 
-    /// Whether a solve has converged only where each row counts in a unit of its own too: ||D (b - A x)|| <= tolerance
-    /// ||D b||, D = 1 / the norm of each row of A. Without it, fields in other units, penalties and fixed values decide
-    /// alone when a solve ends. Rows that differ much in scale are scaled before iterations begin. Default: yes.
+    /// Whether a solve must also meet the tolerance with each row in units of its own: ||D (b - A x)|| <= tolerance
+    /// ||D b||, where D = 1 / the norm of each row of A. Without it, fields in large units, penalties and fixed values alone
+    /// decide when a solve ends. Rows that differ much in scale are scaled before iterations begin. Default: yes.
     pub fn row_wise(mut self, yes: bool) -> Self {
         self.row_wise = yes;
         self
     }
 
-    /// Whether [`Builder::build_spread`] takes all parts of a communicator also where one of them is expected to be
-    /// faster alone. Default: no.
+    /// Whether [`Builder::build_spread`] uses all ranks even if a single one is expected to be faster. Default: no.
     pub fn all_parts(mut self, all: bool) -> Self {
         self.all_parts = all;
         self
     }
 
-    /// A solve has also converged where ||b - A x|| is at most this, in the units of b. Default: 0.
+    /// A solve has also converged if ||b - A x|| is at most this, in the units of b. Default: 0.
     pub fn absolute_tolerance(mut self, absolute: f64) -> Self {
         self.absolute = absolute;
         self
     }
 
-    /// Most iterations of a solve, of all methods that it tries. Default: 10 n for n unknowns, at least 1000 and at
-    /// most 100 000.
+    /// The most iterations of a solve, over all methods that it tries. Default: 10 n for n unknowns, at least 1000 and
+    /// at most 100 000.
     pub fn max_iterations(mut self, iterations: usize) -> Self {
         self.max_iterations = Some(iterations);
         self
     }
 
     /// The longest time of a solve, which then ends with [`Outcome::TimeLimit`](crate::krylov::Outcome::TimeLimit).
-    /// Iterations, setups, orders and factorisations look at the clock every few milliseconds; a factorisation that is
-    /// expected to take longer than what is left is not begun. Default: none.
+    /// Iterations, setups, orderings and factorisations check the clock every few milliseconds; a factorisation that is
+    /// expected to take longer than the time left is not begun. Default: none.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
     }
 
-    /// The most bytes that the numbers of a factorisation may take. Default: seven eighths of the memory that is free,
-    /// on this machine and in this process's control group; on a GPU, what is free there.
+    /// The most bytes that the numbers of a factorisation may take. Default: seven eighths of the memory that is free
+    /// on this machine and in this process's control group, or free on the GPU.
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = Some(bytes);
         self
     }
 
-    /// How many iterations may pass without a new smallest residual before a method counts as stagnated, see
+    /// How many iterations without a new smallest residual a method may take before it counts as stagnated, see
     /// [`SolveOptions::stagnation_window`].
     pub fn stagnation_window(mut self, iterations: usize) -> Self {
         self.stagnation_window = Some(iterations);
@@ -156,9 +155,9 @@ impl Builder {
         self
     }
 
-    /// What is tried, in this order, in place of the solver's own candidates: pairs of a method and its preconditioner,
-    /// of which `Auto` stands for the one to begin with. Each has its share of the iterations that are left, the last
-    /// one all of them. Default: empty, the solver's own list.
+    /// The candidates to try in this order instead of the solver's own: pairs of a method and its preconditioner, where
+    /// `Auto` stands for the solver's first choice. Each gets a share of the remaining iterations, the last one all of
+    /// them. Default: empty, which means the solver's own list.
     ///
     /// ```
     /// use residua::prelude::*;
@@ -175,8 +174,8 @@ impl Builder {
         self
     }
 
-    /// The precision of the iteration. Default: [`Precision::Double`]. Where the matrix is of single precision already,
-    /// there is no half of it, and this changes nothing.
+    /// The precision of the iteration. Default: [`Precision::Double`]. If the matrix is in single precision, there is
+    /// no lower one, and this changes nothing.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self
@@ -201,44 +200,45 @@ impl Builder {
         self
     }
 
-    /// How many right-hand sides will be solved for: what many solves pay for, may not pay for one. Default: 1.
+    /// The number of right-hand sides that will be solved for: a setup may pay for many solves and not for one.
+    /// Default: 1.
     pub fn right_hand_sides(mut self, expected: usize) -> Self {
         self.right_hand_sides = expected;
         self
     }
 
-    /// Whether values will be replaced ([`Solver::update`]): the matrix is then stored so that they can be from the
-    /// start. Without it, the first update changes the format. Default: no.
+    /// Whether values will be replaced ([`Solver::update`]): the matrix is then stored in CSR from the start. Without
+    /// it, the first update changes the format. Default: no.
     pub fn updates(mut self, expected: bool) -> Self {
         self.updates = expected;
         self
     }
 
-    /// What is known of the matrix, so that the solver need not look: [`Symmetry::Symmetric`] or
-    /// [`Symmetry::Hermitian`]. What is stored is the whole matrix all the same. Default: not known.
+    /// The symmetry of the matrix, if it is known, so that the solver need not check it: [`Symmetry::Symmetric`] or
+    /// [`Symmetry::Hermitian`]. Both triangles must be given all the same. Default: not known.
     pub fn symmetry(mut self, known: Symmetry) -> Self {
         self.symmetry = Some(known);
         self
     }
 
-    /// The points of the mesh that the unknowns belong to, one after the other, `dimensions` coordinates of each. For
-    /// multigrid, which then is the preconditioner unless another is named: where each point has as many unknowns as
-    /// dimensions (displacements), coarse levels represent the rigid body modes exactly. The unknowns of a point lie
-    /// one behind the other, and are not renumbered. Default: none.
+    /// The coordinates of the mesh points to which the unknowns belong: `dimensions` numbers for each point, one point
+    /// after another. They are for multigrid, which is then the preconditioner unless another is named: if each point
+    /// has as many unknowns as dimensions (displacements), coarse levels represent the rigid body modes exactly. The
+    /// unknowns of a point must be consecutive, and are not renumbered. Default: none.
     pub fn coordinates(mut self, dimensions: usize, coordinates: impl Into<Vec<f64>>) -> Self {
         self.near_null = Some(Arc::new(NearNull::Points { dimensions, coordinates: coordinates.into() }));
         self
     }
 
-    /// Vectors that the matrix takes near to zero where no boundary is near, for multigrid, which then is the
-    /// preconditioner unless another is named: entry i of vector j at i * `count` + j. Unknowns are not renumbered.
-    /// Default: vectors of ones.
+    /// Near-null vectors for multigrid, which is then the preconditioner unless another is named: vectors that the
+    /// matrix maps nearly to zero away from boundaries. Entry i of vector j is at i * `count` + j. Unknowns are not
+    /// renumbered. Default: vectors of ones.
     pub fn near_null_space(mut self, count: usize, entries: impl Into<Vec<f64>>) -> Self {
         self.near_null = Some(Arc::new(NearNull::Vectors { count, entries: entries.into() }));
         self
     }
 
-    /// The order that is wished for; nodes of several unknowns must not be torn apart.
+    /// The requested order; nodes of several unknowns must stay together.
     pub(super) fn order(&self) -> Result<Reorder> {
         let nodes = self.near_null.is_some()
             || matches!(self.preconditioner, PreconditionerChoice::Multigrid(choice) if choice.unknowns > 1);
@@ -251,19 +251,19 @@ impl Builder {
         }
     }
 
-    /// Whether the condition number is estimated where a factorisation solves: some ten solves with the factor, once
-    /// for each. [`SolveReport::condition`](super::SolveReport::condition) and the digits that can be trusted follow
-    /// from it. Default: no.
+    /// Whether to estimate the condition number if a factorisation solves: some ten solves with the factors, once for
+    /// each factorisation. [`SolveReport::condition`](super::SolveReport::condition) and the digits that can be trusted
+    /// follow from it. Default: no.
     pub fn condition(mut self, yes: bool) -> Self {
         self.condition = yes;
         self
     }
 
-    /// The null space of A is spanned by these vectors. x is then the shortest of all solutions, and where A is
-    /// Hermitian the part of b that no A x comes to is taken away first
-    /// ([`SolveReport::outside_range`](super::SolveReport::outside_range)); a solve in which that is more than the
-    /// tolerance ends as [`Outcome::LeastSquares`](crate::krylov::Outcome::LeastSquares). What A does not map to zero
-    /// is refused. Default: constants are found by themselves, where A is Hermitian and its rows add up to zero, up to
+    /// States that the null space of A is spanned by these vectors. x is then the shortest of all solutions. If A is
+    /// Hermitian, the part of b outside of the range of A is removed first
+    /// ([`SolveReport::outside_range`](super::SolveReport::outside_range)); if that part exceeds the tolerance, the
+    /// solve ends as [`Outcome::LeastSquares`](crate::krylov::Outcome::LeastSquares). Vectors that A does not map to
+    /// zero are refused. Default: constants are found automatically if A is Hermitian and its rows sum to zero, up to
     /// rounding of its entries.
     ///
     /// ```
@@ -287,18 +287,18 @@ impl Builder {
         self
     }
 
-    /// The null space of A is spanned by constants on each component of its graph, as that of the Laplacian of a graph
-    /// or of a problem with Neumann conditions all around. The rest is as [`Builder::null_space`] tells.
+    /// States that the null space of A is spanned by constants on each component of its graph, as for the Laplacian of
+    /// a graph or for Neumann conditions on the whole boundary. Otherwise as [`Builder::null_space`].
     pub fn null_space_constants(mut self) -> Self {
         self.null_space = NullSpaceWish::Constants;
         self
     }
 
-    /// A solver for a matrix on the host: `Csr`, which is taken over, or `&Csr`, which is copied.
+    /// A solver for a matrix on the host: `Csr`, which is moved into it, or `&Csr`, which is copied.
     ///
     /// # Errors
-    /// On settings that make no sense, on a matrix that is not square or that no method takes, where the device that
-    /// was named is not to be had, and on too little memory.
+    /// If settings are invalid, if the matrix is not square or no method suits it, if the named device is not
+    /// available, and if memory runs out.
     pub fn build<T: Solvable>(&self, a: impl MatrixSource<T>) -> Result<Solver<T>> {
         self.check()?;
         let (rows, _, entries) = a.size();
@@ -323,8 +323,7 @@ impl Builder {
         }
     }
 
-    /// A solver for a matrix that is in the memory of a backend, which is where it computes. What
-    /// [`Builder::device`] says is of no account.
+    /// A solver for a matrix in the memory of a backend, which is where it computes. [`Builder::device`] is ignored.
     ///
     /// # Errors
     /// As [`Builder::build`].
@@ -343,7 +342,7 @@ impl Builder {
         Ok(Solver { engine, canceller: Canceller::default(), time_limit: self.time_limit })
     }
 
-    /// Refuses what makes no sense.
+    /// Returns an error for invalid settings.
     pub(super) fn check(&self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         for (what, tolerance) in [("relative", self.tolerance.unwrap_or(0.0)), ("absolute", self.absolute)] {
@@ -360,14 +359,14 @@ impl Builder {
         let named = self.method != Method::Auto || self.preconditioner != PreconditionerChoice::Auto;
         if !self.candidates.is_empty() && (named || self.near_null.is_some()) {
             return refused(
-                "a list of candidates beside a method, a preconditioner or near-null vectors".into(),
+                "a list of candidates together with a method, a preconditioner or near-null vectors".into(),
             );
         }
         self.candidates.iter().try_for_each(|(_, preconditioner)| preconditioner.check())?;
         self.preconditioner.check()
     }
 
-    /// What the methods take of this.
+    /// The options for the methods.
     pub(super) fn options(&self) -> SolveOptions {
         let mut options = SolveOptions::default().absolute_tolerance(self.absolute);
         if let Some(relative) = self.tolerance {
@@ -382,32 +381,32 @@ impl Builder {
         options
     }
 
-    /// The kernels that a solver is likely to need, to be compiled ahead
-    /// ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)) while a matrix is still on its way.
+    /// The kernels that a solver is likely to need. They can be compiled ahead
+    /// ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)) while a matrix is being read.
     #[cfg(feature = "cuda")]
     pub fn kernels<T: Scalar>(&self) -> Vec<crate::backend::cuda::compile::Unit> {
         use crate::backend::cuda::compile::{units_of_a_solve, units_of_an_ordering};
         let solve = || if T::COMPLEX { Vec::new() } else { units_of_a_solve() };
         match self.reorder {
-            // One of them takes longer to compile than any other.
+            // One kernel of the ordering takes longer to compile than any other.
             Reorder::Rcm => [units_of_an_ordering(), solve()].concat(),
-            // Orderings seldom pay: whoever needs them waits.
+            // An ordering seldom pays; if it does, the solver waits for its kernels.
             _ => solve(),
         }
     }
 
-    /// Products with a matrix of `n` rows that are to be expected.
+    /// The expected number of products with a matrix of `n` rows.
     pub(super) fn expected_products(&self, n: usize) -> usize {
         expected_products(n, self.right_hand_sides, self.max_iterations)
     }
 
-    /// Whether the rows of the matrix may be scaled: factorisations have a scaling of their own, and vectors near the
-    /// null space are those of the matrix as it is.
+    /// Returns whether the rows of the matrix may be scaled. Factorisations have their own scaling, and near-null
+    /// vectors are those of the unscaled matrix.
     pub(super) fn may_scale(&self) -> bool {
         self.row_wise && self.near_null.is_none() && self.method != Method::Direct
     }
 
-    /// Whether new values can be taken over without anything being made anew.
+    /// Returns whether new values can be taken without making anything anew.
     pub(super) fn can_stay_open(&self) -> bool {
         (self.format == AUTO || self.format == Csr::<f64>::NAME)
             && self.precision == Precision::Double

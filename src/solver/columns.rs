@@ -1,20 +1,20 @@
-//! Several right-hand sides and solutions, one behind the other, in the caller's memory.
+//! Several right-hand sides and solutions, stored one after another in the caller's memory.
 
 use super::SolverBackend;
 use crate::error::Result;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Where right-hand sides and starting vectors come from, and solutions go to, all of them in the caller's order.
+/// The source of right-hand sides and starting vectors, and the destination of solutions, all in the caller's order.
 pub(super) trait Columns<T: Scalar, B: SolverBackend> {
-    /// The right-hand side of that number, and what its solve starts from.
+    /// Loads right-hand side `number`, and the starting vector of its solve.
     fn load(&self, backend: &B, number: usize, b: &mut B::Slice<T>, x: &mut B::Slice<T>) -> Result<()>;
 
-    /// Takes the solution of that number.
+    /// Stores solution `number`.
     fn store(&mut self, backend: &B, number: usize, x: &B::Slice<T>) -> Result<()>;
 }
 
-/// The places of a column of `n` entries.
+/// The range of column `number` of `n` entries each.
 pub(super) fn column(n: usize, number: usize) -> Range<usize> {
     number * n..(number + 1) * n
 }

@@ -1,9 +1,9 @@
-//! Solvers that are compiled with the library.
+//! Engines that are compiled with the library.
 //!
-//! A solver is generic over the type of its values and over the backend, down to the last loop over the entries of the
-//! last format: compiled wherever a program names one, that would be most of what the program's compiler has to do. For
-//! double precision and the backends that are known here it is compiled once, with the library. Single precision is
-//! compiled where a program asks for it, since most don't.
+//! A solver is generic over the type of its values and over the backend, down to the innermost loops. If it were
+//! compiled wherever a program names one, that would be most of the program's compile time. For double precision and
+//! the built-in backends it is compiled once, with the library. Single precision is compiled only if a program uses it,
+//! since most don't.
 
 use super::builder::Builder;
 use super::engine::{OnBackend, Placed};
@@ -31,7 +31,7 @@ pub trait Solvable: Scalar {
     -> Made<Self, Cuda>;
 }
 
-/// Functions of which nothing is generic are compiled here, unless they may be inlined: then where they are called.
+/// Functions without generics are compiled here, unless they may be inlined: then at their callers.
 macro_rules! solvable {
     ($($t:ty: #[$where_:meta];)*) => {$(
         impl Solvable for $t {

@@ -1,4 +1,4 @@
-//! A matrix with its stages, and what is told of a solve. How they take turns is in `turns`.
+//! A matrix with its candidates (stages), and the report of a solve. `turns` has the loop over the stages.
 
 use super::SolverBackend;
 use super::choice::SystemFacts;
@@ -18,38 +18,38 @@ use crate::work;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A matrix with its stages, and what they have come to.
+/// A matrix with its stages, and the state of the last solve.
 pub(super) struct Core<T: Scalar, B: SolverBackend> {
     pub(super) backend: B,
     pub(super) options: SolveOptions,
     pub(super) stored: Stored<T, B>,
     pub(super) stages: Vec<Stage<T, B>>,
-    /// The stage to begin with: those before it ended in a fault with these values, and a later one solved.
+    /// The first stage to try: those before it failed with these values, and a later one solved.
     pub(super) first: usize,
     pub(super) group: Option<Group<T, B>>,
-    /// What residuals are judged by.
+    /// The row norms by which residuals are judged.
     pub(super) norms: RowNorms<T, B>,
-    /// What the stages of this solve have found out of A.
+    /// What the stages of this solve have found out about A.
     pub(super) evidence: Evidence,
-    /// The verdict on the x that the stage which came last has left, where it was asked for.
+    /// The verdict on the x of the last stage, if it was computed.
     pub(super) judged: Option<Verdict>,
-    /// A relative tolerance below that of the options, where one solve needs it.
+    /// A relative tolerance below that of the options, if a solve needs it.
     pub(super) aim: Option<f64>,
-    /// Whether the caller has said, or it was shown, that A is singular.
+    /// True if the caller has said that A is singular, or it was proved.
     pub(super) known_singular: bool,
     pub(super) seconds: Seconds,
     device: Arc<str>,
     pub(super) trail: Arc<Trail>,
     pub(super) history: Vec<f64>,
-    /// Memory of a race's residual norms, kept so that one solve after the other allocates none.
+    /// Memory for the residual norms of a race between candidates, kept so that later solves allocate nothing.
     pub(super) falls: Vec<f64>,
-    /// The mean width of the levels of the graph, once it was looked at.
+    /// The mean width of the levels of the graph, once it is known.
     pub(super) width: Cell<Option<f64>>,
-    /// Those of several right-hand sides.
+    /// The histories of several right-hand sides.
     histories: Vec<Vec<f64>>,
 }
 
-/// The verdict on x: on the backend, and on the host row by row where that does not decide.
+/// The verdict on x, computed on the backend, and row by row on the host if that does not decide.
 pub(super) fn judge<T: Scalar, B: SolverBackend>(
     backend: &B,
     (stored, norms): (&Stored<T, B>, &mut RowNorms<T, B>),
@@ -67,7 +67,7 @@ pub(super) fn judge<T: Scalar, B: SolverBackend>(
     Ok(decided(told, &a, (&b, &x), &norms.to_host(backend)?, options))
 }
 
-/// Whether a solve ended in something that another method, another preconditioner or more precision may not meet.
+/// Returns whether a solve ended with a fault that another method, another preconditioner or more precision may avoid.
 pub(super) fn is_fault(outcome: &Outcome) -> bool {
     !matches!(
         outcome,
@@ -114,7 +114,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         core
     }
 
-    /// Puts another system of the same matrix in the place of this one.
+    /// Replaces this system by another one of the same matrix.
     pub(super) fn replace(&mut self, System { stored, stages, facts, .. }: System<T, B>, notes: Notes) {
         (self.stored, self.stages, self.first) = (stored, stages, 0);
         let trail = Arc::make_mut(&mut self.trail);
@@ -140,15 +140,15 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         &self.stored
     }
 
-    /// Sets the stages up for the values that the matrix has now.
+    /// Updates the stages to the values that the matrix has now.
     pub(super) fn update(&mut self) -> Result<()> {
-        // Where iterations were given up for a factorisation, that begins with the new values.
+        // If iterations were given up for a factorisation, the factorisation is tried first with the new values.
         let by_factors = self.stages[self.first].plan.method == Method::Direct
             && self.stages[..self.first].iter().all(|stage| stage.plan.race);
         self.first = if by_factors { self.first } else { 0 };
         let Stored::Open(a) = &self.stored else { return Ok(()) };
         for stage in &mut self.stages {
-            // What ends in an error, or was asked for its end, is not put back: it is set up anew when its turn comes.
+            // If an update fails or is stopped, the stage is dropped and set up anew when it is needed.
             if let Some(mut ready) = stage.ready.take() {
                 ready.update(a)?;
                 work::check();
@@ -158,7 +158,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         Ok(())
     }
 
-    /// Solves from x, in the order of the matrix.
+    /// Solves from x, in the order of the stored matrix.
     pub(super) fn solve(
         &mut self,
         b: &B::Slice<T>,
@@ -175,7 +175,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         judge(&self.backend, (&self.stored, &mut self.norms), (b, x), &options, None)
     }
 
-    /// What is asked for in this solve.
+    /// The options of this solve.
     pub(super) fn asked(&self) -> SolveOptions {
         match self.aim {
             Some(aim) => self.options.clone().tolerance(aim).absolute_tolerance(0.0),
@@ -183,7 +183,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// ||A^H r|| beside ||A|| ||r|| for the residual of x, where that shows that nothing is nearer than x.
+    /// ||A^H r|| / (||A|| ||r||) for the residual of x, if it is small enough to show that x is a least-squares solution.
     pub(super) fn nearest(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<f64>> {
         let space = Space::new(self.backend.clone());
         let (strict, told) = normal_residual(&space, (self.stored.operator(), &mut self.norms), b, x)?;
@@ -195,12 +195,12 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         (self.seconds.solve, self.seconds.iterating) = (0.0, 0.0);
         self.evidence = Evidence::default();
         self.judged = None;
-        // A solve before this one may have had to know what a factorisation takes: this one asks when it has to.
+        // A forecast of the last solve need not hold for this one, which asks again if it has to.
         self.stages.iter_mut().for_each(|stage| stage.forecast = None);
         Arc::make_mut(&mut self.trail).stages.iter_mut().for_each(StageReport::clear);
     }
 
-    /// The report of a solve that ended with a stage. What is told of x is computed for this x.
+    /// The report of a solve that ended with a stage. All facts about x are computed for this x.
     pub(super) fn tell(
         &mut self,
         report: &Report,
@@ -245,7 +245,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         })
     }
 
-    /// What is said of x: what the last stage has said, as far as that is true of this x.
+    /// The outcome for this x: that of the last stage, if it is true of this x.
     fn outcome(
         &mut self,
         said: Outcome,
@@ -263,7 +263,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 None if self.evidence.singularity.is_some() => (Outcome::Singular, None),
                 None => (Outcome::Stagnated, None),
             },
-            // What came behind a factorisation that found A singular, and did no better, does not make it regular.
+            // If a factorisation found A singular, an iteration after it that did no better does not disprove that.
             Outcome::Stagnated | Outcome::IterationLimit | Outcome::Breakdown { .. }
                 if self.evidence.singularity.is_some() =>
             {
@@ -277,7 +277,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.histories.clear();
     }
 
-    /// Keeps the history of the last solve as that of the next of several right-hand sides.
+    /// Keeps the history of the last solve, as that of the next of several right-hand sides.
     pub(super) fn keep_history(&mut self) {
         self.histories.push(self.history.clone());
     }

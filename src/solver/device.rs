@@ -1,4 +1,4 @@
-//! Where a solver computes.
+//! The device on which a solver computes.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -7,23 +7,23 @@ use std::str::FromStr;
 #[cfg(feature = "cuda")]
 use crate::backend::Cuda;
 
-/// Where to compute. Reads and prints as `auto`, `cpu`, `cuda` (the first one) or `cuda:N`.
+/// The device to compute on. It is parsed from and printed as `auto`, `cpu`, `cuda` (the first GPU) or `cuda:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Device {
-    /// The first GPU where there is one and the system is worth starting it, else the CPU.
+    /// The first GPU if there is one and the system is large enough to pay for starting it, else the CPU.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
-    /// The NVIDIA GPU of this number.
+    /// The NVIDIA GPU with this number.
     Cuda(usize),
 }
 
 /// A device that is ready to compute, see [`Device::open`].
 #[derive(Debug)]
 pub enum Opened {
-    /// The CPU, and why no GPU was taken, where one was looked for.
+    /// The CPU, and the reason why no GPU was taken if one was looked for.
     Cpu(Option<String>),
     /// An NVIDIA GPU.
     #[cfg(feature = "cuda")]
@@ -56,18 +56,19 @@ impl fmt::Display for Device {
     }
 }
 
-/// Bytes that a CPU moves while a GPU starts and does its part: 0.3 s at 16 GB/s (docs/internals/benchmarks/cg.md).
+/// Bytes that a CPU moves in the time that a GPU takes to start: 0.3 s at 16 GB/s (docs/internals/benchmarks/cg.md).
 const STARTING: f64 = 5e9;
 
-/// Iterations for each point that a grid in two dimensions has in a row: even grids take 2, uneven meshes 8 and more.
+/// Expected iterations, as a multiple of the points along the side of a two-dimensional grid: uniform grids take 2,
+/// uneven meshes 8 and more.
 const ITERATIONS: f64 = 3.0;
 
 impl Device {
-    /// Opens the device. [`Device::Auto`] takes the first GPU where everything that it needs is there, else the CPU.
+    /// Opens the device. [`Device::Auto`] takes the first GPU if everything that it needs is there, else the CPU.
     ///
     /// # Errors
-    /// [`Error::Cuda`] with the reason why a GPU that was named is not to be had; [`Error::Unsupported`] where one is
-    /// named and this build knows none.
+    /// [`Error::Cuda`] with the reason if the named GPU is not available; [`Error::Unsupported`] if one is named and
+    /// this build supports none.
     #[cfg(feature = "cuda")]
     pub fn open(self) -> Result<Opened> {
         match self {
@@ -80,10 +81,10 @@ impl Device {
         }
     }
 
-    /// Opens the device: the CPU, since this build knows no other.
+    /// Opens the device. This build supports only the CPU.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a GPU is named.
+    /// [`Error::Unsupported`] if a GPU is named.
     #[cfg(not(feature = "cuda"))]
     pub fn open(self) -> Result<Opened> {
         match self {
@@ -94,18 +95,19 @@ impl Device {
         }
     }
 
-    /// Why [`Device::Auto`] leaves a system of so many rows and stored entries to the CPU without looking for a GPU, if
-    /// it does: the CPU has probably solved it before a GPU has started. An iteration moves 12 bytes an entry.
+    /// The reason why [`Device::Auto`] leaves a system of this size to the CPU without looking for a GPU, if it does:
+    /// the CPU has probably solved it before a GPU has started. An iteration moves 12 bytes per entry.
     pub fn too_small(rows: usize, entries: usize, right_hand_sides: usize) -> Option<String> {
         let bytes =
             12.0 * entries as f64 * ITERATIONS * (rows as f64).sqrt() * right_hand_sides.max(1) as f64;
         (bytes < STARTING).then(|| {
-            "so small that the CPU is probably done before a GPU has started (device cuda takes it all the same)".into()
+            "so small that the CPU is probably done before a GPU has started (device cuda uses it anyway)"
+                .into()
         })
     }
 }
 
-/// The first CUDA device, or why there is none to compute on.
+/// The first CUDA device, or the reason why there is none.
 #[cfg(feature = "cuda")]
 fn first_cuda() -> Result<Cuda, String> {
     let told = |reason: String| reason.trim_start_matches("cuda: ").to_string();

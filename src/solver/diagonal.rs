@@ -10,23 +10,23 @@ use crate::precondition::Preconditioner;
 use crate::scalar::{Real, Scalar, Widen};
 use std::ops::Range;
 
-/// z = D r with a real diagonal D, which depends on what a method takes:
+/// z = D r with a real diagonal D, which depends on the method:
 ///
 /// | method | D |
 /// |---|---|
 /// | MINRES | 1 / abs(a_ii): positive, as it must be |
-/// | GMRES, BiCGSTAB | 1 / a_ii, its sign and all |
+/// | GMRES, BiCGSTAB | 1 / a_ii, with its sign |
 /// | LSMR | 1 / norm of column i (G. W. Stewart, Collinearity and least squares regression, Statist. Sci. 2 (1987)) |
 ///
-/// Where that entry is missing, or so small beside the rest of its row that it says nothing, the norm of the row stands
-/// for it, and 1 for a row of zeros.
+/// If that entry is missing, or negligible compared to the rest of its row, the norm of the row replaces it, or 1 for a
+/// row of zeros.
 #[derive(Debug)]
 pub(super) struct Diagonal<T: Scalar, B: Backend> {
     d: B::Vec<T::Real>,
 }
 
 impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
-    /// From a matrix; that for LSMR is found on the host.
+    /// The diagonal of a matrix; that for LSMR is computed on the host.
     pub(super) fn new<V: Scalar + Widen<T>>(backend: &B, a: &Csr<V, B>, method: Method) -> Result<Self> {
         if method == Method::Lsmr {
             let a = a.to_host(backend)?;
@@ -37,7 +37,7 @@ impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
         Ok(Self { d })
     }
 
-    /// The entries of some rows from a matrix that is there in whole.
+    /// The part of the diagonal for some rows of a whole matrix.
     pub(super) fn of_part<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V>,
@@ -54,7 +54,7 @@ impl<T: Scalar, B: SolverBackend> Diagonal<T, B> {
         Ok(Self { d: backend.upload(d)? })
     }
 
-    /// From the weights that it is the inverse of.
+    /// The diagonal of the reciprocals of these weights.
     pub(super) fn of_weights(backend: &B, weights: &[f64]) -> Result<Self> {
         let d = weights.iter().copied().map(inverse_weight).collect();
         Ok(Self { d: backend.upload(d)? })

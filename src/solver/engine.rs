@@ -1,4 +1,4 @@
-//! A solver on a backend, and what hides which backend that is.
+//! A solver on a backend, and the trait that hides the backend.
 
 use super::SolverBackend;
 use super::builder::Builder;
@@ -24,15 +24,15 @@ use std::any::Any;
 use std::ops::Range;
 use std::time::Instant;
 
-/// What a solver does, whatever it computes on. Vectors are the host's, in the caller's order.
+/// The interface of a solver on any backend. Vectors are on the host, in the caller's order.
 pub(super) trait Engine<T: Scalar>: Any + Send {
     /// Solves from x.
     fn solve(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
 
-    /// Solves for each of several right-hand sides, which lie one behind the other.
+    /// Solves for several right-hand sides, stored one after another.
     fn solve_many(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<Vec<SolveReport>>;
 
-    /// Takes new values over.
+    /// Takes new values.
     fn update(&mut self, values: &[T]) -> Result<()>;
 
     /// The matrix in the caller's order, for its pattern: values may be those of -A.
@@ -41,15 +41,14 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
     /// Residual norms of a right-hand side of the last solve.
     fn history(&self, right_hand_side: usize) -> &[f64];
 
-    /// What was found and chosen.
+    /// The facts and choices of the setup.
     fn about(&self) -> &About;
 
-    /// What was decided, and the stages in the order in which they are tried.
+    /// The decisions, and the stages in the order in which they are tried.
     fn trail(&self) -> &Trail;
 }
 
-/// What a solver on a backend does: what [`Engine`] tells with vectors of the host, and the same with vectors of the
-/// backend.
+/// The interface of a solver on a given backend: that of [`Engine`], and the same with vectors of the backend.
 pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     /// [`Engine::solve`].
     fn solve_host(&mut self, b: &[T], x: &mut [T], watch: &mut Watch<'_>) -> Result<SolveReport>;
@@ -63,7 +62,7 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     /// Solves from x, with vectors of the backend.
     fn solve(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>, watch: &mut Watch<'_>) -> Result<SolveReport>;
 
-    /// Solves for each of several right-hand sides, with vectors of the backend.
+    /// Solves for several right-hand sides, with vectors of the backend.
     fn solve_many(
         &mut self,
         b: &B::Slice<T>,
@@ -71,7 +70,7 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<SolveReport>>;
 
-    /// Takes new values over that lie in the memory of the backend, in the order of the caller's entries.
+    /// Takes new values from the memory of the backend, in the order of the caller's entries.
     fn update(&mut self, values: &B::Slice<T>) -> Result<()>;
 
     /// [`Engine::pattern`].
@@ -87,8 +86,8 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     fn trail(&self) -> &Trail;
 }
 
-/// A solver on a backend, behind two tables of functions: the outer one hides the backend, the inner one keeps what it
-/// points at from being compiled wherever it is called ([`super::compiled`]).
+/// A solver on a backend, boxed twice: the outer trait object hides the backend; the inner one keeps its code from
+/// being compiled wherever it is used ([`super::compiled`]).
 pub(super) struct Boxed<T: Scalar, B: SolverBackend>(pub(super) Box<dyn OnBackend<T, B>>);
 
 impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
@@ -121,7 +120,7 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
     }
 }
 
-/// What a solver tells of itself.
+/// The facts about a solver that its caller can ask for.
 pub struct About {
     pub(super) rows: usize,
     pub(super) columns: usize,
@@ -138,10 +137,10 @@ impl About {
     }
 }
 
-/// By how much the residual of the shorter x may be larger by rounding.
+/// Rounding may make the residual of the shorter x larger by this factor.
 const LEVEL: f64 = 1.0 + 1e-9;
 
-/// Units of rounding that taking a part of b away may leave of it.
+/// What is left of b after a projection counts as zero below this many units of rounding.
 const ROUNDING: f64 = 16.0;
 
 /// A right-hand side and a solution.
@@ -152,26 +151,27 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     backend: B,
     wishes: Builder,
     core: Core<T, B>,
-    /// Whether -A is kept, for -x.
+    /// True if -A is stored, and solved for -x.
     negated: bool,
     order: Option<Order<T, B>>,
-    /// Whether rows and columns of the matrix that is kept are scaled.
+    /// The row and column scaling of the stored matrix, if it is scaled.
     scaled: Option<Equilibrated<T, B>>,
-    /// b and x as the matrix that is kept takes them, for one solve after the other.
+    /// b and x in the order and scale of the stored matrix, kept from solve to solve.
     room: Option<Pair<T, B>>,
-    /// The null space, where it is known, with room for a right-hand side and a solution.
+    /// The null space, if it is known, with workspaces for a right-hand side and a solution.
     null: Option<Beside<T, B>>,
-    /// The caller's vectors here, made when they are first needed.
+    /// Copies of the caller's vectors in this memory, allocated at first use.
     vectors: Option<(B::Vec<T>, B::Vec<T>)>,
-    /// The caller's new values here, likewise.
+    /// The caller's new values in this memory, allocated at first use.
     values: Option<B::Vec<T>>,
-    /// The matrix in CSR beside the format that it is multiplied in, once its values were replaced.
+    /// The matrix in CSR, in addition to the format of its products, once its values were replaced.
     beside: Option<Csr<T, B>>,
     about: About,
 }
 
 impl<T: Scalar, B: SolverBackend> Placed<T, B> {
-    /// Looks at a matrix, and chooses for it. `why` tells why it is on this backend, where the caller did not say so.
+    /// Analyses a matrix, and makes all choices for it. `why` is the reason for this backend if the caller did not name
+    /// it.
     pub(super) fn build(backend: &B, a: Csr<T, B>, wishes: &Builder, why: Option<String>) -> Result<Self> {
         let mut notes = Notes::default();
         let why = why.unwrap_or_else(|| "where the matrix is".into());
@@ -251,7 +251,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         })
     }
 
-    /// Solves from x, as one of several or alone.
+    /// Solves from x, with the null space if there is one.
     fn solve_one(
         &mut self,
         b: &B::Slice<T>,
@@ -267,12 +267,12 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         report
     }
 
-    /// Refuses a right-hand side with what is no number, and names its place.
+    /// Returns an error if the right-hand side has an entry that is infinite or NaN, with its position.
     fn check_right_hand_side(&self, b: &B::Slice<T>) -> Result<()> {
         finite::check_vector(&self.backend, b, "the right-hand side")
     }
 
-    /// The same in the order of the matrix.
+    /// Solves with the matrix as it is stored, after permuting and scaling b and x.
     fn solve_here(
         &mut self,
         b: &B::Slice<T>,
@@ -285,7 +285,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         report
     }
 
-    /// The same for the matrix that is kept, A or -A.
+    /// Solves with the stored matrix, A or -A, in its order.
     fn solve_in_order(
         &mut self,
         b: &B::Slice<T>,
@@ -306,7 +306,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(report)
     }
 
-    /// b and x in the order and the scale of the matrix that is kept; none where these are the caller's.
+    /// b and x in the order and scale of the stored matrix; none if these are the caller's.
     fn enter(&mut self, b: &B::Slice<T>, x: &B::Slice<T>) -> Result<Option<Pair<T, B>>> {
         if self.order.is_none() && self.scaled.is_none() {
             return Ok(None);
@@ -320,7 +320,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(Some((to_b, to_x)))
     }
 
-    /// The same into vectors that are there.
+    /// [`Placed::enter`] into given vectors.
     fn enter_into(
         &mut self,
         (b, x): (&B::Slice<T>, &B::Slice<T>),
@@ -345,7 +345,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         }
     }
 
-    /// x in the caller's order and units.
+    /// Copies x back to the caller's order and units.
     fn leave(&mut self, from: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()> {
         let backend = &self.backend;
         match (&mut self.order, &self.scaled) {
@@ -359,12 +359,13 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         }
     }
 
-    /// x becomes -x where -A is kept.
+    /// Replaces x by -x if -A is stored.
     fn turn(&self, x: &mut B::Slice<T>) -> Result<()> {
         if self.negated { self.backend.scale_in_place(-T::one(), x) } else { Ok(()) }
     }
 
-    /// The same beside a null space that is known: b without what no A x comes to, and of all x the shortest.
+    /// Solves with a known null space: removes the part of b outside of the range, and returns the shortest of all
+    /// solutions.
     fn solve_beside(
         &mut self,
         Beside { space: null, b: here, x: short }: &mut Beside<T, B>,
@@ -378,13 +379,14 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let outside = if null.hermitian { null.remove(&backend, here)? } else { 0.0 };
         let unit = <T::Real as Float>::epsilon().to_f64();
         if nullspace::norm(&backend, here)? <= ROUNDING * unit * size {
-            // All of b lies there, and what is left is rounding.
+            // b is in the null space, up to rounding.
             backend.fill(T::default(), here)?;
         }
         let enough = self.core.options.threshold::<T>(size);
         let inside = nullspace::norm(&backend, here)?;
         if outside > enough && inside > 0.0 {
-            // A^H r is what x leaves of b inside: it has to be small beside what stays outside.
+            // A^H r only has contributions of the residual inside the range: that must be small compared to the part of
+            // b outside.
             let least = self.core.options.least_squares_tolerance::<T>() * outside / (2.0 * inside);
             self.core.aim = Some(least.min(self.core.options.threshold_of_one::<T>()));
         }
@@ -393,7 +395,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         let mut report = report?;
         backend.copy(x, short)?;
         null.remove(&backend, short)?;
-        // A x stays, up to rounding: what that leaves is computed anew.
+        // A times the shorter x is the same up to rounding, so its residual is computed anew.
         let (long, mut judged) = (self.judge(b, x)?, self.judge(b, short)?);
         if judged.met || judged.residual <= (long.residual * LEVEL).max(enough) {
             backend.copy(short, x)?;
@@ -434,7 +436,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         judged
     }
 
-    /// Whether A^H r shows that nothing is nearer than a caller's x.
+    /// The ratio of [`Core::nearest`] for a caller's x.
     fn nearest(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<Option<f64>> {
         self.turn(x)?;
         let nearest = match self.enter(b, x)? {
@@ -449,8 +451,8 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         nearest
     }
 
-    /// Makes the matrix one whose values can be replaced: CSR in the place of its format, or beside it where the caller
-    /// named what can only be made anew.
+    /// Stores the matrix such that values can be replaced: CSR instead of its format, or in addition to it if the
+    /// caller named a setup that must be made anew.
     fn reopen(&mut self) -> Result<()> {
         let a = self.core.stored().to_csr(&self.backend)?;
         if self.wishes.can_stay_open() {
@@ -460,7 +462,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(())
     }
 
-    /// Takes another system in the place of the one that there is.
+    /// Replaces the stored system by another one.
     fn replace(&mut self, plan: impl FnOnce(&mut Planner<'_, B>) -> Result<System<T, B>>) -> Result<()> {
         let (options, mut notes) = (self.wishes.options(), Notes::default());
         let system = plan(&mut Planner {
@@ -476,12 +478,12 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(())
     }
 
-    /// Chooses anew for a matrix with other values.
+    /// Makes all choices anew for a matrix with other values.
     fn rebuild(&mut self, a: Csr<T, B>) -> Result<()> {
         self.replace(|planner| planner.system(a))
     }
 
-    /// How many right-hand sides there are in so many entries.
+    /// The number of right-hand sides in vectors of these lengths.
     fn count(&self, b: usize, x: usize) -> Result<usize> {
         let (rows, columns) = self.about.shape();
         Error::check_dimension("length of b beyond the last whole one", 0, b % rows.max(1))?;
@@ -490,7 +492,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(count)
     }
 
-    /// Solves `count` systems, one after the other or some at once.
+    /// Solves `count` systems, one by one or several at once.
     fn each(
         &mut self,
         count: usize,
@@ -499,7 +501,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     ) -> Result<Vec<SolveReport>> {
         let mut reports = Vec::with_capacity(count);
         self.core.forget_histories();
-        // Each has its own part in a null space.
+        // Each right-hand side has its own part in the null space.
         let at_once = if self.null.is_some() { 1 } else { self.core.make_room(count)? };
         let (mut b, mut x) = self.take_vectors()?;
         for first in (0..count).step_by(at_once) {
@@ -519,7 +521,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(reports)
     }
 
-    /// Solves systems at once, with vectors to pass them through.
+    /// Solves several systems at once. `b` and `x` are workspaces for one system.
     fn group(
         &mut self,
         numbers: Range<usize>,
@@ -551,13 +553,13 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Ok(())
     }
 
-    /// The same solver where it is on the host: the caller's vectors are those of the backend, and nothing is copied.
+    /// This solver, if its backend is the host: the caller's vectors are then used without a copy.
     fn on_host(&mut self) -> Option<&mut Placed<T, Host>> {
         let any: &mut dyn Any = self;
         any.downcast_mut()
     }
 
-    /// Room for a right-hand side and a solution in the caller's order.
+    /// Workspaces for a right-hand side and a solution in the caller's order.
     fn take_vectors(&mut self) -> Result<(B::Vec<T>, B::Vec<T>)> {
         let (rows, columns) = self.about.shape();
         match self.vectors.take() {
@@ -567,7 +569,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     }
 }
 
-/// What residuals are judged by, and the matrix with its rows scaled where they have to be.
+/// The matrix, with its rows scaled if necessary, and the norms by which residuals are judged.
 type Judged<T, B> = (Csr<T, B>, RowNorms<T, B>, Option<Equilibrated<T, B>>);
 
 fn judged_by<T: Scalar, B: SolverBackend>(
@@ -665,7 +667,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
             Some(order) => order.write_values(backend, values, target)?,
         }
         if *negated {
-            // The new ones may be of the other sign.
+            // The new values may have the opposite sign.
             *negated = with_positive_diagonal(backend, target)?;
         }
         if let Some(found) = &null

@@ -1,5 +1,5 @@
-//! The stage of factorisations: by a library on the device where there is one and the system is worth it, else on the
-//! CPU, which also goes on where the device's factors do not serve.
+//! The stage of factorisations: on a device, if there is a library and the system is large enough, else on the CPU. The
+//! CPU also takes over if the factors of the device fail.
 
 use super::SolverBackend;
 use super::core::judge;
@@ -21,56 +21,56 @@ use num_traits::Float;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// How often the observer of a solve is asked during a factorisation whether to go on.
+/// How often a factorisation asks the observer of the solve whether to go on.
 const OFTEN: Duration = Duration::from_millis(50);
 
-/// A factorisation may take so many times the multiplications that were forecast as the most: pivots off the diagonal
-/// are not foreseen. A dense one with column pivoting is slower a multiplication than blocks of a sparse one.
+/// A factorisation may take this many times the multiplications of its forecast, which does not foresee pivoting. A
+/// dense factorisation with column pivoting takes longer for each multiplication than blocks of a sparse one.
 const MORE: f64 = 2.0;
 const DENSE: f64 = 0.4;
 
-/// A least-squares solution may have a residual that is larger than another one's by this factor: both are the smallest
-/// that there is, up to rounding.
+/// A least-squares solution may have a residual that is larger than another one's by this factor: up to rounding, both
+/// are minimal.
 const ALIKE: f64 = 1.0 + 1e-3;
 
-/// From so many unknowns on a factorisation on a device is taken without a forecast of that on the host, which takes
-/// seconds; below, where the latter is to take so many seconds. Loading the library and its kernels takes about 0.3.
+/// For this many unknowns or more, the device factorises without a forecast for the host, which would take seconds; for
+/// fewer, if the host is expected to take this many seconds. Loading the library and its kernels takes about 0.3.
 const ON_DEVICE: usize = 100_000;
 const LONG: f64 = 0.3;
 
-/// Whether a system is worth a library on a device, where there is one.
+/// Returns whether a system is large enough for a library on a device.
 pub(crate) fn is_worth_a_device(rows: usize, seconds_on_host: impl FnOnce() -> f64) -> bool {
     rows >= ON_DEVICE || seconds_on_host() > LONG
 }
 
-/// Operations on a device in the time of a multiplication in dense blocks on the host: 3e12 a second of up to 1.8e13
-/// that were measured (H100, 7 points 100^3), for 3e9.
+/// The speed of a device relative to dense blocks on the host: 3e12 operations a second (of up to 1.8e13 measured on an
+/// H100, 7 points 100^3), compared to 3e9.
 const FASTER: f64 = 1e3;
 
-/// What a stage of factorisations may take and do.
+/// The limits of a stage of factorisations.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Limits {
     /// The most multiplications in dense blocks.
     pub(super) flops: Option<f64>,
-    /// The most bytes of a factor, where that is not what is free.
+    /// The most bytes of the factors, if not all free memory.
     pub(super) memory: Option<u64>,
-    /// Whether the condition number is estimated.
+    /// True if the condition number is to be estimated.
     pub(super) condition: bool,
-    /// Kinds that have failed before.
+    /// Kinds of factorisation that have failed before.
     pub(super) without: Vec<Kind>,
-    /// When the caller's time is over.
+    /// The end of the caller's time limit.
     pub(super) deadline: Option<Instant>,
 }
 
-/// A factorisation of the matrix: in the memory of the backend, where a library factorises there and the system is
-/// worth it, else in the host's.
+/// A factorisation of the matrix: in the memory of the backend, if a library factorises there and the system is large
+/// enough, else in the host's.
 pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     backend: B,
-    /// They factorise in the first solve, whose observer can end that.
+    /// Both factorise in the first solve, so that its observer can stop them.
     device: Option<OnDevice<T, B>>,
     host: Option<Direct<T::Double>>,
     limits: Limits,
-    /// Bytes and seconds, where they were forecast; bytes of the factor that was made.
+    /// Forecast of bytes and seconds, if there was one; bytes of the factors.
     expected: Option<(f64, f64)>,
     factor_bytes: u64,
     options: SolveOptions,
@@ -81,11 +81,10 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
-    /// Makes ready to factorise, unless that takes as long as more multiplications in dense blocks on the host than are
-    /// allowed.
+    /// Prepares a factorisation, unless it is forecast to take more multiplications than allowed.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the forecast where it takes more, or more memory or time than there is.
+    /// [`Error::Unsupported`] with the forecast if it takes more than allowed, or more memory or time than there is.
     pub(super) fn new(backend: &B, a: &Csr<T, B>, options: &SolveOptions, limits: Limits) -> Result<Self> {
         let square = a.rows() == a.columns();
         let on_device = || -> Result<OnDevice<T, B>> {
@@ -103,7 +102,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             (Some(on_device()?), None)
         } else {
             let (mut direct, limit) = on_host(backend, a, &limits)?;
-            // What has no forecast is refused where its turn comes, in its own words.
+            // A rectangular matrix has no forecast, and is refused by the factorisation itself if it is too large.
             let forecast = if square || limit.is_some() { Some(direct.forecast()) } else { None };
             match forecast {
                 Some(Ok(forecast)) if may(is_worth_a_device(a.rows(), || forecast.seconds())) => {
@@ -114,8 +113,8 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
                     within(&forecast, limit)?;
                     in_time(&forecast, limits.deadline)?;
                     if limits.flops.is_some_and(|flops| flops <= IN_RACE) {
-                        // Kinds behind the first one, with other pivots than were forecast, have as much as before
-                        // iterations that may not serve: other stages come behind them.
+                        // Alternative kinds with other pivoting, which the forecast does not cover, are limited to the
+                        // same budget here, because other stages follow.
                         let flops = forecast.in_blocks().max(QUICK);
                         direct.allow(MORE * flops, DENSE * flops);
                     }
@@ -140,7 +139,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         })
     }
 
-    /// x from the factors in the memory of the backend, and whether the caller wished to stop.
+    /// x from the factors on the device, and whether the observer asked to stop.
     fn by_device(
         &mut self,
         b: &B::Slice<T>,
@@ -157,7 +156,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         Some(outcome)
     }
 
-    /// x from factors in the memory of the host, which are made where there are none, and what was found.
+    /// x from the factors on the host, which are computed if there are none yet, with the report.
     fn by_host(
         &mut self,
         b: &B::Slice<T>,
@@ -186,7 +185,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         Ok(told)
     }
 
-    /// What a factorisation on the host came to, where its x does not meet the tolerance.
+    /// The outcome of a factorisation on the host whose x does not meet the tolerance.
     fn outcome(&mut self, told: &DirectReport, weights: &Weights) -> Outcome {
         if told.reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
             return Outcome::Interrupted;
@@ -197,7 +196,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
         if told.precision_limited || told.solved {
             let mut digits = told.digits;
             if told.solved {
-                // In doubles it does, so that rounding to this type is what keeps it from doing so.
+                // In double precision x meets it, so only rounding to this type prevents it.
                 let condition = self.host.as_mut().and_then(|host| host.condition_of(weights));
                 let unit = <T::Real as Float>::epsilon().to_f64();
                 digits = condition.map(|condition| (-(condition * unit).log10()).max(0.0));
@@ -215,7 +214,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
     }
 }
 
-/// The x of a solve so far, with what is said of it.
+/// The best x of a solve so far, with its verdict.
 struct Best<'a, T: Scalar, B: SolverBackend> {
     x: &'a mut B::Slice<T>,
     verdict: Verdict,
@@ -277,7 +276,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
                     outcome = if own.met { Outcome::Converged } else { self.outcome(&told, &weights) };
                     let taken = match outcome {
                         Outcome::Converged => true,
-                        // What is said of x is said of this x, whatever its residual.
+                        // The outcome belongs to this x, whatever its residual.
                         Outcome::PrecisionLimit { .. } => true,
                         Outcome::LeastSquares => own.residual <= ALIKE * best.verdict.residual,
                         _ => false,
@@ -286,15 +285,15 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
                         self.backend.copy(&candidate, best.x)?;
                         best.verdict = own;
                     } else if outcome == Outcome::LeastSquares {
-                        // Something has led nearer than what was taken for the nearest.
+                        // A later x is better than the one that was taken for a least-squares solution.
                         outcome = Outcome::Stagnated;
                     }
                     if outcome.is_solved() {
-                        // The device has failed for these values, and this has not.
+                        // The factors on the device failed for these values, and those on the host did not.
                         self.device = None;
                     }
                 }
-                // What the device came to stands, with what it said.
+                // The result of the device is kept, with its remark.
                 Err(error) => match &mut self.remark {
                     Some(remark) => *remark += &format!("; on the CPU: {error}"),
                     None => return Err(error),
@@ -308,7 +307,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
         }
         let flow = observer(1, best.verdict.residual);
         let outcome = if flow.is_break() && !outcome.is_solved() { Outcome::Interrupted } else { outcome };
-        // All of it counts as one iteration; the trail tells its steps.
+        // The whole solve counts as one iteration; the trail has its refinement steps.
         Ok(report(outcome, 1, &best.verdict))
     }
 
@@ -357,10 +356,10 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 }
 
-/// The most bytes and multiplications, where there is a limit.
+/// Maximum bytes and multiplications, if there is a limit.
 type Limit = Option<(f64, f64)>;
 
-/// A factorisation in the host's memory, and what it may take.
+/// A factorisation on the host, and its limits.
 fn on_host<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -383,7 +382,7 @@ fn on_host<T: Scalar, B: SolverBackend>(
     Ok((direct, limits.flops.map(|flops| (memory, flops))))
 }
 
-/// Refuses what is expected to end after the caller's time is over.
+/// Refuses a factorisation that is expected to end after the deadline.
 fn in_time(forecast: &Analysis, deadline: Option<Instant>) -> Result<()> {
     let Some(deadline) = deadline else { return Ok(()) };
     let (seconds, left) = (forecast.seconds(), deadline.saturating_duration_since(Instant::now()));
@@ -394,7 +393,7 @@ fn in_time(forecast: &Analysis, deadline: Option<Instant>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what takes more bytes or multiplications.
+/// Refuses a factorisation that takes more bytes or multiplications than allowed.
 fn within(forecast: &Analysis, limit: Limit) -> Result<()> {
     match limit {
         Some((memory, _)) if forecast.bytes > memory => {
@@ -411,7 +410,7 @@ fn within(forecast: &Analysis, limit: Limit) -> Result<()> {
     }
 }
 
-/// What a solve on a device that did not meet the tolerance came to.
+/// The outcome of a solve on a device that did not meet the tolerance.
 fn failure(reasons: &[(Kind, Reason)]) -> Outcome {
     if reasons.iter().any(|(_, reason)| *reason == Reason::Stopped) {
         return Outcome::Interrupted;
@@ -424,7 +423,7 @@ fn evidence(told: &DirectReport) -> Evidence {
         Reason::StructurallySingular { unmatched, .. } if !told.solved => Some(unmatched.clone()),
         _ => None,
     });
-    // The kind that is the nearest to what is allowed.
+    // The kind that exceeds the limit the least.
     let needed = told.reasons.iter().filter_map(|(_, reason)| match reason {
         Reason::TooLarge { bytes, .. } if !told.solved => Some(*bytes),
         _ => None,
@@ -438,7 +437,7 @@ fn evidence(told: &DirectReport) -> Evidence {
     }
 }
 
-/// What the trail says of a factorisation.
+/// The trail's remark about a factorisation.
 fn words(told: &DirectReport) -> String {
     let steps = told.refinements + told.iterations;
     let order = told.order.map(|order| format!(", order by {order}")).unwrap_or_default();
@@ -446,7 +445,7 @@ fn words(told: &DirectReport) -> String {
     words + &said(&told.reasons)
 }
 
-/// The same of one on a device.
+/// The trail's remark about a factorisation on a device.
 fn words_of_device(told: &DeviceReport) -> String {
     let steps = told.refinements + told.iterations;
     let DeviceSeconds { order, analysis, factor, solve, .. } = told.seconds;
@@ -458,7 +457,7 @@ fn words_of_device(told: &DeviceReport) -> String {
         seconds(factor),
         seconds(solve)
     );
-    let bits = if told.same_bits { "" } else { "; last bits differ, for want of memory" };
+    let bits = if told.same_bits { "" } else { "; the last bits may differ, because memory is short" };
     words + bits + &said(&told.reasons)
 }
 

@@ -1,21 +1,21 @@
-//! Infinities and NaN in what a caller gives are refused, by their place.
+//! Refuses infinities and NaN in a caller's data, and names their position.
 
 use super::SolverBackend;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
 
-/// Whether a sum of squares says that all are finite; it may overflow where they are.
+/// Returns whether the sum of squares is finite, which proves that all entries are; it may overflow even if they are.
 fn seems_finite<T: Scalar, B: SolverBackend>(backend: &B, values: &B::Slice<T>) -> Result<bool> {
     let mut square = backend.zeros::<T::Real>(1)?;
     backend.norm2_squared(values, &mut square)?;
     Ok(backend.value(&square)?.to_f64().is_finite())
 }
 
-/// Refuses a matrix with an entry that is infinite or not a number; rows and columns are counted from 0.
+/// Refuses a matrix with an infinite or NaN entry; the message counts rows and columns from 0.
 ///
 /// # Errors
-/// Where there is one, and when the device fails.
+/// If there is such an entry, and if the device fails.
 pub(super) fn check_matrix<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<()> {
     if seems_finite(backend, a.parts().values)? {
         return Ok(());
@@ -24,10 +24,10 @@ pub(super) fn check_matrix<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, 
     check_rows(&a, 0..a.rows())
 }
 
-/// The same of some rows of a matrix on the host.
+/// [`check_matrix`] for some rows of a matrix on the host.
 ///
 /// # Errors
-/// Where there is such an entry.
+/// If there is such an entry.
 pub(super) fn check_rows<T: Scalar>(a: &Csr<T>, rows: std::ops::Range<usize>) -> Result<()> {
     for row in rows {
         let (columns, values) = a.row(row);
@@ -41,7 +41,7 @@ pub(super) fn check_rows<T: Scalar>(a: &Csr<T>, rows: std::ops::Range<usize>) ->
     Ok(())
 }
 
-/// Refuses a vector with an entry that is infinite or not a number, in words that begin with `what`.
+/// Refuses a vector with an infinite or NaN entry; the message begins with `what`.
 ///
 /// # Errors
 /// As [`check_matrix`].

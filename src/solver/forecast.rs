@@ -1,4 +1,4 @@
-//! What a solve is likely to cost, before it is begun.
+//! Forecasts of the cost of a solve.
 
 use crate::backend::PreconditionSteps;
 use crate::operator::LinearOperator;
@@ -8,18 +8,18 @@ use crate::prices::iterations::{
 };
 use crate::scalar::Scalar;
 
-/// Products with A that a solve of `n` unknowns can be expected to take for each right-hand side.
+/// The expected number of products with A for `n` unknowns and all right-hand sides.
 ///
-/// Conjugate gradients need about 2.3 n^(1/3) of them for Poisson's equation in three dimensions (296 iterations for
-/// 128^3 points, 581 for 256^3, to 1e-8), and more for almost everything that is harder. What takes fewer is solved
-/// before a better format could pay, so counting on this many is on the safe side.
+/// Conjugate gradients need about 2.3 n^(1/3) iterations for Poisson's equation in three dimensions (296 for 128^3
+/// points, 581 for 256^3, to 1e-8), and more for almost every harder problem. An easier one is solved before a better
+/// format could pay, so this number is on the safe side.
 pub(super) fn expected_products(n: usize, right_hand_sides: usize, max_iterations: Option<usize>) -> usize {
     let iterations = 2.3 * (n as f64).cbrt();
     max_iterations.unwrap_or(usize::MAX).min(iterations as usize).saturating_mul(right_hand_sides)
 }
 
-/// Seconds to set incomplete factors without fill up on a CPU, and of an iteration with them which moves so many bytes
-/// without.
+/// Seconds to set up incomplete factors without fill on a CPU, and of an iteration with them; without them an iteration
+/// moves `bytes`.
 pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
     (rows, nonzeros): (usize, usize),
     bytes: f64,
@@ -30,8 +30,8 @@ pub(super) fn of_factors<T: Scalar, B: PreconditionSteps>(
     (setup, of_iteration::<B>(bytes + more as f64, f64::INFINITY, WITH_INCOMPLETE))
 }
 
-/// Seconds of an iteration that moves so many bytes; on a CPU a preconditioner may take a time of its own beside it,
-/// and so many times that of its bytes.
+/// Seconds of an iteration that moves `bytes`. On a CPU a preconditioner may add a time of its own, and multiply that
+/// of the bytes (`beside`).
 pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, beside: (f64, f64)) -> f64 {
     if B::BYTES_TELL {
         return bytes / bandwidth;
@@ -39,21 +39,21 @@ pub(super) fn of_iteration<B: PreconditionSteps>(bytes: f64, bandwidth: f64, bes
     START + beside.0 + beside.1 * bytes / CACHED * (1.0 + bytes / CACHE).min(UNCACHED)
 }
 
-/// Whether the system is so large that [`polynomial_pays`] may say yes; then the matrix is worth keeping in half the
-/// precision.
+/// Returns whether the system is large enough for [`polynomial_pays`] to return true; then it is worth keeping the
+/// matrix in half the precision.
 pub(super) fn polynomial_may_pay<T: Scalar>(n: usize, products: usize) -> bool {
     (1.0 - POLYNOMIAL_SHARE) * plain_bytes::<T>(n, 0) * products as f64 > POLYNOMIAL_WORTH / 4.0
 }
 
-/// Whether conjugate gradients with a polynomial of so many steps in half the precision move so many fewer bytes than
-/// plain ones that it shows, for `products` of these.
+/// Returns whether conjugate gradients with a polynomial of `steps` steps in half the precision move significantly
+/// fewer bytes than `products` plain iterations.
 pub(super) fn polynomial_pays<T: Scalar, B: PreconditionSteps>(
     a: &dyn LinearOperator<T, B>,
     products: usize,
     steps: usize,
 ) -> bool {
     let n = a.rows();
-    // In half the precision the matrix takes no more than in full.
+    // An upper bound: in half the precision the matrix takes no more bytes than in full.
     let matrix = a.bytes() - 2 * n * size_of::<T>();
     let plain = plain_bytes::<T>(n, matrix);
     let share = MORE_PRODUCTS * polynomial_bytes::<T>(n, matrix, steps) / (steps as f64 * plain);
@@ -65,10 +65,11 @@ pub(super) fn plain_bytes<T: Scalar>(n: usize, matrix: usize) -> f64 {
     (matrix + 10 * n * size_of::<T>()) as f64
 }
 
-/// Bytes of an iteration of conjugate gradients with a polynomial of so many steps in half the precision.
+/// Bytes of an iteration of conjugate gradients with a polynomial of `steps` steps in half the precision.
 pub(super) fn polynomial_bytes<T: Scalar>(n: usize, matrix: usize, steps: usize) -> f64 {
     let (vector, narrow) = ((n * size_of::<T>()) as f64, (n * size_of::<T::Narrow>()) as f64);
-    // A step behind its product moves seven vectors; rounding, z and r.z move five and two of the iteration's own.
+    // A step fused with its product moves seven vectors; rounding, z and r.z move five and two of the iteration's
+    // vectors.
     let step = matrix as f64 + 7.0 * narrow;
     plain_bytes::<T>(n, matrix) + 5.0 * vector + 4.0 * narrow + (steps - 1) as f64 * step
 }
@@ -79,7 +80,7 @@ mod tests {
     use crate::backend::{Backend, Host};
     use crate::error::Result;
 
-    /// A square operator of which only its size and the bytes of its matrix are known.
+    /// A square operator with a given size and number of bytes, and nothing else.
     struct Sized(usize, usize);
 
     impl LinearOperator<f64, Host> for Sized {
@@ -106,10 +107,10 @@ mod tests {
         };
         let n = 250 * 250 * 250;
         let products = expected_products(n, 1, None);
-        // A byte a row, as for a stencil; 7 entries of 8 or of 12 bytes.
+        // One byte a row, as for a stencil; 7 entries of 8 or of 12 bytes.
         assert!(pays(n, 1, products));
         assert!(!pays(n, 84, products));
-        // Few unknowns, or few iterations: over before it is set up.
+        // With few unknowns or iterations, the solve ends before the setup would have paid.
         assert!(!pays(1_000_000, 1, expected_products(1_000_000, 1, None)));
         assert!(!pays(n, 1, 20));
         // Many right-hand sides share the setup.

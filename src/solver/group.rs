@@ -15,7 +15,7 @@ use crate::scalar::Scalar;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Memory for a few systems at once: solver, right-hand sides and solutions, one behind the other.
+/// The solver for several systems at once, with their right-hand sides and solutions, stored one after another.
 pub(super) struct Group<T: Scalar, B: SolverBackend> {
     cg: MultiCg<T, B>,
     b: B::Vec<T>,
@@ -23,7 +23,7 @@ pub(super) struct Group<T: Scalar, B: SolverBackend> {
 }
 
 impl<T: Scalar, B: SolverBackend> Group<T, B> {
-    /// The right-hand side and the solution of a place among those at once, of so many unknowns.
+    /// The right-hand side and the solution of system `place`.
     pub(super) fn room(&mut self, unknowns: usize, place: usize) -> Pair<'_, T, B> {
         let own = column(unknowns, place);
         (B::part_mut(&mut self.b, own.clone()), B::part_mut(&mut self.x, own))
@@ -34,7 +34,7 @@ impl<T: Scalar, B: SolverBackend> Group<T, B> {
 type Pair<'a, T, B> = (&'a mut <B as Backend>::Slice<T>, &'a mut <B as Backend>::Slice<T>);
 
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
-    /// How many of so many right-hand sides are solved at once; makes memory for them.
+    /// Returns how many of the right-hand sides are solved at once, and allocates memory for them.
     pub(super) fn make_room(&mut self, right_hand_sides: usize) -> Result<usize> {
         let wanted = self.at_once(right_hand_sides);
         if wanted < 2 {
@@ -82,13 +82,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         at_once::<T, B>(size, self.stored.operator().bytes(), setup, right_hand_sides)
     }
 
-    /// The memory for several right-hand sides, to be given back.
+    /// Takes the memory for several right-hand sides out; the caller puts it back.
     pub(super) fn take_group(&mut self) -> Result<Group<T, B>> {
         let none = || Error::Unsupported("several right-hand sides at once without memory".into());
         self.group.take().ok_or_else(none)
     }
 
-    /// Solves the first `count` systems of the room, from what lies there.
+    /// Solves the first `count` systems of the group, from the x stored there.
     pub(super) fn solve_group(
         &mut self,
         count: usize,
@@ -124,7 +124,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             self.history.extend(group.cg.history(place));
             let own = column(n, place);
             let x = B::part_mut(&mut group.x, own.clone());
-            // The share of one of them.
+            // The share of one system.
             self.seconds.solve = start.elapsed().as_secs_f64() / count as f64;
             self.seconds.iterating = group.cg.iterating().as_secs_f64() / count as f64;
             let b = B::part(&group.b, own);
@@ -132,7 +132,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             if report.outcome == Outcome::Converged {
                 let judged = self.judge(b, x)?;
                 if !judged.met {
-                    // Alone it is asked for more.
+                    // A solve by itself requires more than this x meets.
                     report.outcome = Outcome::Stagnated;
                 }
                 self.judged = Some(judged);
@@ -153,7 +153,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
     }
 }
 
-/// The outcome that tells more: the first that is not converged.
+/// The more informative outcome: the first that is not `Converged`.
 fn worse(first: Outcome, second: Outcome) -> Outcome {
     if first.is_converged() { second } else { first }
 }

@@ -1,4 +1,4 @@
-//! Multigrid as a solver takes it: from values of either width, in half the precision, for nodes of several unknowns.
+//! Multigrid for the solver: from values of either width, in half the precision, for nodes of several unknowns.
 
 use super::SolverBackend;
 use super::names::{Method, MultigridChoice};
@@ -18,27 +18,27 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A hierarchy, and what is told of it.
+/// A hierarchy, and its description.
 pub(super) struct Levels<T: Scalar, B: SolverBackend> {
     m: Made<T, B>,
-    /// What the caller knew, for who makes it anew.
+    /// The near-null vectors of the caller, for making it anew.
     pub(super) near_null: Option<Arc<NearNull>>,
     pub(super) told: String,
-    /// Its levels, finest first; none where each part has some of its own.
+    /// Its levels, finest first; empty if each rank has its own levels.
     pub(super) facts: Vec<LevelFacts>,
 }
 
-/// It as it was made.
+/// The hierarchy in one of two types.
 enum Made<T: Scalar, B: SolverBackend> {
-    /// From values of full width.
+    /// Made from values of full width.
     Full(Box<Multigrid<T, B>>),
-    /// From values of half the width.
+    /// Made from values of half the width.
     Narrowed(Box<dyn Preconditioner<T, B>>),
 }
 
 impl<T: Scalar, B: SolverBackend> Levels<T, B> {
-    /// For a Hermitian A whose values are of `T` or half as wide. Where the choice does not say how many unknowns a
-    /// node has, `near_null` or the pattern does.
+    /// For a Hermitian A with values of `T` or half as wide. If the choice does not give the number of unknowns of a
+    /// node, `near_null` or the pattern does.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -47,7 +47,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
     ) -> Result<Self> {
         let known = near_null.and_then(|near_null| near_null.unknowns_a_node(a.rows()));
         let unknowns = match (choice.unknowns, known) {
-            // Rows of like columns are not looked for where unknowns interpolate one by one.
+            // Classical coarsening needs nodes of one unknown, so the pattern is not examined.
             (0, _) if choice.coarsening == Coarsening::Classical => 1,
             (0, Some(known)) => known,
             (0, None) => unknowns_a_node::<T, V, B>(backend, a)?,
@@ -66,7 +66,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Ok(Self { near_null: near_null.cloned(), ..made })
     }
 
-    /// The same of a matrix on a grid, whose diagonals were looked for; none where it is on none.
+    /// [`Levels::new`] for a matrix on a grid with these diagonals; none if it is on no grid.
     pub(super) fn of_grid<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -77,7 +77,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Self::of_width(a, &Wanted { backend, options, kind: Kind::Grid(diagonals), near_null: None })
     }
 
-    /// The same of a matrix that is not Hermitian, where factors of its rows make it so; none where none do.
+    /// [`Levels::new`] for a matrix that is not Hermitian, if row factors make it so; else none.
     pub(super) fn symmetrized<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -103,9 +103,9 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         Ok(Some(Self { m, near_null: None, told, facts }))
     }
 
-    /// Of the rows `here` of a matrix, which this part has, with columns numbered as in the whole: one hierarchy of all
-    /// parts where each node has one unknown, else one of each part's own rows and columns, and nothing is told of it.
-    /// `own` is the block of these. `grids_only`: nothing where parts do not have whole planes of a grid.
+    /// For the rows `here` of a matrix, which this rank has, with global column indices. One hierarchy over all ranks
+    /// if each node has one unknown; else one for each rank's own rows and columns, without a description. `own` is
+    /// that block. With `grids_only`, none unless ranks have whole planes of a grid.
     pub(super) fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
         (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
@@ -137,7 +137,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         }
     }
 
-    /// Whoever solves has the matrix too: it need not be there twice.
+    /// Uses the solver's matrix instead of a copy.
     pub(super) fn share(&mut self, a: &Arc<dyn LinearOperator<T, B>>) -> Result<()> {
         match &mut self.m {
             Made::Full(m) => m.share(Arc::clone(a)),
@@ -145,7 +145,7 @@ impl<T: Scalar, B: SolverBackend> Levels<T, B> {
         }
     }
 
-    /// New values of the same pattern.
+    /// Takes new values of the same pattern.
     pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         match &mut self.m {
             Made::Full(m) => m.update(backend, a),
@@ -158,16 +158,16 @@ fn options_of(choice: MultigridChoice, method: Method) -> MultigridOptions {
     choice.options().real_eigenvalues(matches!(method, Method::Cg | Method::Minres))
 }
 
-/// Of which kind a hierarchy has to be.
+/// The required kind of hierarchy.
 enum Kind<'a> {
     Any,
-    /// Levels of grids, for a matrix with these diagonals.
+    /// On a grid, for a matrix with these diagonals.
     Grid(&'a Diagonals),
-    /// Of a matrix that factors of its rows make Hermitian.
+    /// For a matrix that row factors make Hermitian.
     Symmetrized,
 }
 
-/// What a hierarchy is made with.
+/// The parameters of a hierarchy.
 struct Wanted<'a, B> {
     backend: &'a B,
     options: MultigridOptions,
@@ -191,17 +191,18 @@ fn made<T: Scalar, B: SolverBackend>(
     .map(Some)
 }
 
-/// Rows that are looked at before all are, and unknowns of a node at most.
+/// Rows that are examined before all are, and the most unknowns of a node.
 const FIRST_ROWS: usize = 1000;
 const MOST_UNKNOWNS: usize = 6;
 
-/// Unknowns of each node of a mesh: rows of one node have the same columns, where they lie one behind the other. One
-/// where not all nodes have as many.
+/// The number of unknowns of each node of a mesh. Rows of one node have the same columns and are consecutive. Returns
+/// one if nodes have different numbers.
 pub(super) fn unknowns_a_node<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
     backend: &B,
     a: &Csr<V, B>,
 ) -> Result<usize> {
-    // Two unknowns of a node are half the rows like the one before; a few rows tell what all need not be read for.
+    // With two unknowns a node, half of the rows equal the one before. A few rows usually show that there are no such
+    // nodes.
     let first = a.rows().min(FIRST_ROWS);
     let window = a.window(backend, 0..first)?;
     let like = (1..first).filter(|&i| window.row(i - 1).0 == window.row(i).0).count();
@@ -227,7 +228,7 @@ fn told<T: Scalar, B: SolverBackend>(m: &Multigrid<T, B>, unknowns: usize) -> St
     format!("levels{kind}: {} rows, {complexity:.2} times the entries{nodes}", rows.join(", "))
 }
 
-/// Whether grids as levels are likely to be faster than iterations alone.
+/// Returns whether multigrid on a grid is likely to be faster than iterations alone.
 pub(super) fn grids_pay<T: Scalar>(
     sizes: [usize; 3],
     nonzeros: usize,
@@ -237,7 +238,7 @@ pub(super) fn grids_pay<T: Scalar>(
     grids_save::<T>(sizes, nonzeros, price, kind, 0.0) > 0.0
 }
 
-/// By how many seconds, where an iteration without them takes so much longer than its bytes do.
+/// How many seconds it saves, if an iteration without it takes `longer` times as long as its bytes.
 pub(super) fn grids_save<T: Scalar>(
     sizes: [usize; 3],
     nonzeros: usize,

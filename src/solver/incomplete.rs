@@ -1,4 +1,4 @@
-//! Incomplete factorisations as a solver takes them: from values of either width.
+//! Incomplete factorisations for the solver, from values of either width.
 
 use super::SolverBackend;
 use super::names::{IlutChoice, Method};
@@ -9,51 +9,52 @@ use crate::scalar::{Scalar, Widen};
 use crate::work::look_at;
 use std::any::Any;
 
-/// Multiplications for each entry of A of factors with fill that a solver chooses (5 ns each), and of such as come
-/// before MINRES, which is likely to arrive where these take long: on saddle points of quadratic programs they take 17
-/// to 140, on Stokes flow in a box 2200.
+/// The most multiplications for each entry of A for factors with fill that the solver chooses (5 ns each), and for
+/// those tried before MINRES, which is likely to converge if they take long: on saddle points of quadratic programs
+/// they take 17 to 140, on Stokes flow in a box 2200.
 const WORK: f64 = 1e3;
 const WORK_BEFORE_MINRES: f64 = 200.0;
 
-/// The same of factors without fill that take over from iterations with the diagonal. Rows of w entries take about a
-/// quarter of w for each; a full row and a full column take up to as many as A has rows.
+/// The same limit for factors without fill that replace the diagonal during a solve. Rows of w entries take about w / 4
+/// for each; a full row and a full column take up to as many as A has rows.
 const WORK_WITHOUT_FILL: f64 = 100.0;
 
-/// Levels of rows of factors without fill that are tried on a device before a factorisation: each takes 1.2 us of an
-/// iteration, all of them as long as twenty iterations with the diagonal.
+/// Level sets of factors without fill that are tried on a device before a factorisation: each takes 1.2 us of an
+/// iteration, all of them together as long as twenty iterations with the diagonal.
 pub(super) const TRIED_LEVELS: usize = 400;
 
-/// What factors may take.
+/// The limits of incomplete factors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Levels of rows without fill.
+    /// Level sets of factors without fill.
     pub(super) levels: usize,
     /// Multiplications for each entry of A.
     pub(super) work: f64,
 }
 
 impl Bounds {
-    /// Whatever it is that a caller has asked for.
+    /// No limits, for a preconditioner that the caller named.
     pub(super) const NONE: Self = Self { levels: usize::MAX, work: f64::INFINITY };
 
-    /// Of factors with fill that are a solver's own choice.
+    /// The limits for factors with fill that the solver chooses.
     pub(super) const FILL: Self = Self { work: WORK, ..Self::NONE };
     pub(super) const BEFORE_MINRES: Self = Self { work: WORK_BEFORE_MINRES, ..Self::NONE };
 
-    /// Of factors without fill that take over from iterations with the diagonal, and of those that are tried on a device.
+    /// The limits for factors without fill that replace the diagonal during a solve, and for those that are tried on a
+    /// device.
     pub(super) const TAKES_OVER: Self = Self { work: WORK_WITHOUT_FILL, ..Self::NONE };
     pub(super) const TRIED: Self = Self { levels: TRIED_LEVELS, ..Self::TAKES_OVER };
 }
 
-/// Factors, and what is told of them.
+/// Factors, and their description.
 pub(super) struct Incomplete<T: Scalar, B: SolverBackend> {
     m: Box<dyn Preconditioner<T, B>>,
     pub(super) told: String,
 }
 
 impl<T: Scalar, B: SolverBackend> Incomplete<T, B> {
-    /// Of a matrix whose values are of `T` or half as wide, in which case the factors are, too; without fill where no
-    /// choice says how much.
+    /// For a matrix with values of `T` or half as wide; the factors have the same width. Without fill if `choice` is
+    /// none.
     pub(super) fn new<V: Scalar + Widen<T>>(
         backend: &B,
         a: &Csr<V, B>,
@@ -76,13 +77,13 @@ impl<T: Scalar, B: SolverBackend> Incomplete<T, B> {
         &*self.m
     }
 
-    /// New values of the same pattern.
+    /// Takes new values of the same pattern.
     pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         self.m.update(backend, a)
     }
 }
 
-/// Refuses factors without fill that take more than so many multiplications for each entry of A.
+/// Refuses factors without fill that take more than `most` multiplications for each entry of A.
 fn check_work<T: Scalar>(a: &Csr<T>, most: f64) -> Result<()> {
     let behind_diagonal =
         |k: usize| a.row(k).0.len() - a.row(k).0.partition_point(|&column| column as usize <= k);
@@ -98,7 +99,7 @@ fn check_work<T: Scalar>(a: &Csr<T>, most: f64) -> Result<()> {
     Ok(())
 }
 
-/// A preconditioner, and what is told of it.
+/// A preconditioner, and its description.
 type Made<T, B> = (Box<dyn Preconditioner<T, B>>, String);
 
 fn made<T: Scalar, B: SolverBackend>(
@@ -154,7 +155,7 @@ mod tests {
         assert!(full.contains("9.0e6 multiplications"), "{full}");
         let grid = generate::poisson3d(20, 20, 20).unwrap();
         check_work(&grid, WORK_WITHOUT_FILL).unwrap();
-        // A row takes three entries of each of three rows before it, fewer at the rim.
+        // Each row eliminates with three rows before it, three entries each, and fewer at the boundary.
         assert!(check_work(&grid, 9.0 / 7.0).is_ok() && check_work(&grid, 1.0).is_err());
     }
 }

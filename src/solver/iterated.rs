@@ -28,11 +28,11 @@ pub(super) struct Iterated<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>>
     name: PreconditionerChoice,
     options: SolveOptions,
     make: Make<T, B, M>,
-    /// Made when its turn comes.
+    /// Allocated when the stage is first used.
     krylov: Option<Krylov<T, B, M>>,
 }
 
-/// A method's part of [`Iterated::new`].
+/// The parameters of [`Iterated::new`] that depend on the method.
 pub(super) struct Parts<'a, T: Scalar, B: SolverBackend> {
     pub(super) setup: Setup<T, B>,
     pub(super) method: Method,
@@ -97,7 +97,8 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
             Setup::Jacobi(_) => 2 * a.rows() * size_of::<f32>(),
             other => other.get().bytes() + 2 * vector,
         };
-        // Products, and vectors as the methods' own tables have them, about; a basis in the middle of a cycle.
+        // Approximate products and vectors of an iteration, from the methods' own tables; for GMRES, a basis in the
+        // middle of a cycle.
         let (products, vectors) = match self.method {
             Method::Minres => (1, 13),
             Method::Gmres => (1, 2 * RESTART),
@@ -138,20 +139,21 @@ impl<T: Scalar, B: SolverBackend, M: krylov::Method<T, B>> Ready<T, B> for Itera
     }
 }
 
-/// Iterations after which GMRES starts again.
+/// The restart length of GMRES.
 pub(super) const RESTART: usize = 30;
 
-/// The same around multigrid, where both bases have so many scalars at most: an iteration with a cycle takes longer than
-/// with twice as many vectors, and a mesh in a wind took 148 iterations with 30 and 76 without a restart.
+/// The restart length with multigrid, if both bases have at most this many scalars: an iteration with a cycle takes
+/// longer than one with twice as many vectors, and a mesh with convection took 148 iterations with a restart after 30
+/// and 76 without a restart.
 const RESTART_AROUND_LEVELS: usize = 60;
 const MOST_OF_BASES: usize = 1 << 28;
 
-/// Those around multigrid for `n` unknowns.
+/// The restart length with multigrid for `n` unknowns.
 pub(super) fn restart_around_levels(n: usize) -> usize {
     if n <= MOST_OF_BASES / (2 * RESTART_AROUND_LEVELS) { RESTART_AROUND_LEVELS } else { RESTART }
 }
 
-/// Certifies x as it is, where a diagonal entry has shown that A is not positive definite.
+/// Certifies x as it is, because a diagonal entry has shown that A is not positive definite.
 pub(super) fn not_started<T: Scalar, B: SolverBackend>(
     backend: &B,
     options: &SolveOptions,

@@ -1,8 +1,8 @@
-//! What a Krylov method is told of an x that its own norm is content with: whether it is the solution, and what to ask
-//! for next where it is not.
+//! The judge of a Krylov method's x: decides whether it is the solution, and which residual to ask for next if it is
+//! not.
 //!
-//! A method works in one norm. Where its x does not meet the tolerance row by row, or rounding has hidden what is left,
-//! it goes on, as long as that brings x nearer.
+//! A method works in one norm. If its x does not meet the tolerance row by row, or its residual is dominated by
+//! rounding, the method goes on as long as that improves x.
 
 use super::core::is_fault;
 use crate::krylov::{Judgement, Outcome, SolveOptions};
@@ -12,12 +12,12 @@ use std::cell::Cell;
 
 /// The verdicts of one stage of a solve.
 pub(super) struct Judging<'a> {
-    /// What the caller has asked for.
+    /// The options of the caller.
     pub(super) asked: &'a SolveOptions,
-    /// The relative residual that the method is asked for next, for whoever waits for it.
+    /// The relative residual that the method has to reach next, shared with the forecast of the race.
     sought: &'a Cell<Option<f64>>,
     worst: f64,
-    /// The verdict on the x that the method has ended with, if it meets what was asked for.
+    /// The verdict on the final x of the method, if it meets the tolerance.
     pub(super) last: Option<Verdict>,
 }
 
@@ -26,15 +26,15 @@ impl<'a> Judging<'a> {
         Self { asked, sought, worst: f64::INFINITY, last: None }
     }
 
-    /// Whether the x that a method has ended with may be the solution, and has had no verdict: one that did not come
-    /// down to what it was asked for beyond the tolerance may have come far enough.
+    /// Returns whether the final x of a method may be the solution without having been judged: it did not reach the
+    /// residual that was asked for beyond the tolerance, but may be good enough.
     pub(super) fn is_open(&self, outcome: &Outcome) -> bool {
         let has_asked = self.worst.is_finite();
         self.last.is_none() && (*outcome == Outcome::Converged || (is_fault(outcome) && has_asked))
     }
 
-    /// What is said of an x whose own residual is `own`, relative to b, and on which this is the verdict. `meets`:
-    /// whether that is what the method was asked for.
+    /// Judges an x with this verdict. `own` is its residual in the method's norm, relative to b; `meets` says whether
+    /// that is what the method was asked for.
     pub(super) fn hear<T: Scalar>(&mut self, verdict: Verdict, own: f64, meets: bool) -> Judgement {
         if verdict.met {
             self.last = Some(verdict);

@@ -1,4 +1,4 @@
-//! A system that several parts were asked to solve and that one solves sooner: the others wait for its report.
+//! Single-rank solves: a system given to several ranks that one solves faster. The other ranks wait for its report.
 
 use super::forecast::plain_bytes;
 use super::names::{Method, Precision, PreconditionerChoice};
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The solver, on part 0.
+/// The solver, on rank 0.
 pub(super) struct Lone<T: Solvable>(pub(super) Option<Solver<T>>);
 
-/// Why one part alone is expected to be faster than all, where it is: an iteration on several takes a share of the time
-/// that it takes on one, and what their meetings and launches take.
+/// The reason why one rank is expected to be faster than all, if it is: an iteration on several ranks takes its share
+/// of the time on one, plus the time for synchronisation and launches.
 pub(super) fn why<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     [n, nonzeros]: [usize; 2],
@@ -35,16 +35,16 @@ pub(super) fn why<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     let saved = seconds * (1.0 - 1.0 / parts as f64);
     let microseconds = |seconds: f64| format!("{:.0} us", 1e6 * seconds);
     if hermitian && backend.cg_persists::<T, T>(n, nonzeros) {
-        return Some(format!("{} unknowns stay on the chip of one", count(n as u64)));
+        return Some(format!("{} unknowns fit the chip of one GPU", count(n as u64)));
     }
     (saved < latency).then(|| {
         let (saved, latency) = (microseconds(saved), microseconds(latency));
-        format!("{parts} would save {saved} an iteration, and take {latency} to meet")
+        format!("{parts} ranks would save {saved} per iteration, but need {latency} to communicate")
     })
 }
 
 impl<T: Solvable> Lone<T> {
-    /// Sets the solver up where this is part 0.
+    /// Sets up the solver if this is rank 0.
     pub(super) fn new<B: SolverBackend>(
         wishes: &super::Builder,
         backend: &B,
@@ -57,7 +57,7 @@ impl<T: Solvable> Lone<T> {
     }
 }
 
-/// Why one part has to solve alone: what several have not.
+/// The reason why only a single rank can solve this, if there is one.
 pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize) -> Option<String> {
     if a.rows() != a.columns() {
         return Some("the matrix is not square".into());
@@ -65,13 +65,13 @@ pub(super) fn must<T: Scalar>(wishes: &super::Builder, a: &Csr<T>, parts: usize)
     if a.rows() < parts {
         return Some(format!("{} unknowns, fewer than there are ranks", a.rows()));
     }
-    (wishes.method == Method::Direct).then(|| "a factorisation is made on one".into())
+    (wishes.method == Method::Direct).then(|| "a factorisation is made by one rank".into())
 }
 
-/// A real number by its bits, since NaN and infinities are none in JSON.
+/// A real number by its bits, since JSON has no NaN and infinities.
 type Bits = u64;
 
-/// What part 0 tells the others of its solve.
+/// The report that rank 0 sends to the others.
 #[derive(Serialize, Deserialize)]
 enum Told {
     Failed(String),
@@ -121,11 +121,11 @@ pub(super) fn told(report: &Result<SolveReport>) -> Vec<u8> {
             memory_needed: report.memory_needed,
         })),
     };
-    // Numbers, words and lists of them: there is nothing in it that JSON has not.
+    // The report has only numbers, strings and lists, so it can always be written as JSON.
     serde_json::to_vec(&told).unwrap_or_default()
 }
 
-/// The report of part 0, as the others have it.
+/// The report of rank 0, as the others receive it.
 pub(super) fn heard(told: &[u8], blank: SolveReport) -> Result<SolveReport> {
     let broken = |cause| Error::InvalidArgument(format!("a report of part 0 that is none: {cause}"));
     let told = match serde_json::from_slice(told).map_err(broken)? {
@@ -157,7 +157,7 @@ pub(super) fn heard(told: &[u8], blank: SolveReport) -> Result<SolveReport> {
     })
 }
 
-/// A report without a solve.
+/// An empty report, before any solve.
 pub(super) fn blank(
     device: &Arc<str>,
     trail: &super::Trail,

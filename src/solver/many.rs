@@ -1,31 +1,31 @@
-//! Several right-hand sides at once: where that moves fewer bytes than one after the other.
+//! Decides whether several right-hand sides are solved at once: if that moves fewer bytes than one by one.
 
 use super::SolverBackend;
 use super::preconditioner::Setup;
 use crate::matrix::SparseMatrix;
 use crate::scalar::Scalar;
 
-/// The most right-hand sides at once: with more, an iteration's vectors outweigh what is saved of the matrix.
+/// The most right-hand sides at once: with more, the vectors of an iteration outweigh the saving on the matrix.
 const MOST: usize = 8;
 
 /// The fewest.
 const LEAST: usize = 4;
 
-/// The fewest where rows have more entries than this on average: a tile of so few vectors then holds more of the matrix
-/// than fits.
+/// The fewest if rows have more entries than the first number on average: with so few vectors, a tile would need more
+/// of the matrix than fits.
 const LEAST_LONG: (usize, usize) = (40, 6);
 
-/// Together they must move so much less a system: their product reaches a smaller share of the bandwidth. The second
-/// where bytes are not all that counts.
+/// Solving together must move at most this fraction of the bytes for each system, because its product reaches less of
+/// the bandwidth. The second value is for devices on which time depends on more than bytes.
 const WORTH: [f64; 2] = [0.75, 0.6];
 
-/// How many of so many right-hand sides are solved at once: as many each time.
+/// Splits the right-hand sides into groups of equal size, and returns that size.
 fn even_groups(right_hand_sides: usize) -> usize {
     right_hand_sides.div_ceil(right_hand_sides.div_ceil(MOST).max(1))
 }
 
-/// How many right-hand sides are to be solved at once with the matrix in CSR: one where it is no better than with what
-/// was chosen for it, one after the other.
+/// How many right-hand sides to solve at once with the matrix in CSR: one if that is no better than one by one in the
+/// chosen format.
 pub(super) fn instead<V, T, B>(
     chosen: &dyn SparseMatrix<T, B, V>,
     preconditioner: &Setup<T, B>,
@@ -48,7 +48,7 @@ pub(super) struct Size {
     pub(super) value: usize,
 }
 
-/// As [`instead`], where a product with what was chosen moves so many bytes.
+/// [`instead`], where a product in the chosen format moves `bytes` bytes.
 pub(super) fn at_once<T: Scalar, B: SolverBackend>(
     Size { rows, nonzeros, value }: Size,
     product: usize,

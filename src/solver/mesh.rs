@@ -1,4 +1,4 @@
-//! How many iterations conjugate gradients are likely to take on a mesh, from a sample of the rows of its matrix.
+//! Estimates the iterations of conjugate gradients on a mesh from a sample of the rows of its matrix.
 
 use super::forecast::plain_bytes;
 use crate::backend::{Backend, GraphSteps, UNREACHED};
@@ -11,31 +11,31 @@ use crate::prices::multigrid::{
 };
 use crate::scalar::{Real, Scalar};
 
-/// Windows of rows that are looked at, and rows of each.
+/// Windows of rows in the sample, and rows of each.
 const WINDOWS: usize = 16;
 const WINDOW: usize = 128;
 
-/// What a sample of rows tells.
+/// The properties of a sample of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Mesh {
     rows: usize,
     nonzeros: usize,
-    /// The farthest that an entry lies from the diagonal.
+    /// The largest distance of an entry from the diagonal.
     bandwidth: usize,
-    /// How far the farthest of a row does in the mean.
+    /// The mean over rows of the largest distance from the diagonal.
     reach: f64,
-    /// Decades between the tenth part of the diagonal's entries that is smallest and that which is largest.
+    /// Decades between the 10 % and the 90 % quantile of the diagonal's entries.
     decades: f64,
-    /// Mean of |sum of a row| over its sum of magnitudes.
+    /// The mean of |row sum| / (sum of magnitudes of the row).
     row_sums: f64,
-    /// The same quotient of the row that nine tenths of all exceed.
+    /// The 10 % quantile of the same quotient.
     low_row_sums: f64,
-    /// Edges of the longest shortest path that a search has found, 0 before any.
+    /// Edges of the longest shortest path that a search has found, or 0 before a search.
     path: usize,
 }
 
 impl Mesh {
-    /// From windows of rows of a square matrix.
+    /// Samples windows of rows of a square matrix.
     pub(super) fn of<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Self> {
         let rows = a.rows();
         let (mut bandwidth, mut diagonal) = (0, Vec::new());
@@ -71,9 +71,9 @@ impl Mesh {
         Ok(Self { rows, nonzeros: a.nonzeros(), bandwidth, reach, decades, row_sums, low_row_sums, path: 0 })
     }
 
-    /// The same with the length of a shortest path through the mesh, whatever the order of its rows: from a node to the
-    /// farthest from it, and from there to the farthest from that. The search costs a few products in
-    /// that order, and is left out where conjugate gradients may be soon done.
+    /// Adds the length of a shortest path through the mesh, which does not depend on the order of rows: from a node to
+    /// the farthest one from it, and from there to the farthest again. The search costs as much as a few products, and
+    /// is skipped if conjugate gradients may need few iterations.
     pub(super) fn with_path<V: Scalar, B: GraphSteps>(self, backend: &B, a: &Csr<V, B>) -> Result<Self> {
         if self.rows == 0 || self.row_sums.is_nan() || self.row_sums > SOON_DONE {
             return Ok(self);
@@ -97,18 +97,18 @@ impl Mesh {
         Ok(Self { path: second.max(first).saturating_sub(1), ..self })
     }
 
-    /// Iterations of conjugate gradients with the diagonal. No path between two nodes is shorter than the rows between
-    /// them over the bandwidth, and what happens at one end of a mesh takes as many iterations to be felt at the other.
-    /// On a device rows are in the order of reverse Cuthill-McKee by then, if that pays, in which a row reaches about as
-    /// far as its level of a search is wide.
+    /// The expected iterations of conjugate gradients with the diagonal. The path between two nodes has at least the
+    /// rows between them divided by the bandwidth as edges, and information needs as many iterations to cross the mesh.
+    /// On a device rows are already in reverse Cuthill-McKee order, if that pays; a row then reaches about as far as a
+    /// level of the search is wide.
     fn iterations(&self, on_device: bool) -> f64 {
         let reach = if on_device { self.reach } else { self.bandwidth as f64 };
         let path = f64::max(self.rows as f64 / reach.max(1.0), self.path as f64);
         EDGE * path * (1.0 + DECADE * self.decades)
     }
 
-    /// Whether multigrid is likely to be faster, its setup included; `setup`: its seconds on a device, none on the
-    /// host.
+    /// Returns whether multigrid, including its setup, is likely to be faster. `setup` is its seconds on a device, none
+    /// on the host.
     pub(super) fn wants_levels<T: Scalar>(&self, setup: Option<f64>) -> bool {
         if self.low_row_sums > SOON_DONE {
             return false;
@@ -126,7 +126,7 @@ impl Mesh {
     }
 }
 
-/// Decades between the tenth that is smallest and the tenth that is largest; none where an entry is zero or no number.
+/// Decades between the 10 % and the 90 % quantile; none if an entry is zero or not finite.
 fn decades(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let at = |part: usize| values.get(values.len() * part / 10).copied().unwrap_or(1.0);
@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn multigrid_at_once_on_large_meshes_in_the_plane_and_not_on_small_ones_or_in_space() {
-        // A triangulation of 10^6 points, coefficients over two decades, behind reverse Cuthill-McKee: 1670 iterations.
+        // A triangulation of 10^6 points with coefficients over two decades, after reverse Cuthill-McKee: 1670
+        // iterations.
         let known = Mesh {
             rows: 0,
             nonzeros: 0,
@@ -162,10 +163,10 @@ mod tests {
         let mesh = Mesh { rows: 1_000_000, nonzeros: 7_000_000, bandwidth: 1500, decades: 1.6, ..known };
         let mesh = Mesh { reach: 1400.0, ..mesh };
         assert!(mesh.wants_levels::<f64>(device(1_000_000)) && mesh.wants_levels::<f64>(None));
-        // A short time step adds so much to the diagonal that conjugate gradients are soon done.
+        // A short time step adds so much to the diagonal that conjugate gradients converge soon.
         let step = Mesh { low_row_sums: 0.1, ..mesh };
         assert!(!step.wants_levels::<f64>(device(1_000_000)) && !step.wants_levels::<f64>(None));
-        // In random order nothing is known.
+        // A random order gives no information.
         let random = Mesh { bandwidth: 999_000, reach: 7e5, ..mesh };
         assert!(!random.wants_levels::<f64>(None) && !random.wants_levels::<f64>(device(1_000_000)));
         // 7 points, 128^3: 316 iterations.
@@ -177,10 +178,10 @@ mod tests {
             ..known
         };
         assert!(!grid(128, 128 * 128).wants_levels::<f64>(device(128 * 128 * 128)));
-        // Random points, less contrast: 334 iterations on good triangles, 4400 with some flat ones.
+        // Random points with less contrast: 334 iterations on good triangles, 4400 with some flat ones.
         let points = Mesh { bandwidth: 5400, reach: 3100.0, decades: 0.74, ..mesh };
         assert!(points.wants_levels::<f64>(device(1_000_000)));
-        // 256^3 in random order behind reverse Cuthill-McKee: 49 409 rows to either side.
+        // 256^3 in random order after reverse Cuthill-McKee: bandwidth 49 409.
         assert!(grid(256, 49_000).wants_levels::<f64>(device(256 * 256 * 256)));
     }
 
@@ -198,13 +199,13 @@ mod tests {
         assert!(!mesh.wants_levels::<f64>(None), "{mesh:?}");
         let mesh = mesh.with_path(&Host, &a).unwrap();
         assert!(mesh.wants_levels::<f64>(None), "{mesh:?}");
-        // From corner to corner.
+        // The path leads from corner to corner.
         assert_eq!(mesh.path, 89 + 2399);
-        // Conjugate gradients on a mass matrix are soon done, so that no path is looked for.
+        // Conjugate gradients need few iterations on a mass matrix, so no path is searched.
         let mass = generate::wathen(60, 60, 1).unwrap();
         let mesh = Mesh::of(&Host, &mass).unwrap();
         assert!(mesh.row_sums > 0.1 && mesh.with_path(&Host, &mass).unwrap().path == 0, "{mesh:?}");
-        // Paths through a cube are short, which one search tells.
+        // Paths through a cube are short, which a single search shows.
         let cube = generate::poisson3d(30, 30, 30).unwrap();
         let mesh = Mesh::of(&Host, &cube).unwrap().with_path(&Host, &cube).unwrap();
         assert!(mesh.path <= 87 && !mesh.wants_levels::<f64>(None), "{mesh:?}");

@@ -1,4 +1,4 @@
-//! One door to all of it: [`Solver`] takes a matrix, decides how to solve with it, and solves.
+//! The solver: [`Solver`] takes a matrix, decides how to solve with it, and solves.
 //!
 //! ```text
 //! matrix -> device -> symmetry -> order of the unknowns -> values as narrow as loses nothing -> format
@@ -8,30 +8,30 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `builder` | what a caller asks for, and the way to a solver |
-//! | `arrays` | the same of a caller's arrays, with new values in their order |
+//! | `builder` | the settings of a solver, and building it |
+//! | `arrays` | solvers for a caller's arrays, with new values in their order |
 //! | `names`, `device` | methods, preconditioners, precisions, orders and devices by name |
-//! | `engine` | a solver on a backend, and the trait that hides which |
-//! | `compiled` | engines that are compiled with the library, for all programs |
-//! | `core` | a matrix with its stages, and what is told of a solve |
-//! | `turns`, `race`, `trial` | stage after stage until one solves, and which are given up |
-//! | `plan` | what is chosen for a matrix: format, precision, preconditioner |
-//! | `sequence`, `budgets` | the stages that are tried in turn, and how much each may take |
-//! | `forecast` | what a solve is likely to cost |
-//! | `sign` | -A for what is negative definite |
-//! | `symmetry`, `system` | what is found in a matrix, and how it is kept: format, order, new values |
-//! | `stage` | a method with its preconditioner: what each has to do |
-//! | `nullspace` | a null space that is given or found, taken out of b and x |
-//! | `finite` | what is no number is refused by its place |
+//! | `engine` | a solver on a backend, and the trait that hides the backend |
+//! | `compiled` | engines that are compiled with the library |
+//! | `core` | a matrix with its candidates (stages), and the report of a solve |
+//! | `turns` | tries one stage after another until one solves |
+//! | `plan` | chooses format, precision and preconditioner of a matrix |
+//! | `choice` | lists the stages, limits them, and decides when to give one up |
+//! | `forecast` | forecasts of the cost of a solve |
+//! | `sign` | -A for negative definite matrices |
+//! | `symmetry`, `system` | the symmetry of a matrix; its storage: format, order, new values |
+//! | `stage` | a method with its preconditioner: the interface of each |
+//! | `nullspace` | a given or found null space, removed from b and x |
+//! | `finite` | refuses infinities and NaN, with their position |
 //! | `factorised` | the stage of factorisations |
 //! | `iterated`, `refined` | the stages of Krylov methods, in full precision and in two |
-//! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners that are set up |
-//! | `spread`, `parted`, `agreed`, `lone` | unknowns spread over several parts; their stages; what they find out together; one part alone |
-//! | `rows` | the same of rows that each process of a group gives |
-//! | `many`, `group`, `columns` | how many right-hand sides are solved at once, how, and where they lie |
-//! | `alone` | preconditioners by themselves |
+//! | `preconditioner`, `diagonal`, `hierarchy`, `incomplete` | preconditioners as the solver sets them up |
+//! | `spread`, `parted`, `agreed`, `lone` | distributed solves; their stages; their consensus checks; single-rank solves |
+//! | `rows` | distributed solves for rows that each process gives |
+//! | `many`, `group`, `columns` | how many right-hand sides to solve at once, solving them, and their storage |
+//! | `alone` | preconditioners on their own |
 //! | `watch` | observer, cancellation, clock |
-//! | `report` | how a solve ended, and the trail |
+//! | `report` | the report of a solve, and the trail |
 
 mod agreed;
 mod alone;
@@ -103,12 +103,12 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use watch::Watch;
 
-/// A backend that a solver can compute on: all that it may choose among is there. A backend of your own implements it
-/// with nothing in it.
+/// A backend that a solver can compute on, with all operations that the solver may choose. A backend of your own
+/// implements it with an empty body.
 pub trait SolverBackend:
     MultigridBackend + RowFacts + KrylovSteps + GraphSteps + TriangularSteps + FactorSteps
 {
-    /// A solver for a matrix in this memory; `why` tells why it is here, where the caller did not say so.
+    /// A solver for a matrix in this memory. `why` is the reason for this backend if the caller did not name it.
     #[doc(hidden)]
     fn solver<T: Solvable>(
         &self,
@@ -143,8 +143,8 @@ impl SolverBackend for Cuda {
     }
 }
 
-/// Solves A x = b for one matrix and many right-hand sides, on whatever it chose: it owns the matrix in the format that
-/// suits it, its preconditioner and the memory of its methods, on the CPU or on a GPU.
+/// Solves A x = b for one matrix and many right-hand sides, and chooses how. It owns the matrix in a suitable format,
+/// its preconditioner and the memory of its methods, on the CPU or on a GPU.
 ///
 /// ```
 /// use residua::prelude::*;
@@ -174,8 +174,8 @@ impl SolverBackend for Cuda {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Not converging is no error: the report's outcome tells, and only
-/// [`Outcome::Converged`](crate::krylov::Outcome::Converged) means that b - A x, computed anew, meets the tolerance.
+/// Not converging is no error: see the report's outcome. Only [`Outcome::Converged`](crate::krylov::Outcome::Converged)
+/// means that b - A x, computed anew, meets the tolerance.
 pub struct Solver<T: Solvable> {
     engine: Box<dyn Engine<T>>,
     canceller: Canceller,
@@ -189,8 +189,8 @@ impl<T: Solvable> fmt::Debug for Solver<T> {
 }
 
 impl Solver<f64> {
-    /// What a solver is to be, all settings at their defaults. The type of the solver is that of the matrix which
-    /// [`Builder::build`] is given.
+    /// Settings for a solver, all at their defaults. The solver gets its type from the matrix that [`Builder::build`]
+    /// is given.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -200,18 +200,18 @@ impl<T: Solvable> Solver<T> {
     /// Solves A x = b from x = 0.
     ///
     /// # Errors
-    /// Where b has another length than A has rows, on too little memory, or when the device fails.
+    /// If the length of b is not the number of rows, if memory runs out, or if the device fails.
     pub fn solve(&mut self, b: &[T]) -> Result<Solution<T>> {
         let mut x = vec![T::zero(); self.columns()];
         let report = self.solve_into(b, &mut x)?;
         Ok(Solution { x, report, history: self.history().to_vec() })
     }
 
-    /// Solves A x = b from the x that is given, and leaves the solution there. A solve that fails leaves no larger
-    /// residual than it found; an infinite or NaN b or x leaves x as it was.
+    /// Solves A x = b from the given x, and leaves the solution there. A solve that fails never leaves a larger
+    /// residual than it found; if b or x has an infinite or NaN entry, x stays as it was.
     ///
     /// # Errors
-    /// As [`Solver::solve`], and where x has another length.
+    /// As [`Solver::solve`], and if x has another length.
     pub fn solve_into(&mut self, b: &[T], x: &mut [T]) -> Result<SolveReport> {
         let Self { engine, canceller, time_limit } = self;
         let mut watch = Watch::new(None, canceller, *time_limit);
@@ -219,8 +219,8 @@ impl<T: Solvable> Solver<T> {
         Ok(watch.timed(report))
     }
 
-    /// As [`Solver::solve_into`], with an observer that hears of each iteration and can stop the solve. On a GPU it
-    /// hears of an iteration when later ones are under way.
+    /// [`Solver::solve_into`] with an observer, which is called after each iteration and can stop the solve. On a GPU
+    /// the observer is called when later iterations are already in progress.
     ///
     /// # Errors
     /// As [`Solver::solve_into`].
@@ -236,10 +236,10 @@ impl<T: Solvable> Solver<T> {
         Ok(watch.timed(report))
     }
 
-    /// As [`Solver::solve_into`] with vectors in the memory of the backend that the solver computes on.
+    /// [`Solver::solve_into`] with vectors in the memory of the backend that the solver computes on.
     ///
     /// # Errors
-    /// As [`Solver::solve_into`], and [`Error::InvalidArgument`] where the solver is elsewhere.
+    /// As [`Solver::solve_into`], and [`Error::InvalidArgument`] if the solver is on another backend.
     pub fn solve_on<B: SolverBackend>(
         &mut self,
         backend: &B,
@@ -252,7 +252,7 @@ impl<T: Solvable> Solver<T> {
         Ok(watch.timed(report))
     }
 
-    /// As [`Solver::solve_on`], with an observer as in [`Solver::solve_with`].
+    /// [`Solver::solve_on`] with an observer as in [`Solver::solve_with`].
     ///
     /// # Errors
     /// As [`Solver::solve_on`].
@@ -269,19 +269,19 @@ impl<T: Solvable> Solver<T> {
         Ok(watch.timed(report))
     }
 
-    /// Solves for each of several right-hand sides. They lie one behind the other in `b`, and in `x` likewise what each
-    /// solve starts from, and then its solution. Where it moves fewer bytes, several are solved at once
-    /// ([`MultiCg`](crate::krylov::MultiCg)). One report each.
+    /// Solves for several right-hand sides, stored one after another in `b`. `x` has the starting vectors in the same
+    /// layout, and gets the solutions. Several are solved at once if that moves fewer bytes
+    /// ([`MultiCg`](crate::krylov::MultiCg)). Returns one report for each.
     ///
     /// # Errors
-    /// Where b is not a multiple of the rows long or x of another length, and as [`Solver::solve`].
+    /// If the length of b is not a multiple of the number of rows, or x has another length, and as [`Solver::solve`].
     pub fn solve_many(&mut self, b: &[T], x: &mut [T]) -> Result<Vec<SolveReport>> {
         let Self { engine, canceller, time_limit } = self;
         engine.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
-    /// As [`Solver::solve_many`], with an observer as in [`Solver::solve_with`]; [`Progress::right_hand_side`] tells of
-    /// which it hears.
+    /// [`Solver::solve_many`] with an observer as in [`Solver::solve_with`]; [`Progress::right_hand_side`] is the
+    /// number of the right-hand side.
     ///
     /// # Errors
     /// As [`Solver::solve_many`].
@@ -295,7 +295,7 @@ impl<T: Solvable> Solver<T> {
         engine.solve_many(b, x, &mut Watch::new(Some(&mut observer), canceller, *time_limit))
     }
 
-    /// As [`Solver::solve_many`] with vectors in the memory of the backend that the solver computes on.
+    /// [`Solver::solve_many`] with vectors in the memory of the backend that the solver computes on.
     ///
     /// # Errors
     /// As [`Solver::solve_many`] and [`Solver::solve_on`].
@@ -309,7 +309,7 @@ impl<T: Solvable> Solver<T> {
         on(backend, &mut **engine)?.solve_many(b, x, &mut Watch::new(None, canceller, *time_limit))
     }
 
-    /// As [`Solver::solve_many_on`], with an observer as in [`Solver::solve_many_with`].
+    /// [`Solver::solve_many_on`] with an observer as in [`Solver::solve_many_with`].
     ///
     /// # Errors
     /// As [`Solver::solve_many_on`].
@@ -325,21 +325,21 @@ impl<T: Solvable> Solver<T> {
         on(backend, &mut **engine)?.solve_many(b, x, &mut watch)
     }
 
-    /// Takes new values of the matrix over, in the order of the entries of the matrix that the solver was built from.
-    /// The pattern stays, and so must the symmetry, which is not looked at again.
+    /// Takes new values of the matrix, in the order of the entries of the matrix that the solver was built from. The
+    /// pattern must stay the same, and so must the symmetry, which is not checked again.
     ///
-    /// A matrix that was stored in another format than CSR is stored in CSR from then on ([`Builder::updates`] begins
-    /// so); with a format, a precision or a preconditioner that was named and cannot take new values, it is all set up
-    /// anew. Otherwise an update allocates nothing from the second one on.
+    /// A matrix in another format is stored in CSR from then on ([`Builder::updates`] does so from the start). If the
+    /// caller named a format, a precision or a preconditioner that can't take new values, everything is set up anew.
+    /// Otherwise an update allocates nothing from the second one on.
     ///
     /// # Errors
-    /// On another number of values, on too little memory, or when the device fails; after an error, update again
-    /// before the next solve.
+    /// If the number of values differs, if memory runs out, or if the device fails; after an error, update again before
+    /// the next solve.
     pub fn update(&mut self, values: &[T]) -> Result<()> {
         self.engine.update(values)
     }
 
-    /// As [`Solver::update`] with values in the memory of the backend that the solver computes on.
+    /// [`Solver::update`] with values in the memory of the backend that the solver computes on.
     ///
     /// # Errors
     /// As [`Solver::update`] and [`Solver::solve_on`].
@@ -347,24 +347,25 @@ impl<T: Solvable> Solver<T> {
         on(backend, &mut *self.engine)?.update(values)
     }
 
-    /// The matrix on the host, in the caller's order; values may be those of -A, and as narrow as loses nothing.
+    /// The matrix on the host, in the caller's order; values may be those of -A, and may have been stored in lower
+    /// precision if that loses nothing.
     pub(crate) fn pattern(&self) -> Result<Csr<T>> {
         self.engine.pattern()
     }
 
-    /// The longest time of a solve from here on.
+    /// Sets the longest time of each solve from here on.
     #[cfg(feature = "cli")]
     pub(crate) fn limit_time(&mut self, limit: Duration) {
         self.time_limit = Some(limit);
     }
 
-    /// What was decided when the solver was built, and the methods in the order in which they will be tried, each with
-    /// its reason and what is expected of it. After a solve it tells how each has ended too.
+    /// The decisions made when the solver was built, and the methods in the order in which they will be tried, each
+    /// with its reason and a forecast. After a solve it also has the outcome of each.
     pub fn trail(&self) -> &Trail {
         self.engine.trail()
     }
 
-    /// A handle that ends this solver's work from another thread.
+    /// A handle that stops this solver from another thread.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }
@@ -374,7 +375,8 @@ impl<T: Solvable> Solver<T> {
         self.engine.history(0)
     }
 
-    /// The same of one of the right-hand sides of [`Solver::solve_many`]; empty where there was none.
+    /// The residual norms of one of the right-hand sides of [`Solver::solve_many`]; empty if there was none with this
+    /// number.
     pub fn history_of(&self, right_hand_side: usize) -> &[f64] {
         self.engine.history(right_hand_side)
     }
@@ -394,24 +396,24 @@ impl<T: Solvable> Solver<T> {
         self.engine.about().nonzeros
     }
 
-    /// Whether the matrix equals its transpose ([`Symmetry::Symmetric`]), or else its conjugate transpose
-    /// ([`Symmetry::Hermitian`]).
+    /// [`Symmetry::Symmetric`] if the matrix equals its transpose, or else [`Symmetry::Hermitian`] if it equals its
+    /// conjugate transpose.
     pub fn symmetry(&self) -> Symmetry {
         self.engine.about().symmetry
     }
 
-    /// What it computes on.
+    /// The name of the device that it computes on.
     pub fn device(&self) -> &str {
         &self.engine.about().device
     }
 
-    /// How the storage format was chosen, where it was.
+    /// How the storage format was chosen, if the solver chose it.
     pub fn format_choice(&self) -> Option<&ChoiceReport> {
         self.engine.about().choice.as_ref()
     }
 }
 
-/// The solver inside, where it is on that backend.
+/// The engine, if it is on that backend.
 fn on<'a, T: Scalar, B: SolverBackend>(
     backend: &B,
     engine: &'a mut dyn Engine<T>,
@@ -427,7 +429,7 @@ fn on<'a, T: Scalar, B: SolverBackend>(
     }
 }
 
-/// Solves A x = b once, from x = 0, all settings of [`Solver::builder`] at their defaults. For many solves, keep a
+/// Solves A x = b once, from x = 0, with all settings of [`Solver::builder`] at their defaults. For many solves, keep a
 /// [`Solver`].
 ///
 /// ```

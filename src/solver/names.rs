@@ -1,26 +1,26 @@
-//! What a caller can name: method, preconditioner, precision and order. Each reads and prints as an option of the
-//! command spells it.
+//! Options by name: method, preconditioner, precision and order. Each is parsed from, and printed as, the option of the
+//! command.
 
 use crate::error::{Error, Result};
 use crate::multigrid::{Coarsening, MultigridOptions, Prolongation, Smoothing};
 use std::fmt;
 use std::str::FromStr;
 
-/// Steps of the polynomial where none are given, and where it is in half the precision.
+/// The default number of steps of a polynomial, and that of one in half the precision.
 const STEPS: usize = 4;
 pub(super) const SINGLE_STEPS: usize = 14;
 
 /// The most steps of a polynomial.
 const MOST_STEPS: usize = 64;
 
-/// The most fill, and the most digits, of an incomplete factorisation.
+/// The largest fill, and the most digits, of an incomplete factorisation.
 const MOST_FILL: usize = 1000;
 const MOST_DIGITS: usize = 16;
 
 /// The most rows of a diagonal block.
 const MOST_ROWS: usize = 32;
 
-/// An enumeration of words, with the two directions between a value and its word.
+/// Defines an enumeration of words, with conversions between a value and its word.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$told:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$about])*
@@ -64,7 +64,7 @@ macro_rules! words {
 words! {
     /// How a system is solved.
     Method {
-        /// What suits the matrix, and another method where the first one ends in a fault.
+        /// The method that suits the matrix, and another one if it fails.
         #[default]
         Auto = "auto",
         /// Conjugate gradients: A Hermitian positive definite.
@@ -75,7 +75,7 @@ words! {
         Gmres = "gmres",
         /// BiCGSTAB: any square A, with little memory.
         BiCgStab = "bicgstab",
-        /// LSMR: least squares, A of any shape.
+        /// LSMR: least squares, for A of any shape.
         Lsmr = "lsmr",
         /// A factorisation.
         Direct = "direct",
@@ -83,28 +83,28 @@ words! {
 }
 
 words! {
-    /// The precision in which a method iterates. The residual that is certified is always one of full precision.
+    /// The precision in which a method iterates. The certified residual is always computed in full precision.
     Precision {
         /// That of the matrix and the vectors.
         #[default]
         Double = "double",
-        /// Half of it, with refinement in full precision around the iteration.
+        /// Half of it, with iterative refinement in full precision.
         Mixed = "mixed",
-        /// As `Mixed`, and in full precision where that does not reach the tolerance.
+        /// As `Mixed`, and then full precision if that does not reach the tolerance.
         Auto = "auto",
     }
 }
 
 words! {
-    /// The order of the unknowns in which a solver computes. What goes in and what comes out is in the caller's order.
+    /// The order of the unknowns in which a solver computes. Inputs and outputs are in the caller's order.
     Reorder {
-        /// As a grid where the pattern is that of one whose points come in another order, else by reverse
-        /// Cuthill-McKee; where the products to be expected, or multigrid on the grid, pay for it.
+        /// That of a grid if the pattern is one whose points come in another order, else reverse Cuthill-McKee; both
+        /// only if the expected products, or multigrid on the grid, pay for it.
         #[default]
         Auto = "auto",
         /// The caller's.
         None = "none",
-        /// Reverse Cuthill-McKee, unless it makes the bandwidth larger.
+        /// Reverse Cuthill-McKee, unless it increases the bandwidth.
         Rcm = "rcm",
     }
 }
@@ -113,23 +113,23 @@ words! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PreconditionerChoice {
-    /// Jacobi, or what is likely to be faster: multigrid on grids, and where conjugate gradients have not come far; a
-    /// polynomial in half the precision on a GPU where that moves so many fewer bytes.
+    /// Jacobi, or what is likely to be faster: multigrid on grids, or if conjugate gradients converge slowly; a
+    /// polynomial in half the precision on a GPU if that moves many fewer bytes.
     #[default]
     Auto,
     /// None.
     None,
     /// The diagonal.
     Jacobi,
-    /// Diagonal blocks of so many rows, 1 to 32; those of the unknowns that belong together where none are given.
+    /// Diagonal blocks of this many rows, 1 to 32; if none, of the unknowns that belong together.
     BlockJacobi(Option<usize>),
     /// A factorised sparse approximate inverse.
     Fsai,
-    /// A polynomial of so many steps, 1 to 64.
+    /// A polynomial of this many steps, 1 to 64.
     Chebyshev(usize),
-    /// The same in half the precision.
+    /// A polynomial in half the precision.
     ChebyshevSingle(usize),
-    /// An incomplete factorisation without fill: of Cholesky for conjugate gradients and MINRES, else LU.
+    /// An incomplete factorisation without fill: Cholesky for conjugate gradients and MINRES, else LU.
     Ilu,
     /// An incomplete LU factorisation with the largest entries of the fill.
     Ilut(IlutChoice),
@@ -137,13 +137,13 @@ pub enum PreconditionerChoice {
     Multigrid(MultigridChoice),
 }
 
-/// What a caller can choose of an incomplete factorisation with fill: `ilut:option=value,...`.
+/// The options of an incomplete factorisation with fill: `ilut:option=value,...`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct IlutChoice {
-    /// `fill`: entries of a row of each factor at most, as a multiple of the mean number of entries of a row of A.
+    /// `fill`: the most entries of a row of each factor, as a multiple of the mean number of entries of a row of A.
     pub fill: usize,
-    /// `digits`: entries below 10^-digits of the norm of their row are dropped.
+    /// `digits`: entries smaller than 10^-digits times the norm of their row are dropped.
     pub digits: usize,
 }
 
@@ -154,7 +154,7 @@ impl Default for IlutChoice {
 }
 
 impl IlutChoice {
-    /// The part of a row's norm below which entries are dropped.
+    /// The fraction of a row's norm below which entries are dropped.
     pub(super) fn drop(self) -> f64 {
         10f64.powi(-(self.digits as i32))
     }
@@ -188,26 +188,27 @@ impl fmt::Display for IlutChoice {
     }
 }
 
-/// What a caller can choose of multigrid: `amg:option=value,...`.
+/// The options of multigrid: `amg:option=value,...`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MultigridChoice {
-    /// `steps`: of smoothing, before and after; without, two for a Hermitian matrix, or one in blocks where each
-    /// unknown is a node, else three.
+    /// `steps`: steps of smoothing before and after the correction. Default: two for a Hermitian matrix, or one with
+    /// blocks if each unknown is a node; else three.
     pub steps: Option<usize>,
-    /// `unknowns`: of each node, which lie one behind the other; 0: found by rows that have the same columns.
+    /// `unknowns`: unknowns of each node, which must be consecutive; 0 means that they are found as rows with the same
+    /// columns.
     pub unknowns: usize,
     /// `smoothing`: `auto`, `diagonal` or `blocks`.
     pub smoothing: Smoothing,
     /// `coarsening`: `auto`, `aggregation` or `classical`.
     pub coarsening: Coarsening,
-    /// `weights`: unknowns of the next level that one interpolates from at most, where coarsening is classical.
+    /// `weights`: the most coarse unknowns that an unknown interpolates from, with classical coarsening.
     pub weights: usize,
     /// `prolongation`: `smoothed` or `least-energy`.
     pub prolongation: Prolongation,
     /// `precision`: `single` for half the precision, or `double` for that of the solve.
     pub narrow: bool,
-    /// `boxes`: `yes` or `no`, whether matrices on grids get grids as levels.
+    /// `boxes`: `yes` or `no`, whether matrices on grids get levels on grids.
     pub boxes: bool,
 }
 
@@ -227,7 +228,7 @@ impl Default for MultigridChoice {
 }
 
 impl MultigridChoice {
-    /// As the hierarchy takes it.
+    /// The options for the hierarchy.
     pub(super) fn options(self) -> MultigridOptions {
         let Self { steps, unknowns, smoothing, coarsening, weights, prolongation, narrow, boxes } = self;
         let mut options = MultigridOptions::default().unknowns_a_node(unknowns.max(1));
@@ -279,7 +280,7 @@ impl FromStr for MultigridChoice {
 }
 
 impl fmt::Display for MultigridChoice {
-    /// What differs from the default.
+    /// Writes the options that differ from the default.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (default, mut all) = (Self::default(), Vec::new());
         if let Some(steps) = self.steps {
@@ -313,7 +314,7 @@ impl fmt::Display for MultigridChoice {
 }
 
 impl PreconditionerChoice {
-    /// Refuses numbers that no preconditioner has.
+    /// Refuses numbers out of range.
     pub(super) fn check(self) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         match self {

@@ -1,4 +1,4 @@
-//! What a caller knows of vectors that a matrix takes near to zero.
+//! The near-null vectors that a caller gives.
 
 use crate::error::{Error, Result};
 use crate::multigrid::rigid_body_modes;
@@ -7,15 +7,15 @@ use crate::scalar::Scalar;
 /// Vectors for multigrid's prolongation.
 #[derive(Debug, Clone)]
 pub(super) enum NearNull {
-    /// From the points of a mesh: rigid body modes where each has as many unknowns as dimensions, else constants for
-    /// each of its unknowns.
+    /// Made from the points of a mesh: rigid body modes if each point has as many unknowns as dimensions, else
+    /// constants for each unknown of a point.
     Points { dimensions: usize, coordinates: Vec<f64> },
-    /// Given: entry (i, j) of vector j at unknown i, at i * `count` + j.
+    /// Given as entries: that of vector j at unknown i is at i * `count` + j.
     Vectors { count: usize, entries: Vec<f64> },
 }
 
 impl NearNull {
-    /// Refuses what does not belong to a matrix of so many unknowns.
+    /// Refuses vectors that do not fit a matrix with this number of unknowns.
     pub(super) fn check(&self, unknowns: usize) -> Result<()> {
         let refused = |what: String| Err(Error::InvalidArgument(what));
         match self {
@@ -43,7 +43,7 @@ impl NearNull {
         }
     }
 
-    /// Unknowns of each point, where that is known.
+    /// The number of unknowns of each point, if it is known.
     pub(super) fn unknowns_a_node(&self, unknowns: usize) -> Option<usize> {
         match self {
             Self::Points { dimensions, coordinates } => {
@@ -54,7 +54,7 @@ impl NearNull {
         }
     }
 
-    /// The vectors and their number; none where they are the constants that multigrid takes by itself.
+    /// The vectors and their number; none if they are the constants that multigrid uses by default.
     pub(super) fn vectors<T: Scalar>(&self, unknowns: usize) -> Result<Option<(usize, Vec<T>)>> {
         let of = |entries: &[f64]| entries.iter().map(|&entry| T::from_f64(entry)).collect();
         match self {
@@ -70,7 +70,7 @@ impl NearNull {
     }
 }
 
-/// Names the row of an entry that is no number.
+/// Refuses infinite or NaN entries, and names their row.
 fn check_finite(entries: &[f64], of_row: usize, what: &str) -> Result<()> {
     match entries.iter().position(|entry| !entry.is_finite()) {
         Some(place) => {

@@ -1,8 +1,9 @@
-//! A null space that is known: given by the caller, or constants, which the rows of a graph's Laplacian or of a pure
-//! Neumann problem show by adding up to zero.
+//! A known null space: given by the caller, or constants. Constants are found by row sums of zero, as in a graph's
+//! Laplacian or a pure Neumann problem.
 //!
-//! Of a Hermitian matrix the null space is what its range is orthogonal to. So b without its part there is what A x can
-//! come to, a least-squares solution of A x = b is a solution of that, and x without its part there is the shortest.
+//! The null space of a Hermitian matrix is orthogonal to its range. So removing the part of b in the null space leaves
+//! the part in the range; a least-squares solution of A x = b solves the remaining system, and removing the null space
+//! from x gives the shortest solution.
 
 use super::SolverBackend;
 use super::builder::Builder;
@@ -21,25 +22,25 @@ use num_traits::Float;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a caller says of the null space of its matrix.
+/// The null space as the caller states it.
 #[derive(Debug, Clone, Default)]
 pub(super) enum NullSpaceWish {
-    /// Nothing: constants are found where a Hermitian matrix has them.
+    /// Not stated: constants are found if a Hermitian matrix maps them to zero.
     #[default]
     Auto,
     /// Constants on each component of the matrix's graph.
     Constants,
-    /// Vectors that span it.
+    /// Spanned by these vectors.
     Vectors(Arc<Vec<Vec<Complex<f64>>>>),
 }
 
-/// More components than this are kept as numbers of components, not as vectors.
+/// With more components than this, the basis is stored as component labels, not as vectors.
 const AS_VECTORS: usize = 8;
 
-/// ||A v|| beside ||A|| ||v|| that a null vector which the caller names may leave: what files with twelve digits do.
+/// The largest ||A v|| / (||A|| ||v||) of a given null vector, as from files with twelve digits.
 const NULL: f64 = 1e-10;
 
-/// Rows that add up to less than this beside their magnitudes look as if constants were meant to be a null space.
+/// Row sums below this, relative to the magnitudes of the row, suggest that constants were meant to be a null space.
 const NEARLY_ZERO: f64 = 1e-11;
 const NEARLY: &str = "rows add up to nearly zero, but not to zero: solved as the regular matrix that it is; if constants \
                       are a null space of your model, say --null-space constants";
@@ -47,39 +48,39 @@ const NEARLY: &str = "rows add up to nearly zero, but not to zero: solved as the
 /// An orthonormal basis.
 enum Basis<T: Scalar, B: SolverBackend> {
     Vectors(Vec<B::Vec<T>>),
-    /// Constants on components: the component of each unknown, and how large it is.
+    /// Constants on components: the component of each unknown, and the size of each.
     Components(Vec<u32>, Vec<usize>),
 }
 
 /// The null space of a matrix, in the order of the caller's unknowns.
 pub(super) struct NullSpace<T: Scalar, B: SolverBackend> {
     basis: Basis<T, B>,
-    /// How near A comes to taking constants to zero, in units of rounding, where nobody has said that it does.
+    /// The largest row sum, relative to its magnitudes, in units of rounding; none if the caller stated the null space.
     ratio: Option<f64>,
-    /// Room for one scalar.
+    /// Workspace for one scalar.
     scalar: B::Vec<T>,
-    /// Whether b has no part in it where A x = b has a solution.
+    /// True if A is Hermitian: then b has no part in the null space if A x = b has a solution.
     pub(super) hermitian: bool,
 }
 
-/// A null space, with room for a right-hand side and a solution.
+/// A null space, with workspaces for a right-hand side and a solution.
 pub(super) struct Beside<T: Scalar, B: SolverBackend> {
     pub(super) space: NullSpace<T, B>,
     pub(super) b: B::Vec<T>,
     pub(super) x: B::Vec<T>,
 }
 
-/// A null space where there is one, and what is told of it.
+/// A null space if there is one, and the decision about it.
 pub(super) struct FoundNull<T: Scalar, B: SolverBackend> {
     pub(super) space: Option<NullSpace<T, B>>,
     pub(super) decision: Option<Decision>,
 }
 
 impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
-    /// As it is wished for, or found; and what is told of it.
+    /// The null space as stated, or as found.
     ///
     /// # Errors
-    /// On vectors of another length or that are none of the null space, on too little memory, or when the device fails.
+    /// If a vector has the wrong length or is not in the null space, if memory runs out, or if the device fails.
     pub(super) fn of(
         backend: &B,
         a: &Csr<T, B>,
@@ -90,7 +91,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
         let mut ratio = None;
         let (basis, chosen, why) = match wish {
             NullSpaceWish::Auto => {
-                // A method that was named is given what it was named for.
+                // A named method solves the system as it is given.
                 if !hermitian || wishes.method != Method::Auto {
                     return Ok(FoundNull { space: None, decision: None });
                 }
@@ -122,22 +123,22 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
         Ok(FoundNull { space: Some(made), decision })
     }
 
-    /// Whether the caller has named it.
+    /// Returns whether the caller has stated it.
     pub(super) fn is_given(&self) -> bool {
         self.ratio.is_none()
     }
 
-    /// Whether what was found holds for new values too.
+    /// Returns whether the null space that was found holds for new values too.
     pub(super) fn holds(&self, backend: &B, a: &Csr<T, B>) -> Result<bool> {
         Ok(ratio_of_constants(backend, a)? <= NULL_UNITS)
     }
 
-    /// The proof that A is singular, where there is one of ours.
+    /// The proof that A is singular, if it was found and not stated.
     pub(super) fn singularity(&self) -> Option<Singularity> {
         self.ratio.map(|ratio| Singularity::NullVector { ratio })
     }
 
-    /// Refuses what A does not map to zero.
+    /// Refuses vectors that A does not map to zero.
     fn check(&self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let (size, mut product) = (norm(backend, a.parts().values)?, backend.zeros(a.rows())?);
         let mut refuse = |v: &B::Slice<T>, which: String| {
@@ -157,7 +158,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
                 vectors.iter().enumerate().try_for_each(|(k, v)| refuse(v, format!("vector {}", k + 1)))
             }
             Basis::Components(labels, _) => {
-                // One vector with another constant on each component tells of all.
+                // One vector with a different constant on each component tests all components.
                 let constants = labels.iter().map(|&label| T::from_f64(1.0 + f64::from(label % 17)));
                 let constants = backend.upload(constants.collect::<Vec<_>>())?;
                 refuse(&constants, "a constant on components".into())
@@ -165,7 +166,7 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
         }
     }
 
-    /// Takes the part of a vector that lies in it away, and returns its length.
+    /// Removes the part of a vector that is in the null space, and returns the norm of that part.
     pub(super) fn remove(&mut self, backend: &B, x: &mut B::Slice<T>) -> Result<f64> {
         match &self.basis {
             Basis::Vectors(vectors) => {
@@ -195,8 +196,8 @@ impl<T: Scalar, B: SolverBackend> NullSpace<T, B> {
     }
 }
 
-/// How near A comes to taking constants to zero: the largest |sum of row i| beside the sum of magnitudes there, in units
-/// of rounding. On a device a norm of the sums tells first whether the rows need to be looked at one by one.
+/// How nearly A maps constants to zero: the largest |sum of row i| / (sum of magnitudes of row i), in units of
+/// rounding. On a device a norm of the sums first shows whether the rows need to be examined one by one.
 fn ratio_of_constants<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<f64> {
     if a.nonzeros() == 0 {
         return Ok(f64::INFINITY);
@@ -213,14 +214,14 @@ fn ratio_of_constants<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -
     if left == 0.0 {
         return Ok(0.0);
     }
-    // A sum of n rows with NEARLY_ZERO each is no larger than this, whatever the lengths of rows.
+    // If all row sums are at most NEARLY_ZERO, the norm of the sums is at most this, whatever the lengths of rows.
     if left > (NEARLY_ZERO + NULL_UNITS * unit) * size * (a.nonzeros() as f64).sqrt() {
         return Ok(f64::INFINITY);
     }
     Ok(ratio_on_host(&a.to_host(backend)?))
 }
 
-/// The same on the host; most matrices are done with after their first row.
+/// [`ratio_of_constants`] on the host; for most matrices the first row decides.
 fn ratio_on_host<T: Scalar>(a: &Csr<T>) -> f64 {
     let unit = <T::Real as Float>::epsilon().to_f64();
     let is_far = |row: usize| {
@@ -263,7 +264,7 @@ fn constants<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<
     Ok((Basis::Vectors(vectors), sizes.len()))
 }
 
-/// An orthonormal basis of what some vectors span, those left out that the others span already.
+/// An orthonormal basis of the span of some vectors; dependent ones are left out.
 fn orthonormal<T: Scalar, B: SolverBackend>(
     backend: &B,
     n: usize,

@@ -1,4 +1,4 @@
-//! The stages of a spread solver: which are tried, how each is set up on a part, and the solve of one.
+//! The stages of a distributed solver: which are tried, how each is set up on a rank, and how it solves.
 
 use super::Solvable;
 use super::SolverBackend;
@@ -32,12 +32,12 @@ use std::time::Duration;
 /// A candidate with its preconditioner.
 pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) plan: Candidate,
-    /// None of multigrid that is set up when its turn comes.
+    /// None for multigrid that is set up only when it is needed.
     pub(super) setup: Option<Setup<T, B>>,
 }
 
-/// What preconditioners are made of: the block of a part's rows and columns, or what conjugate gradients take of its
-/// diagonal, where that is all that was wished for.
+/// The source of preconditioners: the block of a rank's rows and columns, or only the diagonal if nothing else is
+/// needed.
 pub(super) enum Block<T: Scalar, B: SolverBackend> {
     Rows(Csr<T, B>),
     Diagonal(Result<Setup<T, B>>),
@@ -50,7 +50,7 @@ impl<T: Scalar, B: SolverBackend> AsRef<Candidate> for Stage<T, B> {
 }
 
 impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
-    /// Sets up what is to be tried. `given`: whether other rows of `a` are empty.
+    /// Sets up the stages. `given` says that rows of other ranks are empty in `a`.
     pub(super) fn list(
         &mut self,
         wishes: &Builder,
@@ -71,7 +71,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         for (number, plan) in candidates(&facts).into_iter().enumerate() {
             let (method, name) = (plan.method, plan.preconditioner);
             let setup = match (method, name) {
-                // Norms of columns are sums over the rows of all parts.
+                // Norms of columns are sums over the rows of all ranks.
                 (Method::Lsmr, Name::Jacobi) if given => {
                     let columns = weights::<T, B, C>(&self.space, (a, &self.parts))?;
                     Diagonal::of_weights(self.space.backend(), &columns).map(|d| Some(Setup::Diagonal(d)))
@@ -112,7 +112,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         Ok(())
     }
 
-    /// Multigrid, where all parts have planes of a grid for which that is likely to be faster.
+    /// Multigrid on a grid, if all ranks have planes of one and it is likely to be faster.
     fn levels_of_a_grid(
         &self,
         (a, own): (&Csr<T, Host>, &Csr<T, B>),
@@ -154,7 +154,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             Block::Diagonal(made) => return std::mem::replace(made, Ok(Setup::Identity)),
         };
         if let Name::Multigrid(choice) = name {
-            // Whatever the method, a Hermitian matrix has the levels that it has for conjugate gradients.
+            // A Hermitian matrix has the levels for conjugate gradients, whatever the method.
             let method = if hermitian { Method::Cg } else { method };
             let levels = Levels::spread(&self.space, (a, &rows, own), &self.parts, (choice, method), false)?;
             return Ok(levels.map_or(Setup::Identity, Setup::Levels));
@@ -170,7 +170,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         }
     }
 
-    /// Sets a stage up whose turn has come; why not, where it can't be.
+    /// Sets up a stage that is about to be tried; returns the reason if it can't.
     pub(super) fn prepare(&mut self, number: usize) -> Result<Option<String>> {
         let Stage { plan: Candidate { method, preconditioner, .. }, setup: None } = self.stages[number]
         else {
@@ -199,7 +199,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
 /// The solve of a stage.
 pub(super) struct Task<'a, 'j, T: Solvable, B: SolverBackend, C: Communicator<B>> {
     pub(super) space: &'a Space<B, C>,
-    /// A, and what its residuals are judged by.
+    /// A, and the norms by which its residuals are judged.
     pub(super) system: (&'a dyn LinearOperator<T, B>, &'a mut RowNorms<T, B>),
     pub(super) options: SolveOptions,
     pub(super) b: &'a B::Slice<T>,
@@ -207,10 +207,10 @@ pub(super) struct Task<'a, 'j, T: Solvable, B: SolverBackend, C: Communicator<B>
     pub(super) judging: &'a mut Judging<'j>,
 }
 
-/// How a stage ended, its norms, and how long it iterated.
+/// The report of a stage, its residual norms, and how long it iterated.
 pub(super) type Ran = (Report, Vec<f64>, Duration);
 
-/// Hears of iterations.
+/// Called after each iteration.
 pub(super) type Observer<'a> = dyn FnMut(usize, f64) -> ControlFlow<()> + 'a;
 
 impl<T: Solvable, B: SolverBackend, C: Communicator<B>> Task<'_, '_, T, B, C> {

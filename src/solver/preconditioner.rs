@@ -1,4 +1,4 @@
-//! Preconditioners that are set up.
+//! Preconditioners as the solver sets them up.
 
 use super::SolverBackend;
 use super::diagonal::Diagonal;
@@ -13,18 +13,18 @@ use crate::precondition::{BlockJacobi, Chebyshev, Fsai, Identity, Jacobi, Narrow
 use crate::scalar::{Scalar, Widen};
 use std::sync::Arc;
 
-/// Rows of a block where the matrix has no natural ones.
+/// Rows of a block if the matrix has no natural ones.
 const BLOCK: usize = 4;
 
-/// A preconditioner that is set up, or the proof that none is needed.
+/// A preconditioner that is set up, or a proof that A is not positive definite.
 pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     Identity,
     Jacobi(Jacobi<T, B>),
-    /// For methods that take matrices of other kinds than conjugate gradients.
+    /// For methods that take other matrices than conjugate gradients do.
     Diagonal(Diagonal<T, B>),
     Blocks(BlockJacobi<T, B>),
     Fsai(Box<Fsai<T, B>>),
-    /// The diagonal of a polynomial that waits for its operator.
+    /// The diagonal of a polynomial that does not have its operator yet.
     Waiting(Jacobi<T, B>, usize),
     Chebyshev(Box<Chebyshev<T, B>>),
     /// A polynomial in half the precision.
@@ -32,13 +32,13 @@ pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     /// Multigrid.
     Levels(Levels<T, B>),
     Incomplete(Incomplete<T, B>),
-    /// A diagonal entry that no positive definite matrix has.
+    /// The value of a diagonal entry that proves that A is not positive definite.
     NotPositiveDefinite(f64),
 }
 
 impl<T: Scalar, B: SolverBackend> Setup<T, B> {
-    /// For a method. [`Name::ChebyshevSingle`] sets its diagonal up; [`single`] is the rest, behind the matrix's own
-    /// format, and [`Setup::on`] that of [`Name::Chebyshev`].
+    /// For a method. [`Name::ChebyshevSingle`] only sets up its diagonal; [`single`] does the rest, after the matrix
+    /// has its format, and [`Setup::on`] that of [`Name::Chebyshev`].
     pub(super) fn new<V>(
         backend: &B,
         a: &Csr<V, B>,
@@ -83,7 +83,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         }
     }
 
-    /// An incomplete factorisation without fill of a solver's own choice: not where its rows wait for each other.
+    /// An incomplete factorisation without fill, chosen by the solver; refused if it has too many level sets.
     pub(super) fn without_fill<V>(
         backend: &B,
         a: &Csr<V, B>,
@@ -96,7 +96,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         Incomplete::new(backend, a, None, (method, bounds)).map(Setup::Incomplete)
     }
 
-    /// One with fill of a solver's own choice: not where its rows take long.
+    /// One with fill, chosen by the solver; refused if its rows take too much work.
     pub(super) fn with_fill<V>(
         backend: &B,
         a: &Csr<V, B>,
@@ -109,7 +109,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         Incomplete::new(backend, a, Some(choice), bounds).map(Setup::Incomplete)
     }
 
-    /// A polynomial gets its operator, and multigrid the finest of its own.
+    /// Gives a polynomial its operator, and multigrid the finest matrix.
     pub(super) fn on(self, backend: &B, a: &Arc<dyn LinearOperator<T, B>>) -> Result<Self> {
         match self {
             Setup::Waiting(diagonal, steps) => {
@@ -124,7 +124,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
         }
     }
 
-    /// Takes new values of the same pattern over, in the memory that is there where that is possible.
+    /// Takes new values of the same pattern, in the existing memory if possible.
     pub(super) fn update(&mut self, backend: &B, a: &Csr<T, B>, method: Method, name: Name) -> Result<()> {
         let done = match self {
             Setup::Identity => return Ok(()),
@@ -135,7 +135,7 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
             _ => Err(Error::Unsupported("new values".into())),
         };
         match done {
-            // What was made of values half as wide is made anew, too: the new ones may not fit.
+            // A preconditioner made from values of half the width is made anew: the new values may not fit.
             Err(Error::Unsupported(_)) => {
                 let near_null = match self {
                     Setup::Levels(levels) => levels.near_null.take(),
@@ -165,16 +165,16 @@ impl<T: Scalar, B: SolverBackend> Setup<T, B> {
     }
 }
 
-/// The most levels of rows of incomplete factors that a solver chooses. On a device a level takes 0.6 us, whatever it
-/// has to do, so that 10^6 rows which wait for each other take a second for each application; there they are to have
-/// this many rows on average. One thread of a CPU, which is what takes narrow levels there, does not wait.
+/// The most level sets of incomplete factors that the solver chooses. On a device a level takes 0.6 us, however few
+/// rows it has, so that 10^6 rows in a chain take a second for each application; levels must have this many rows on
+/// average there. On a CPU narrow levels are done by one thread, which does not wait.
 pub(super) fn most_levels(rows: usize, on_device: bool) -> usize {
     const ROWS: usize = 16;
     const ALWAYS: usize = 1000;
     if on_device { (rows / ROWS).max(ALWAYS) } else { usize::MAX }
 }
 
-/// The polynomial of so many steps in half the precision for the rounded matrix `a`, to be stored in `format`.
+/// The polynomial of `steps` steps in half the precision for the rounded matrix `a`, which is stored in `format`.
 pub(super) fn single<T: Scalar, V: Scalar + Widen<T::Narrow>, B: SolverBackend>(
     backend: &B,
     a: Csr<V, B>,

@@ -22,7 +22,7 @@ pub(super) struct Refined<T: Scalar, B: SolverBackend> {
     setup: Setup<T::Narrow, B>,
     options: SolveOptions,
     refinement: Option<Refinement<T, B>>,
-    /// Whether that was made for a tolerance of one solve.
+    /// True if the solver was made for the tolerance of one solve.
     again: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a caller learns: how a solve ended, and the trail of what was considered, chosen and tried on the way.
+//! The report of a solve, and the trail: a log of what was considered, chosen and tried.
 
 use super::choice::SystemFacts;
 use super::names::{Method, Precision, PreconditionerChoice};
@@ -8,14 +8,14 @@ use crate::multigrid::LevelFacts;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
-/// What a solve did. Norms are 2-norms.
+/// The report of a solve. Norms are 2-norms.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "not converging is no error: the outcome tells"]
 #[non_exhaustive]
 pub struct SolveReport {
     /// How it ended.
     pub outcome: Outcome,
-    /// The method that came last.
+    /// The last method that was tried.
     pub method: Method,
     /// Its preconditioner.
     pub preconditioner: PreconditionerChoice,
@@ -23,37 +23,37 @@ pub struct SolveReport {
     pub precision: Precision,
     /// Iterations that changed x, of all methods that were tried.
     pub iterations: usize,
-    /// How often an iteration was started again from b - A x.
+    /// How often an iteration was restarted from b - A x.
     pub restarts: usize,
-    /// ||b - A x||, computed anew from the final x; NaN where it is not finite.
+    /// ||b - A x||, computed anew from the final x; NaN if it is not finite.
     pub residual_norm: f64,
-    /// [`residual_norm`](SolveReport::residual_norm) / ||b||; 0 where both are zero.
+    /// [`residual_norm`](SolveReport::residual_norm) / ||b||; 0 if both are zero.
     pub relative_residual: f64,
-    /// The same with each row divided by the norm of that row of A: ||D (b - A x)|| / ||D b||. A solve has converged
-    /// where both meet the tolerance; [`Builder::row_wise`](super::Builder::row_wise) leaves this one out.
+    /// The relative residual with each row divided by the norm of that row of A: ||D (b - A x)|| / ||D b||. A solve has
+    /// converged if both meet the tolerance; without [`Builder::row_wise`](super::Builder::row_wise) this one need not.
     pub row_wise_residual: f64,
-    /// ||b - A x|| / (||A|| ||x|| + ||b||) with the Frobenius norm of A: how far the nearest system is that x solves
-    /// (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 7.1). None where one of the
-    /// norms is beyond the range of the type.
+    /// The backward error ||b - A x|| / (||A|| ||x|| + ||b||) with the Frobenius norm of A: the relative distance to the nearest system that x solves exactly
+    /// (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 7.1). None if one of the norms
+    /// is out of the range of the type.
     pub backward_error: Option<f64>,
-    /// Estimate of the condition number ||A||_1 ||A^-1||_1, where the method that came last has a factor, and it was
-    /// asked for ([`Builder::condition`](super::Builder::condition)) or the precision did not allow to meet the
-    /// tolerance.
+    /// An estimate of the condition number ||A||_1 ||A^-1||_1, if the last method was a factorisation and the estimate
+    /// was requested ([`Builder::condition`](super::Builder::condition)) or working precision was not enough to meet
+    /// the tolerance.
     pub condition: Option<f64>,
     /// Decimal digits of x, in norm, that can be trusted, from the condition and the backward error.
     pub digits: Option<f64>,
-    /// ||A^H (b - A x)|| / (||A|| ||b - A x||) of this x, where it is a least-squares solution; the norm of A is one
-    /// from below.
+    /// ||A^H (b - A x)|| / (||A|| ||b - A x||) for this x, if it is a least-squares solution, with a lower bound of
+    /// ||A||.
     pub normal_residual: Option<f64>,
-    /// The proof that A is singular, where there is one and the tolerance is not met.
+    /// The proof that A is singular, if there is one and the tolerance is not met.
     pub singularity: Option<Singularity>,
-    /// The part of b, in norm, that lies in the null space of a Hermitian A, which was given or found: no A x comes to
-    /// it, and the method was given b without it.
+    /// The norm of the part of b in the (given or found) null space of a Hermitian A. No A x can match it, and the
+    /// method was given b without it.
     pub outside_range: Option<f64>,
-    /// Rows and columns without a partner, where a factorisation found A structurally singular and no x that meets the
-    /// tolerance.
+    /// Rows and columns without a partner in a matching, if a factorisation found A structurally singular and no x that
+    /// meets the tolerance.
     pub unmatched: Option<Unmatched>,
-    /// Bytes that a factorisation needs at least, where the method that came last was one, and had not enough memory.
+    /// The bytes that a factorisation needs at least, if the last method was one and did not have enough memory.
     pub memory_needed: Option<u64>,
     /// Compulsory bytes of one iteration of the last method.
     pub bytes_per_iteration: usize,
@@ -63,17 +63,17 @@ pub struct SolveReport {
     pub seconds: Seconds,
     /// The storage format of the matrix.
     pub format: &'static str,
-    /// The type in which the matrix's values are stored: narrower than that of the vectors where that loses nothing.
+    /// The type in which the matrix's values are stored: narrower than that of the vectors if that loses nothing.
     pub stored: &'static str,
-    /// Where it was computed.
+    /// The name of the device.
     pub device: Arc<str>,
-    /// What was considered, chosen and tried.
+    /// The log of what was considered, chosen and tried.
     pub trail: Arc<Trail>,
 }
 
 #[cfg(feature = "cli")]
 impl SolveReport {
-    /// Of a solve whose setup was ended early: x is zero, and the residual b, of this norm.
+    /// The report of a solve whose setup was stopped: x is zero, and the residual b, which has this norm.
     pub(crate) fn unstarted(outcome: Outcome, residual_norm: f64, device: &str) -> Self {
         let blank = super::lone::blank(&device.into(), &Trail::default(), "none", "none");
         let relative_residual = if residual_norm == 0.0 { 0.0 } else { 1.0 };
@@ -94,41 +94,41 @@ pub struct Solution<T> {
     pub history: Vec<f64>,
 }
 
-/// Seconds of wall-clock time. Those before `solve` belong to the setup, and are the same in each report of a solver.
+/// Seconds of wall-clock time. The fields before `solve` are the setup, and are the same in each report of a solver.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Seconds {
-    /// Looking at the matrix: its symmetry, its norm.
+    /// Analysing the matrix: its symmetry and its norm.
     pub look: f64,
-    /// Renumbering the unknowns, or finding out that this does not pay.
+    /// Renumbering the unknowns, or finding out that it does not pay.
     pub reorder: f64,
     /// Choosing a format and converting to it.
     pub convert: f64,
     /// Setting up preconditioners.
     pub setup: f64,
-    /// Taking new values over, the last time.
+    /// Taking new values, the last time.
     pub update: f64,
-    /// This solve, from the call to its return; of several right-hand sides in one call, the part of one of them that
-    /// is not the way of vectors to and from it.
+    /// This solve, from the call to its return. With several right-hand sides in one call: the part of one of them,
+    /// without copying vectors to and from the device.
     pub solve: f64,
-    /// Its iterations alone.
+    /// Its iterations only.
     pub iterating: f64,
 }
 
-/// What was considered, chosen and tried.
+/// The log of what was considered, chosen and tried.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Trail {
-    /// What the methods were listed from; none where rows are distributed.
+    /// The facts from which the methods were listed; none if rows are distributed.
     pub facts: Option<SystemFacts>,
-    /// What was decided when the solver was built.
+    /// Decisions made when the solver was built.
     pub decisions: Vec<Decision>,
     /// The methods, in the order in which they are tried.
     pub stages: Vec<StageReport>,
 }
 
 impl Trail {
-    /// The levels of multigrid in the method that came last, finest first; empty with other preconditioners.
+    /// The multigrid levels of the last method, finest first; empty with other preconditioners.
     pub fn levels(&self) -> &[LevelFacts] {
         let last = self.stages.iter().rfind(|stage| stage.outcome.is_some());
         last.map_or(&[], |stage| &stage.levels)
@@ -145,11 +145,11 @@ pub struct Decision {
     pub chosen: String,
     /// Why, and what else was considered.
     pub why: String,
-    /// Seconds that the choice was expected to cost, where there is a forecast.
+    /// Seconds that the choice was expected to cost, if there is a forecast.
     pub predicted_seconds: Option<f64>,
     /// Seconds that it took.
     pub seconds: Option<f64>,
-    /// Bytes of what was made.
+    /// Bytes of the result.
     pub bytes: Option<usize>,
 }
 
@@ -159,7 +159,7 @@ impl Decision {
     }
 }
 
-/// A method with its preconditioner, and how it ended in the last solve.
+/// One attempt: a method with its preconditioner, and how it ended in the last solve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StageReport {
@@ -174,40 +174,40 @@ pub struct StageReport {
     pub precision: Precision,
     /// Why it is in the list.
     pub why: &'static str,
-    /// When its turn comes at all, where that is not always.
+    /// The condition under which it is tried, if it is not always.
     pub condition: Option<&'static str>,
-    /// The most multiplications that a factorisation may take at this place, where that is limited.
+    /// The most multiplications that a factorisation may take here, if that is limited.
     pub most_multiplications: Option<f64>,
-    /// Iterations that are expected at least.
+    /// The fewest iterations that are expected.
     pub predicted_iterations: usize,
-    /// Bytes that these move; of a factorisation, those of the factor. None where nothing was forecast: what is set up
-    /// when its turn comes is not known before.
+    /// Bytes that these iterations move, or those of the factors. None if there is no forecast, because the method is
+    /// set up only when it is tried.
     pub predicted_bytes: Option<f64>,
-    /// Seconds that these take at the bandwidth which the device is known for, a factorisation at the multiplications a
-    /// second that were measured; likewise.
+    /// Seconds that these iterations take at the known bandwidth of the device, or a factorisation at the measured
+    /// multiplications a second. None if there is no forecast.
     pub predicted_seconds: Option<f64>,
-    /// How it ended; none where its turn did not come.
+    /// How it ended; none if it was not tried.
     #[serde(serialize_with = "status")]
     pub outcome: Option<Outcome>,
-    /// Why it could not be set up, where it could not.
+    /// Why it could not be set up, if so.
     pub refused: Option<String>,
-    /// What a factorisation told beyond the outcome: its kind, its size, and why others failed.
+    /// Details of a factorisation: its kind, its size, and why others failed.
     pub remark: Option<String>,
     /// The levels of multigrid, finest first; empty with other preconditioners.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelFacts>,
-    /// Iterations that it took.
+    /// The number of iterations.
     pub iterations: usize,
-    /// Bytes that these moved at least; of a factorisation, those of the factor.
+    /// The fewest bytes that these moved, or those of the factors.
     pub bytes: f64,
-    /// Seconds that it took.
+    /// The seconds that it took.
     pub seconds: f64,
     /// ||b - A x|| / ||b|| at its end, computed anew.
     pub relative_residual: Option<f64>,
 }
 
 impl StageReport {
-    /// A stage whose turn has not come; the iterations that are expected, the bytes that they move, their seconds.
+    /// A stage that has not been tried yet, with forecasts of its iterations, their bytes and their seconds.
     pub(super) fn listed(
         (method, preconditioner, precision): (Method, PreconditionerChoice, Precision),
         (why, condition, most_multiplications): (&'static str, Option<&'static str>, Option<f64>),
@@ -234,7 +234,7 @@ impl StageReport {
         }
     }
 
-    /// Forgets how it ended.
+    /// Clears the result of the last solve.
     pub(super) fn clear(&mut self) {
         self.outcome = None;
         (self.refused, self.remark) = (None, None);
@@ -244,7 +244,7 @@ impl StageReport {
     }
 }
 
-/// What a stage found out of A in its last solve, beyond how that ended.
+/// What a stage found out about A in its last solve, in addition to its outcome.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Evidence {
     pub(super) condition: Option<f64>,
@@ -255,7 +255,7 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// What another stage has found out, or else what was known.
+    /// Adds the findings of another stage, which replace older ones.
     pub(super) fn add(&mut self, other: Self) {
         *self = Self {
             condition: other.condition.or(self.condition),

@@ -1,9 +1,9 @@
-//! Solvers whose rows each process of a group gives, as programs of MPI have them.
+//! Distributed solvers to which each process gives its rows, as MPI programs have them.
 //!
-//! Each process keeps the rows that it gave, and no process has the whole matrix. Only where another order of the
-//! unknowns is wanted, which is found from the whole, or where a process has no rows, or for a factorisation, does each
-//! gather it and keep the part that [`SpreadSolver`] gives it; vectors are then gathered and dealt out again around a
-//! solve. Of our own accord that is done where halos are many and there is memory for it.
+//! Each process keeps the rows that it gave, and no process has the whole matrix. The matrix is gathered only for
+//! another order of the unknowns (which needs all of it), for a process without rows, or for a factorisation. Each
+//! process then keeps the part that [`SpreadSolver`] assigns to it, and vectors are redistributed before and after a
+//! solve. The solver chooses this by itself only if halos are large and there is enough memory.
 
 use super::agreed::SMALL_HALO;
 use super::{Builder, Method, Progress, Reorder, Solvable, SolveReport, SpreadSolver};
@@ -16,8 +16,8 @@ use crate::spread::halo_beyond;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-/// A solver for a square matrix of which each process of a group has some rows, on the CPU. All processes make it, with
-/// the same settings, and all solve.
+/// A solver for a square matrix of which each process of a group has some rows, on the CPU. All processes create it,
+/// with the same settings, and all take part in each solve.
 ///
 /// ```no_run
 /// use residua::prelude::*;
@@ -38,21 +38,20 @@ pub struct RowsSolver<T: Solvable> {
     solver: SpreadSolver<T, Host, Group>,
     /// Rows that each process has given.
     rows: Vec<usize>,
-    /// Whether each process solves for the rows that it gave.
+    /// True if each process solves for the rows that it gave.
     in_place: bool,
     nonzeros: usize,
 }
 
-/// A report, and the residual norms at the start and after each iteration.
+/// A report with the residual norms at the start and after each iteration.
 pub type Told = (SolveReport, Vec<f64>);
 
 impl Builder {
-    /// A solver of the rows that each process has: they follow those of the process before it, with columns numbered as
-    /// in the whole. A process whose rows are none hands the error in, and all of them return it.
+    /// A solver for the rows that each process has: these follow those of the process before it, and have global column
+    /// indices. A process that could not read its rows passes its error, which all processes return.
     ///
     /// # Errors
-    /// Where a process handed in an error, where the rows are not those of one square matrix, and as
-    /// [`Builder::build_spread`].
+    /// If a process passed an error, if the rows are not those of one square matrix, and as [`Builder::build_spread`].
     pub fn build_rows<T: Solvable>(&self, group: &Group, own: Result<Csr<T>>) -> Result<RowsSolver<T>> {
         group.agree_on("type of values", T::NAME.as_bytes())?;
         let own = together(group, own)?;
@@ -75,8 +74,8 @@ impl Builder {
         Ok(RowsSolver { group: group.clone(), solver, rows, in_place, nonzeros })
     }
 
-    /// Whether the whole matrix is to be gathered, for another order of its unknowns or for a factorisation, which one
-    /// process makes: all processes say the same.
+    /// Returns whether to gather the whole matrix, for another order of its unknowns or for a factorisation, which one
+    /// process makes. All processes get the same answer.
     fn wants_the_whole<T: Solvable>(
         &self,
         group: &Group,
@@ -99,7 +98,7 @@ impl Builder {
         let all = numbers(group, [halo as u64, free].into_iter())?;
         let halos: u64 = all.iter().map(|words| words[0]).sum();
         let free = all.iter().map(|words| words[1]).min().unwrap_or(0);
-        // The whole matrix, and it in another order, on each process of this machine.
+        // The whole matrix and a renumbered copy, on each process of this machine.
         let each = nonzeros * (size_of::<T>() + size_of::<u32>()) + n * size_of::<u64>();
         let processes = if group.is_one_machine() { group.ranks() } else { 1 };
         let fits = (2 * each * processes) as u64 <= free / 2;
@@ -114,12 +113,13 @@ impl<T: Solvable> fmt::Debug for RowsSolver<T> {
 }
 
 impl<T: Solvable> RowsSolver<T> {
-    /// Solves for the right-hand sides whose entries of this process's rows lie one behind the other in `b`, from those
-    /// in `x`, which take the solutions. A report each. The observer of any process ends a solve on all of them.
+    /// Solves for several right-hand sides. `b` has this process's entries of each, one after another; `x` has the
+    /// starting vectors, and gets the solutions. Returns a report for each. The observer of any process can stop a
+    /// solve on all of them.
     ///
     /// # Errors
-    /// On lengths that are no multiple of this process's rows, where processes have another number of right-hand sides,
-    /// and as [`SpreadSolver::solve_with`]. An error on one process ends all of them: the others wait for it.
+    /// If a length is not a multiple of this process's rows, if processes have different numbers of right-hand sides,
+    /// and as [`SpreadSolver::solve_with`]. An error on one process is returned by all.
     pub fn solve_with(
         &mut self,
         b: &[T],
@@ -196,7 +196,8 @@ impl<T: Solvable> RowsSolver<T> {
         self.nonzeros
     }
 
-    /// Whether A equals its transpose, or its conjugate transpose.
+    /// [`Symmetry::Symmetric`] if A equals its transpose, or else [`Symmetry::Hermitian`] if it equals its conjugate
+    /// transpose.
     pub fn symmetry(&self) -> Symmetry {
         self.solver.symmetry()
     }
@@ -207,7 +208,7 @@ impl<T: Solvable> RowsSolver<T> {
     }
 }
 
-/// What a process has made, once all have made theirs: where one could not, all of them return an error.
+/// Returns what this process has made once all have made theirs; if one failed, all return an error.
 fn together<R>(group: &Group, made: Result<R>) -> Result<R> {
     let own = made.as_ref().err().map_or_else(String::new, Error::to_string);
     let all = group.all_gather(own.as_bytes())?;
@@ -236,18 +237,18 @@ fn of_bytes<T: Solvable>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
     })
 }
 
-/// The entries of all processes, in their order.
+/// The entries of all processes, in the order of processes.
 fn gathered<T: Solvable>(group: &Group, own: &[T]) -> Result<Vec<T>> {
     Ok(group.all_gather(&to_bytes(own))?.iter().flat_map(|bytes| of_bytes(bytes)).collect())
 }
 
-/// Numbers of all processes, each one's own.
+/// The numbers of all processes.
 fn numbers(group: &Group, own: impl Iterator<Item = u64>) -> Result<Vec<Vec<u64>>> {
     let own: Vec<u8> = own.flat_map(u64::to_le_bytes).collect();
     Ok(group.all_gather(&own)?.iter().map(|bytes| words(bytes).collect()).collect())
 }
 
-/// The rows of each process, which has so many.
+/// The range of rows of each process, from the number of them.
 fn parts_of(rows: &[usize]) -> Vec<Range<usize>> {
     let next = |end: &mut usize, &count: &usize| {
         *end += count;
@@ -270,7 +271,7 @@ fn checked<T: Solvable>(own: Csr<T>, parts: &[Range<usize>]) -> Result<Csr<T>> {
     Err(Error::InvalidMatrix(cause))
 }
 
-/// A matrix of the size of the whole, of which all other rows are empty.
+/// A matrix of the full size in which all other rows are empty.
 fn own_rows_of_whole<T: Solvable>(own: Csr<T>, here: &Range<usize>) -> Result<Csr<T>> {
     let n = own.columns();
     let mut offsets = vec![0; here.start + 1];
@@ -282,14 +283,14 @@ fn own_rows_of_whole<T: Solvable>(own: Csr<T>, here: &Range<usize>) -> Result<Cs
     Csr::from_parts(n, n, offsets, indices, values)
 }
 
-/// Bytes of memory that are free on this machine, where it says so.
+/// Bytes of free memory on this machine, if the system reports them.
 fn free_memory() -> Option<u64> {
     let told = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// The whole matrix, of the rows that each process has.
+/// The whole matrix, gathered from the rows of all processes.
 fn whole<T: Solvable>(group: &Group, own: &Csr<T>) -> Result<Csr<T>> {
     let parts = own.parts();
     let lengths = numbers(group, (0..own.rows()).map(|row| own.row(row).0.len() as u64))?;

@@ -1,4 +1,4 @@
-//! The sign of a matrix: Laplacians are as often assembled with a negative diagonal as with a positive one.
+//! The sign of a matrix: Laplacians are assembled with a negative diagonal as often as with a positive one.
 
 use super::SolverBackend;
 use crate::error::Result;
@@ -8,16 +8,16 @@ use crate::scalar::Scalar;
 use num_traits::Zero;
 use std::ops::Range;
 
-/// Why -A is kept.
+/// The reason why -A is stored.
 pub(super) const NEGATED: &str = "the diagonal is negative: -A (-x) = b is solved";
 
-/// Whether all diagonal entries of some rows of a matrix are negative.
+/// Returns whether all diagonal entries of some rows of a matrix are negative.
 pub(super) fn has_negative_diagonal<T: Scalar>(a: &Csr<T>, mut rows: Range<usize>) -> bool {
     rows.all(|i| a.get(i, i).is_some_and(|entry| entry.re() < T::Real::zero()))
 }
 
-/// Makes A -A where the diagonal of a Hermitian A is negative throughout, so that conjugate gradients and multigrid are
-/// for what is negative definite too; whether it has.
+/// Replaces A by -A if the whole diagonal of a Hermitian A is negative, so that conjugate gradients and multigrid also
+/// solve negative definite systems. Returns whether it did.
 pub(super) fn with_positive_diagonal<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &mut Csr<T, B>,
@@ -25,7 +25,7 @@ pub(super) fn with_positive_diagonal<T: Scalar, B: SolverBackend>(
     if a.rows() == 0 || a.rows() != a.columns() {
         return Ok(false);
     }
-    // The first row tells nearly always that nothing is to be done.
+    // The first row nearly always shows that nothing needs to be done.
     let first = a.window(backend, 0..1)?;
     if first.get(0, 0).is_none_or(|entry| entry.re() >= T::Real::zero()) {
         return Ok(false);

@@ -1,8 +1,9 @@
-//! A solver whose unknowns are spread over several parts: processes, or threads of this one.
+//! A solver whose unknowns are distributed over several ranks: processes, or threads of this one.
 //!
-//! What each part does alone (orders, preconditioners) and what is done together (sums, halos) lies below; here is what
-//! is chosen and in which order it is tried, as `plan` and `core` have it for whole vectors. All parts come to the same
-//! decisions, since all that they decide by is the matrix, which each has in whole, and sums over all parts.
+//! Orderings and preconditioners, which each rank makes for itself, and sums and halos, which are collective, are
+//! implemented elsewhere. This file chooses what is used, and the order in which stages are tried, as `plan` and `core`
+//! do for a single rank. All ranks make the same decisions, since these depend only on the matrix, which each rank has
+//! as a whole, and on sums over all ranks.
 
 use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
@@ -39,7 +40,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Rows that a task looks at.
+/// Rows of one task.
 const TASK: usize = 1 << 16;
 
 /// The first diagonal entry of some rows that is not positive.
@@ -52,7 +53,7 @@ fn first_curvature<T: Scalar>(a: &Csr<T>, rows: Range<usize>) -> Option<f64> {
     first.into_iter().flatten().next()
 }
 
-/// Own rows and columns in the format that is chosen for them: its name, why, and what multiplies.
+/// A rank's own rows and columns in their format: its name, why it was chosen, and the operator.
 type StoredAs<T, B> = (&'static str, String, Box<dyn LinearOperator<T, B>>);
 
 fn stored_as<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
@@ -65,41 +66,41 @@ fn stored_as<T: Scalar, V: Scalar + Widen<T>, B: SolverBackend>(
     Ok((stored.format(), format!("{report}{values}"), stored))
 }
 
-/// What one part holds.
+/// The share of one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Share {
-    /// Unknowns that it owns.
+    /// Unknowns that the rank owns.
     pub rows: usize,
     /// Stored entries of its rows.
     pub nonzeros: usize,
-    /// Entries of x that it needs of others in each product.
+    /// Entries of x that it needs from other ranks in each product.
     pub halo: usize,
 }
 
-/// Solves A x = b together with the other parts of a communicator ([`Builder::build_spread`]). All parts call the same
+/// Solves A x = b together with the other ranks of a communicator ([`Builder::build_spread`]). All ranks call the same
 /// functions in the same order.
 pub struct SpreadSolver<T: Solvable, B: SolverBackend, C: Communicator<B>> {
     pub(super) space: Space<B, C>,
     pub(super) options: SolveOptions,
     time_limit: Option<Duration>,
-    /// None where part 0 solves alone.
+    /// None if rank 0 solves alone.
     pub(super) operator: Option<Arc<Spread<T, B, C>>>,
     lone: Option<Lone<T>>,
     pub(super) stages: Vec<Stage<T, B>>,
-    /// This part's rows, where a stage is yet to be set up from them.
+    /// This rank's rows, if a stage is yet to be set up from them.
     pub(super) rows: Option<Csr<T>>,
-    /// Whether -A is kept, for -x.
+    /// True if -A is stored, and solved for -x.
     negated: bool,
-    /// Numbers of this part's unknowns in the caller's order.
+    /// The caller's numbers of this rank's unknowns.
     numbers: Vec<u32>,
     pub(super) parts: Vec<Range<usize>>,
     order: Option<Permutation>,
     shares: Vec<Share>,
     symmetry: Symmetry,
-    /// A diagonal entry that no positive definite matrix has.
+    /// A diagonal entry that proves that A is not positive definite.
     pub(super) curvature: Option<f64>,
-    /// What residuals are judged by; none where part 0 solves alone.
+    /// The norms by which residuals are judged; none if rank 0 solves alone.
     norms: Option<RowNorms<T, B>>,
     seconds: Seconds,
     pub(super) trail: Trail,
@@ -114,14 +115,14 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> fmt::Debug for SpreadSol
 }
 
 impl Builder {
-    /// A solver for a square matrix whose rows are spread over the parts of a communicator. For now each part has the
-    /// whole matrix, and keeps its own rows of it; parts are contiguous in the order that is chosen, about as many
-    /// stored entries each. What spread vectors have not yet is refused: factorisations, two precisions, formats other
-    /// than CSR. Preconditioners are those of each part's own rows and columns, but for the diagonal, polynomials and
-    /// multigrid, which are those of the whole matrix (multigrid where each node has one unknown).
+    /// A solver for a square matrix whose rows are distributed over the ranks of a communicator. Each rank is given the
+    /// whole matrix and keeps its own rows; ranks have contiguous rows in the chosen order, with about as many stored
+    /// entries each. Distributed solves do not support factorisations, two precisions, and formats other than CSR.
+    /// Preconditioners are those of each rank's own rows and columns, except for the diagonal, polynomials and
+    /// multigrid, which are those of the whole matrix (multigrid if each node has one unknown).
     ///
     /// # Errors
-    /// As [`Builder::build`], where there are more parts than rows, and where another part has failed.
+    /// As [`Builder::build`], if there are more ranks than rows, and if another rank has failed.
     pub fn build_spread<T: Solvable, B: SolverBackend, C: Communicator<B>>(
         &self,
         backend: &B,
@@ -132,11 +133,11 @@ impl Builder {
         SpreadSolver::new(Space::spread(backend.clone(), communicator), self, a, None)
     }
 
-    /// As [`Builder::build_spread`], where each part has its own rows alone: `a` has the size of the whole matrix, and
-    /// rows of other parts are empty there. `rows` says which rows each part owns; the order stays the caller's.
+    /// [`Builder::build_spread`] for ranks that have only their own rows: `a` has the size of the whole matrix, and
+    /// rows of other ranks are empty. `rows` are the rows of each rank; the order stays the caller's.
     ///
     /// # Errors
-    /// As [`Builder::build_spread`], and where the rows of all parts do not follow one another.
+    /// As [`Builder::build_spread`], and if the rows of all ranks do not follow one another.
     pub fn build_spread_rows<T: Solvable, B: SolverBackend, C: Communicator<B>>(
         &self,
         backend: &B,
@@ -216,7 +217,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             trail.decisions.push(Decision::new("sign", "-A", NEGATED));
         }
         let start = Instant::now();
-        // Whole planes of a grid, as its boxes ask for, where there is one.
+        // Whole planes of a grid, as multigrid with boxes needs them, if there is one.
         let slabs = |a: &Csr<T>| {
             let grid = seeming_grid(a.rows(), some_distances(a, &(0..a.rows())))?;
             planes(grid, parts)
@@ -241,8 +242,8 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         trail.decisions.push(Decision::new("ranks", parts.to_string(), why));
         let own = ranges[part].clone();
         let mut format = Decision::new("format", Csr::<T>::NAME, "the format of spread matrices");
-        // Preconditioners are made of the rows in CSR, whatever they are stored in; of what a diagonal needs of them no
-        // copy is made.
+        // Preconditioners are made from the rows in CSR, whatever format the products use; a diagonal needs no copy of
+        // them.
         let mut rows = None;
         let plain = matches!(wishes.preconditioner, Name::Jacobi | Name::None);
         let store = |own: Csr<T, B>| -> Result<Box<dyn LinearOperator<T, B>>> {
@@ -254,7 +255,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             if wishes.format != AUTO {
                 return Ok(Box::new(own));
             }
-            // Processors of ranks share memory with each other, and a trial would find now this, now that.
+            // Ranks share the memory bandwidth of a machine, so a trial would give varying results.
             let options = ChoiceOptions::default()
                 .products(expected_products(a.rows(), 1, wishes.max_iterations))
                 .measured(<B as PreconditionSteps>::BYTES_TELL);
@@ -318,22 +319,23 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         Ok(solver)
     }
 
-    /// Unknowns of all parts.
+    /// Unknowns of all ranks.
     pub fn columns(&self) -> usize {
         self.parts.last().map_or(0, |rows| rows.end)
     }
 
-    /// Numbers of this part's unknowns in the caller's order, in the order in which its vectors hold them.
+    /// The caller's numbers of this rank's unknowns, in the order of its vectors.
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// Whether A equals its transpose, or its conjugate transpose.
+    /// [`Symmetry::Symmetric`] if A equals its transpose, or else [`Symmetry::Hermitian`] if it equals its conjugate
+    /// transpose.
     pub fn symmetry(&self) -> Symmetry {
         self.symmetry
     }
 
-    /// What each part holds.
+    /// The share of each rank.
     pub fn shares(&self) -> &[Share] {
         &self.shares
     }
@@ -343,19 +345,19 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         &self.history
     }
 
-    /// This part's entries of a vector that is there in whole, in the caller's order.
+    /// This rank's entries of a whole vector, which is in the caller's order.
     pub fn own_part<V: Copy>(&self, whole: &[V]) -> Vec<V> {
         if self.lone.is_some() {
-            // A matrix that is not square has vectors of two lengths.
+            // A matrix that is not square has vectors of two lengths, and rank 0 solves alone.
             return if self.space.communicator().part() == 0 { whole.to_vec() } else { Vec::new() };
         }
         self.numbers.iter().map(|&number| whole[number as usize]).collect()
     }
 
-    /// The whole vector in the caller's order on part 0, nothing on the others.
+    /// Gathers the whole vector in the caller's order on rank 0; none on the others.
     ///
     /// # Errors
-    /// Where another part has failed, or `own` has another length than this part.
+    /// If another rank has failed, or `own` does not have the length of this rank's part.
     pub fn whole(&self, own: &B::Slice<T>) -> Result<Option<Vec<T>>> {
         let (backend, communicator) = (self.space.backend(), self.space.communicator());
         let first = communicator.part() == 0;
@@ -381,16 +383,16 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         }
     }
 
-    /// Solves A x = b from x: both are this part's entries ([`SpreadSolver::own_part`]).
+    /// Solves A x = b from x: both are this rank's entries ([`SpreadSolver::own_part`]).
     ///
     /// # Errors
-    /// On vectors of other lengths, on too little memory, and where another part has failed.
+    /// If a vector has another length, if memory runs out, and if another rank has failed.
     pub fn solve_into(&mut self, b: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<SolveReport> {
         self.solve_with(b, x, |_| ControlFlow::Continue(()))
     }
 
-    /// As [`SpreadSolver::solve_into`], with an observer of each iteration. The wish of any part to stop ends the solve
-    /// on all of them, an iteration later at most.
+    /// [`SpreadSolver::solve_into`] with an observer of each iteration. If the observer of any rank asks to stop, the
+    /// solve ends on all ranks, at most an iteration later.
     ///
     /// # Errors
     /// As [`SpreadSolver::solve_into`].
@@ -412,7 +414,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         report
     }
 
-    /// The same for the matrix that is kept, A or -A, by all parts.
+    /// Solves with the stored matrix, A or -A, on all ranks.
     fn solve_spread(
         &mut self,
         b: &B::Slice<T>,
@@ -428,7 +430,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         let mut watch = Watch::new(Some(&mut observer), &canceller, None);
         let (mut course, mut from) = (Course::new(0, None), 0);
         let mut judged = None;
-        // Ranks have no factorisation that could come first.
+        // Distributed solves have no factorisation that could come first.
         while let Some(turn) = course.next(from, &self.stages, limit, |_| false) {
             let (begun, number, before) = (Instant::now(), turn.number, course.iterations());
             from = number + 1;
@@ -449,7 +451,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
                 if let Some(next) = sought.take() {
                     pace.seek(next * length);
                 }
-                // Norms are the same on all parts, so that all of them give up.
+                // Norms are the same on all ranks, so all give up together.
                 let no_order = || OrderGuess::new([0, 0], 0.0);
                 if !pace.goes_on((iteration, norm), no_order, || Ok(f64::INFINITY)) {
                     return ControlFlow::Break(());
@@ -536,7 +538,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         Ok(backend.value(&square)?.to_f64().sqrt())
     }
 
-    /// Part 0 solves, and tells the others.
+    /// Rank 0 solves, and sends its report to the others.
     fn solve_alone(
         &mut self,
         b: &B::Slice<T>,
@@ -553,7 +555,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
         self.space.communicator().gather(lone::told(&report))?;
         let report = report?;
         self.history = solver.history().to_vec();
-        // What was decided before there was a solver comes first.
+        // Decisions made before there was a solver come first.
         let mut trail = self.trail.clone();
         trail.decisions.extend(report.trail.decisions.iter().cloned());
         trail.stages = report.trail.stages.clone();
@@ -561,7 +563,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
     }
 
     fn tell(&self, report: &Report, stage: usize, judged: &Verdict) -> Result<SolveReport> {
-        // Several parts have no proof that a square matrix is singular.
+        // A distributed solve has no proof that a square matrix is singular.
         let outcome = match report.outcome {
             said if judged.met && (is_fault(&said) || said.is_solved()) => Outcome::Converged,
             Outcome::Converged | Outcome::LeastSquares => Outcome::Stagnated,

@@ -1,4 +1,4 @@
-//! A stage: a method with its preconditioner in a precision, one of those that a solver tries in turn.
+//! A stage is one candidate of a solver: a method with its preconditioner in a precision. Stages are tried in turn.
 //!
 //! A Krylov method is added in two steps: a match arm in [`iterated`], and its row in the lists of
 //! [`super::choice::candidates`]. Any other method has a file of its own that implements [`Ready`].
@@ -27,27 +27,27 @@ use crate::work::{StopRequest, within};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// The solve that a stage is asked for: A x = b from x.
+/// The solve that a stage has to do: A x = b from x.
 pub(super) struct Task<'a, 'j, T: Scalar, B: SolverBackend> {
     pub(super) a: &'a dyn LinearOperator<T, B>,
-    /// The same matrix as it is kept.
+    /// The same matrix in its storage.
     pub(super) stored: &'a Stored<T, B>,
     pub(super) b: &'a B::Slice<T>,
     pub(super) x: &'a mut B::Slice<T>,
-    /// What residuals of this matrix are judged by.
+    /// The norms by which residuals are judged.
     pub(super) norms: &'a mut RowNorms<T, B>,
-    /// The most iterations, where that is not what the options say.
+    /// The most iterations, if they differ from the options.
     pub(super) left: Option<usize>,
-    /// The relative tolerance, where that is not what the options say.
+    /// The relative tolerance, if it differs from the options.
     pub(super) aim: Option<f64>,
-    /// For what does not ask the observer.
+    /// The stop request, for work that does not call the observer.
     pub(super) request: &'a StopRequest,
-    /// Says whether the x of a Krylov method is the solution.
+    /// Decides whether the x of a Krylov method is the solution.
     pub(super) judging: &'a mut Judging<'j>,
 }
 
 impl<T: Scalar, B: SolverBackend> Task<'_, '_, T, B> {
-    /// The options of a solver, with what this task has of its own.
+    /// The options of a solver, changed by those of this task.
     pub(super) fn options(&self, options: &SolveOptions) -> SolveOptions {
         let mut options = options.clone();
         if let Some(left) = self.left {
@@ -60,9 +60,10 @@ impl<T: Scalar, B: SolverBackend> Task<'_, '_, T, B> {
     }
 }
 
-/// A method with its preconditioner and the memory of both. It leaves no larger residual than it finds.
+/// A method with its preconditioner and the memory of both, prepared for a matrix. It never leaves a larger residual
+/// than it finds.
 pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
-    /// Solves. `observer(iteration, residual norm)` sees the start, as iteration 0, and each iteration.
+    /// Solves. `observer(iteration, residual norm)` is called at the start, as iteration 0, and after each iteration.
     fn solve(
         &mut self,
         task: Task<'_, '_, T, B>,
@@ -72,57 +73,57 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
     /// Residual norms of the last solve.
     fn history(&self) -> &[f64];
 
-    /// How long the last solve iterated.
+    /// Time that the last solve spent in iterations.
     fn iterating(&self) -> Duration;
 
-    /// Takes new values of the same pattern over.
+    /// Takes new values of the same pattern.
     fn update(&mut self, a: &Csr<T, B>) -> Result<()>;
 
-    /// Bytes that an iteration with `a` moves, about.
+    /// Approximate bytes that an iteration with `a` moves.
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64;
 
-    /// Bytes and seconds to be expected of so many iterations, at so many bytes a second.
+    /// The expected bytes and seconds of these iterations, at `bandwidth` bytes a second.
     fn forecast(&self, a: &dyn LinearOperator<T, B>, iterations: usize, bandwidth: f64) -> (f64, f64) {
         let bytes = iterations as f64 * self.bytes(a);
         (bytes, bytes / bandwidth)
     }
 
-    /// Bytes that the last solve moved at least; of a factorisation, those of the factor.
+    /// The fewest bytes that the last solve moved, or those of the factors.
     fn moved(&self, report: &Report) -> f64 {
         report.iterations as f64 * report.bytes_per_iteration as f64
     }
 
-    /// What the trail says of the last solve beyond its outcome.
+    /// The trail's remark about the last solve, in addition to its outcome.
     fn remark(&self) -> Option<String> {
         None
     }
 
-    /// The levels of multigrid, where it is the preconditioner.
+    /// The levels of multigrid, if it is the preconditioner.
     fn levels(&self) -> &[LevelFacts] {
         &[]
     }
 
-    /// Kinds of factorisation that have failed, and would with more memory and time.
+    /// Kinds of factorisation that failed, and would fail with more memory and time too.
     fn failed(&self) -> Vec<Kind> {
         Vec::new()
     }
 
-    /// What is known of A by the last solve.
+    /// What the last solve found out about A.
     fn evidence(&self) -> Evidence {
         Evidence::default()
     }
 
-    /// The preconditioner with which conjugate gradients can take several right-hand sides at once.
+    /// The preconditioner with which conjugate gradients can solve for several right-hand sides at once.
     fn for_several(&self) -> Option<&Setup<T, B>> {
         None
     }
 }
 
-/// A stage, and what it takes once it is set up.
+/// A candidate, with its prepared method once it is set up.
 pub(super) struct Stage<T: Scalar, B: SolverBackend> {
     pub(super) plan: Candidate,
     pub(super) ready: Option<Box<dyn Ready<T, B>>>,
-    /// Seconds of a factorisation, once they were forecast; infinity where it was refused.
+    /// Forecast seconds of a factorisation, if there was a forecast; infinity if it was refused.
     pub(super) forecast: Option<f64>,
 }
 
@@ -133,7 +134,7 @@ impl<T: Scalar, B: SolverBackend> AsRef<Candidate> for Stage<T, B> {
 }
 
 impl<T: Scalar, B: SolverBackend> Stage<T, B> {
-    /// A stage that is set up when its turn comes.
+    /// A stage that is set up when it is tried.
     pub(super) fn later(plan: Candidate) -> Self {
         Self { plan, ready: None, forecast: None }
     }
@@ -143,10 +144,10 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         Self { plan, ready: Some(ready), forecast: None }
     }
 
-    /// Sets the stage up for a matrix, unless it is. `without`: kinds of factorisation that have failed.
+    /// Sets up the stage for a matrix, unless it is. `without` are kinds of factorisation that have failed.
     ///
     /// # Errors
-    /// [`Error::Stopped`] where its end was asked for on the way: nothing is left of it then.
+    /// [`Error::Stopped`] if a stop was requested meanwhile; the stage is then not set up.
     pub(super) fn prepare(
         &mut self,
         backend: &B,
@@ -208,7 +209,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         iterated(backend, Parts { setup, method, name, options })
     }
 
-    /// Seconds that a factorisation is forecast to take, or why it is refused.
+    /// The forecast seconds of a factorisation, or why it is refused.
     pub(super) fn seconds(
         &mut self,
         backend: &B,
@@ -219,7 +220,7 @@ impl<T: Scalar, B: SolverBackend> Stage<T, B> {
         let bandwidth = backend.ordering_price().bandwidth;
         let forecast = match self.prepare(backend, a, options, limits) {
             Ok(ready) => Ok(ready.forecast(a.operator(), 1, bandwidth).1),
-            // Another solve asks again.
+            // Another solve may ask again.
             Err(Error::Stopped) => return Err(Error::Stopped.to_string()),
             Err(error) => Err(error.to_string()),
         };

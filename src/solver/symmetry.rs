@@ -1,4 +1,4 @@
-//! What a method must know of a matrix before it begins.
+//! The symmetry of a matrix, which a method must know before it begins.
 
 use super::SolverBackend;
 use super::names::Method;
@@ -10,12 +10,12 @@ use crate::report::Facts;
 use crate::scalar::{Scalar, Symmetry};
 use std::ops::Range;
 
-/// Whether a matrix equals its transpose, and its conjugate transpose.
+/// Whether a matrix equals its transpose, and whether it equals its conjugate transpose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     symmetric: bool,
     pub(super) hermitian: bool,
-    /// Whether somebody looked.
+    /// True if the symmetry was checked.
     pub(super) looked: bool,
 }
 
@@ -39,10 +39,10 @@ impl Found {
     }
 }
 
-/// Looks at a matrix, unless it is known to be Hermitian.
+/// Checks the symmetry of a matrix, unless it is known to be Hermitian.
 ///
 /// # Errors
-/// Where it is not Hermitian and the method that was named needs that; on too little memory, or when the device fails.
+/// If it is not Hermitian and the named method needs that; if memory runs out, or if the device fails.
 pub(super) fn of<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -58,7 +58,7 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
     let seen = Transposed::of(backend, a)?;
     let mut found = Found { symmetric: seen.is_symmetric(), hermitian: seen.is_hermitian(), looked: true };
     if T::COMPLEX && found.hermitian && method == Method::Auto {
-        // Up to rounding it is; but what is for Hermitian matrices takes a diagonal that is real.
+        // It is Hermitian up to rounding, but methods for Hermitian matrices need a diagonal that is exactly real.
         found.hermitian = !has_complex_diagonal(backend, a)?;
     }
     if !found.hermitian && matches!(method, Method::Cg | Method::Minres) {
@@ -68,7 +68,7 @@ pub(super) fn of<T: Scalar, B: SolverBackend>(
     Ok(found)
 }
 
-/// Whether the first entry of the diagonal that no positive definite matrix has is complex.
+/// Returns whether the first diagonal entry that is not a positive real number is complex.
 fn has_complex_diagonal<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>) -> Result<bool> {
     let (mut inverse, mut rounded) = (backend.buffer::<T::Real>(a.rows())?, backend.buffer::<f32>(0)?);
     let mut found = backend.zeros::<u32>(3)?;
@@ -81,7 +81,7 @@ fn has_complex_diagonal<T: Scalar, B: SolverBackend>(backend: &B, a: &Csr<T, B>)
     Ok(entry.is_some_and(|entry| entry.im() != T::Real::default()))
 }
 
-/// What the caller knows, where that says all.
+/// The symmetry that the caller stated, if that is enough.
 fn told<T: Scalar>(known: Option<Symmetry>) -> Option<Found> {
     let symmetric = match known? {
         Symmetry::Symmetric if !T::COMPLEX => true,
@@ -91,11 +91,10 @@ fn told<T: Scalar>(known: Option<Symmetry>) -> Option<Found> {
     Some(Found { symmetric, hermitian: true, looked: false })
 }
 
-/// As [`of`], of a matrix of which each part has its own rows: an entry in a column of another part's is compared
-/// there.
+/// [`of`] for a matrix of which each rank has its own rows: the owner of a column compares entries of other ranks.
 ///
 /// # Errors
-/// As [`of`], and where another part has failed.
+/// As [`of`], and if another rank has failed.
 pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, rows): (&Csr<T>, &[Range<usize>]),
@@ -146,7 +145,7 @@ pub(super) fn of_parts<T: Scalar, B: SolverBackend, C: Communicator<B>>(
     Ok(found)
 }
 
-/// Why a matrix that is not Hermitian is refused.
+/// The reason for refusing a matrix that is not Hermitian.
 fn unsymmetric<T: Scalar>(a: &Csr<T>, facts: &Facts, method: Method) -> String {
     let only = format!("{method} needs a symmetric matrix; method auto takes another");
     if facts.is_skew_symmetric() {

@@ -1,5 +1,4 @@
-//! The matrix of a solver: in the format that was chosen, with values as narrow as loses nothing, in an order of its
-//! own.
+//! The matrix of a solver, in the chosen format, with values as narrow as is lossless, in an order of its own.
 
 use super::SolverBackend;
 use super::choice::AS_ASKED;
@@ -20,7 +19,7 @@ use crate::scalar::{Element, Scalar};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A matrix as products take it.
+/// A matrix in the storage of its products.
 pub(super) enum Stored<T: Scalar, B: SolverBackend> {
     /// In CSR with values of full width, which can be replaced.
     Open(Box<Csr<T, B>>),
@@ -39,7 +38,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         }
     }
 
-    /// The operator, for who keeps it; none where its values may be replaced.
+    /// The operator, if it can be shared; none if its values may be replaced.
     pub(super) fn shared(&self) -> Option<Arc<dyn LinearOperator<T, B>>> {
         match self {
             Stored::Open(_) => None,
@@ -72,20 +71,20 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         }
     }
 
-    /// Seconds that a factorisation takes at least, of a matrix that suits a method.
+    /// The fewest seconds that a factorisation takes for a matrix that suits `method`.
     pub(super) fn least_seconds(&self, method: Method) -> f64 {
         let is_hermitian = !matches!(method, Method::Gmres | Method::BiCgStab);
         least_seconds::<T>(self.operator().rows(), self.nonzeros(), is_hermitian)
     }
 
-    /// Seconds to set incomplete factors without fill up, and of an iteration with them which moves so many bytes
-    /// without.
+    /// Seconds to set up incomplete factors without fill, and of an iteration with them; without them an iteration
+    /// moves `bytes`.
     pub(super) fn factors_seconds(&self, bytes: f64) -> (f64, f64) {
         of_factors::<T, B>((self.operator().rows(), self.nonzeros()), bytes)
     }
 
-    /// What to expect of an order of elimination for a square matrix, by the mean width of the levels of its graph, which
-    /// is looked at once. If that fails for want of memory, nothing more is expected than of any matrix.
+    /// A guess of the cost of an order of elimination for a square matrix, from the mean width of the levels of its graph,
+    /// which is computed once. If memory runs out, the guess is the one for an arbitrary matrix.
     pub(super) fn guess_of_order(&self, backend: &B, width: &Cell<Option<f64>>) -> OrderGuess {
         let look = || -> Result<f64> {
             let a = self.to_csr(backend)?.to_host(backend)?;
@@ -96,7 +95,7 @@ impl<T: Scalar, B: SolverBackend> Stored<T, B> {
         OrderGuess::new([self.operator().rows(), self.nonzeros()], known)
     }
 
-    /// The same matrix in CSR, values of full width: a copy.
+    /// A copy of the matrix in CSR, with values of full width.
     pub(super) fn to_csr(&self, backend: &B) -> Result<Csr<T, B>> {
         match self {
             Stored::Open(a) => a.copied(backend),
@@ -113,24 +112,24 @@ fn widened<T: Scalar, B: PreconditionSteps>(backend: &B, a: Csr<T::Narrow, B>) -
     Ok(a.with_values(values))
 }
 
-/// An order of the unknowns that is not the caller's.
+/// An order of the unknowns other than the caller's.
 pub(super) struct Order<T: Scalar, B: SolverBackend> {
     pub(super) permutation: Permutation<B>,
-    /// Vectors in this order.
+    /// Workspaces for vectors in this order.
     pub(super) b: B::Vec<T>,
     pub(super) x: B::Vec<T>,
-    /// For each entry of the matrix in this order, its number in the caller's; made when values are first replaced.
+    /// For each entry of the renumbered matrix, its number in the caller's; made when values are first replaced.
     entries: Option<B::Vec<u32>>,
 }
 
-/// A matrix, the order that it is in where that is not the caller's, and why.
+/// A matrix, its order if that is not the caller's, and the decision about it.
 type Ordered<T, B> = (Csr<T, B>, Option<Order<T, B>>, Decision);
 
-/// Renumbers on the backend where that was asked for, or is likely to pay in `products` products with A: as a grid where
-/// the pattern is that of one, else by reverse Cuthill-McKee. The order is none where it stays the caller's. `levels`:
-/// where multigrid may be taken, whether A is Hermitian; then the order of a grid pays for iterations that it saves.
-/// `of_levels`: what multigrid the general way is worth in products, where that is going to be taken; asked only where
-/// that would decide.
+/// Renumbers on the backend if that was requested, or if it is likely to pay for `products` products with A: as a grid
+/// if the pattern is that of one, else by reverse Cuthill-McKee. The order is none if it stays the caller's. `levels`
+/// is some if multigrid may be used, with whether A is Hermitian; then the order of a grid also pays by saving
+/// iterations. `of_levels` returns the gain of algebraic multigrid in products, if that is going to be used; it is
+/// called only if that decides.
 pub(super) fn reorder<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: Csr<T, B>,
@@ -160,7 +159,7 @@ pub(super) fn reorder<T: Scalar, B: SolverBackend>(
             return Ok((permuted, Some(order), decide(told, Some(*benefit))));
         }
         if benefit.pays() && graph::has_few_diagonals(backend, &a)? {
-            // Formats by diagonals and levels of grids save more than another order would.
+            // Formats by diagonals and multigrid on grids save more than another order would.
             return Ok((a, None, Decision::new("order", "no", "its entries are on few diagonals")));
         }
         if !benefit.pays()
@@ -194,11 +193,11 @@ fn words(benefit: Benefit) -> String {
     )
 }
 
-/// The part of an order's price that multigrid on a grid has to save by forecast, which counts 1.7 iterations without it
-/// for each point of a side, where 1.9 to 2.5 are seen.
+/// Multigrid on a grid has to save at least this fraction of the cost of reordering, by a forecast that counts 1.7
+/// iterations without it for each point of a side (1.9 to 2.5 were measured).
 const OF_PRICE: f64 = 0.6;
 
-/// The order in which a matrix is a grid, where it has another and is worth being brought into it.
+/// The order in which a matrix is that of a grid, if it is not in that order and reordering pays.
 fn order_of_a_grid<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -212,7 +211,7 @@ fn order_of_a_grid<T: Scalar, B: SolverBackend>(
     let Some(sizes) = graph::grid_sizes(backend, &graph)? else { return Ok(None) };
     let saves = levels.is_some_and(|hermitian| {
         let (price, on_device) = (backend.ordering_price(), <B as PreconditionSteps>::BYTES_TELL);
-        // Iterations alone would be in the order that the matrix has.
+        // Iterations without multigrid would run in the matrix's current order.
         let longer = benefit.gain_of_a_product();
         let saved = grids_save::<T>(sizes, a.nonzeros(), price, (on_device, hermitian), longer);
         saved > OF_PRICE * benefit.price_once_loaded()
@@ -233,7 +232,7 @@ fn permuted<T: Scalar, B: SolverBackend>(
 }
 
 impl<T: Scalar, B: SolverBackend> Order<T, B> {
-    /// Values of the caller's entries into their places in `a`, which is the matrix in this order.
+    /// Writes values in the caller's order to their places in `a`, the renumbered matrix.
     pub(super) fn write_values(
         &mut self,
         backend: &B,
@@ -248,7 +247,7 @@ impl<T: Scalar, B: SolverBackend> Order<T, B> {
     }
 }
 
-/// For each entry of the renumbered matrix `a`, its number in the matrix before.
+/// For each entry of the renumbered matrix `a`, its number in the original matrix.
 fn entries_of<T: Scalar, B: SolverBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -260,7 +259,7 @@ fn entries_of<T: Scalar, B: SolverBackend>(
             "new values of {nonzeros} entries in another order; build the solver with reorder none"
         )));
     }
-    // The renumbered pattern, its entries numbered, taken back to the order before.
+    // Numbers the entries of the renumbered pattern, and permutes it back.
     let here = a.to_host(backend)?;
     let numbered = here.with_values((0..nonzeros).map(|k| k as f64).collect());
     let inverse = permutation.to_host(backend)?.into_inverse();

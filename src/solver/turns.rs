@@ -1,4 +1,4 @@
-//! Stage after stage until one solves the system, in the order of the matrix.
+//! Tries one stage after another until one solves the system, in the order of the stored matrix.
 
 use super::SolverBackend;
 use super::choice::{Costs, Course, Pace, Turn, When, is_left_out};
@@ -19,13 +19,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is said of a stage, and more.
+/// Joins two optional remarks.
 fn with(remark: Option<String>, more: Option<String>) -> Option<String> {
     remark.into_iter().chain(more).reduce(|all, words| format!("{all}; {words}"))
 }
 
 impl<T: Scalar, B: SolverBackend> Core<T, B> {
-    /// Tries the stages from `first` on, after what `done` tells of.
+    /// Tries the stages from `first` on, after the iterations that `done` reports.
     pub(super) fn go_on(
         &mut self,
         first: usize,
@@ -46,7 +46,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             from = turn.number + 1;
         }
         let Course { last, total, .. } = course;
-        // What was made ready for its forecast alone need not be kept.
+        // A stage that was prepared only for its forecast is dropped.
         for stage in &mut self.stages[last + 1..] {
             stage.ready = stage.ready.take().filter(|_| stage.forecast.is_none());
         }
@@ -57,13 +57,13 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// The next turn of a stage.
+    /// The next stage to try.
     fn next(&self, from: usize, limit: usize, course: &Course) -> Option<Turn> {
         let is_soon = |method| is_left_out(method, self.stored.least_seconds(method));
         course.next(from, &self.stages, limit, is_soon)
     }
 
-    /// Makes a stage ready; none where it is refused, for which its reason is told.
+    /// Sets up a stage. Returns false if it is refused, and records the reason.
     fn make_ready(&mut self, number: usize, course: &mut Course, request: &StopRequest) -> Result<bool> {
         let told = &mut Arc::make_mut(&mut self.trail).stages[number];
         if let Some((_, why)) = course.refused.take_if(|(other, _)| *other == number) {
@@ -88,7 +88,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
                 Ok(true)
             }
             Err(Error::Stopped) => Err(Error::Stopped),
-            // What was reached before stays, and so does the reason why nothing comes behind it.
+            // The result so far is kept, and so is the reason why no stage follows it.
             Err(error) if course.total.is_some() || !is_last => {
                 told.refused = Some(error.to_string());
                 Ok(false)
@@ -113,7 +113,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         guess.exceeds(most).then(|| guess.words(most))
     }
 
-    /// Solves with a stage, and tells what it came to; whether the solve is over with it.
+    /// Solves with a stage, and records its result; returns whether the solve is over.
     fn take_turn(
         &mut self,
         turn: &Turn,
@@ -178,7 +178,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             ControlFlow::Continue(())
         };
         let solved = match plan.method {
-            // It has long steps that no observer hears of.
+            // A factorisation has long steps during which no observer is called.
             Method::Direct => within_solve(&request, || ready.solve(task, &mut hear)),
             _ => ready.solve(task, &mut hear),
         };
@@ -233,7 +233,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         Ok(ControlFlow::Break(()))
     }
 
-    /// Ends a solve in the setup of a stage, or in a step of its factorisation: x is what it was before.
+    /// Ends a solve during the setup of a stage, or during a factorisation: x is unchanged.
     fn end_early(
         &mut self,
         number: usize,

@@ -1,4 +1,4 @@
-//! What a caller hears of a solve under way, and the ways in which it can end one.
+//! The observer of a running solve, and the ways to stop it.
 
 use super::names::Method;
 use super::report::{Seconds, SolveReport};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Where a solve has come to.
+/// The progress of a solve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -17,20 +17,20 @@ pub struct Progress {
     pub right_hand_side: usize,
     /// The method that iterates.
     pub method: Method,
-    /// Iterations so far, those of earlier methods counted; 0 at the start.
+    /// Iterations so far, including those of earlier methods; 0 at the start.
     pub iteration: usize,
     /// The residual norm of the method's own recurrence.
     pub residual_norm: f64,
-    /// The residual norm at the start: ||b|| where x started from zero.
+    /// The residual norm at the start: ||b|| if x started from zero.
     pub first_residual_norm: f64,
     /// Time since the start of the solve.
     pub elapsed: Duration,
 }
 
-/// Ends a solver's work from another thread. Cheap to clone.
+/// Stops a solver from another thread. Cheap to clone.
 ///
-/// A cancelled solver ends the solve under way with [`Outcome::Interrupted`], and each later one at its start, until
-/// [`Canceller::reset`]: so a wish that comes between two solves is not lost.
+/// A cancelled solver ends the current solve with [`Outcome::Interrupted`], and each later one at its start, until
+/// [`Canceller::reset`]: so a request that comes between two solves is not lost.
 #[derive(Debug, Clone, Default)]
 pub struct Canceller(Arc<AtomicBool>);
 
@@ -40,31 +40,31 @@ impl Canceller {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the wish back.
+    /// Withdraws the request.
     pub fn reset(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the solver was asked to stop.
+    /// Returns whether the solver was asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The caller's ear.
+/// The caller's observer.
 pub(super) type Observer<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
-/// What goes on beside a solve: the caller's observer, its wish to stop, and the clock.
+/// Monitors a solve: the caller's observer, the stop request, and the clock.
 pub struct Watch<'a> {
     observer: Option<&'a mut Observer<'a>>,
     canceller: &'a Canceller,
     start: Instant,
     limit: Option<Duration>,
     late: bool,
-    /// The residual norm at which each right-hand side started; a place for the one whose turn it is.
+    /// The residual norm at which each of the current right-hand sides started.
     first: [f64; Watch::MOST],
     pub(super) method: Method,
-    /// The right-hand side of number 0 among those at once.
+    /// The number of the first of the right-hand sides that are solved at once.
     pub(super) offset: usize,
 }
 
@@ -89,14 +89,14 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes an iteration of a right-hand side of those at once in.
+    /// Records an iteration of one of the current right-hand sides.
     pub(super) fn see(&mut self, place: usize, iteration: usize, residual_norm: f64) -> ControlFlow<()> {
         if iteration == 0 {
             self.first[place] = residual_norm;
         }
         let cancelled = self.canceller.is_cancelled();
-        // Without an observer and a limit nothing needs the time, and reading the clock takes a hundredth of an
-        // iteration of a small system.
+        // Without an observer and a time limit the clock is not read, which would take a hundredth of an iteration of a
+        // small system.
         if self.observer.is_none() && self.limit.is_none() && !cancelled {
             return ControlFlow::Continue(());
         }
@@ -127,17 +127,17 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
-    /// The report of a solve, with the time of the whole of it: also that of the way of vectors to the device and back,
-    /// of their order and of norms.
+    /// The report with the time of the whole solve, including copying vectors to the device and back, renumbering them,
+    /// and norms.
     pub(super) fn timed(&self, report: SolveReport) -> SolveReport {
         let solve = self.start.elapsed().as_secs_f64();
         SolveReport { seconds: Seconds { solve, ..report.seconds }, ..report }
     }
 
-    /// What setups and factorisations ask, as iterations ask the observer.
+    /// The stop request for setups and factorisations, which don't call the observer.
     pub(super) fn request(&self) -> StopRequest {
         let Canceller(flag) = self.canceller;
-        // A solver that holds the only handle is cancelled by nobody.
+        // If the solver holds the only handle, no one else can cancel it.
         let cancelled =
             (Arc::strong_count(flag) > 1 || self.canceller.is_cancelled()).then(|| Arc::clone(flag));
         StopRequest { deadline: self.limit.and_then(|limit| self.start.checked_add(limit)), cancelled }
@@ -149,7 +149,7 @@ impl<'a> Watch<'a> {
         self.reason(Outcome::Interrupted)
     }
 
-    /// The outcome, with the reason why it was ended early.
+    /// The outcome, or the reason for an early end.
     pub(super) fn reason(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Interrupted if self.late => Outcome::TimeLimit,

@@ -1,8 +1,7 @@
-//! A matrix whose rows differ in scale, brought to one before it is iterated on.
+//! Row (and column) scaling of a matrix whose rows differ in scale, before iterations begin.
 //!
-//! Rounding in rows of large entries is larger than all that rows of small ones have to come down to, once norms differ
-//! by so much that the tolerance is out of reach: then no method that works in one norm solves such a system. With
-//! powers of two nothing is rounded.
+//! If row norms differ by so much that rounding in rows of large entries exceeds what the tolerance allows in rows of
+//! small ones, no method that works in one norm can solve the system. Scaling by powers of two does not round.
 
 use super::RowNorms;
 use crate::backend::copied;
@@ -13,13 +12,14 @@ use crate::multigrid::MultigridBackend;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// Rows are scaled if their norms differ by more than this, or by the part of it that single precision needs.
+/// Rows are scaled if their norms differ by more than this factor, or by a corresponding factor for single precision.
 const MOST_SPREAD: f64 = 1e3;
 
-/// Rounding beside the largest norm, as a part of the tolerance beside the least, from which on rows are scaled.
+/// Rows are scaled if rounding relative to the largest norm exceeds this fraction of the tolerance relative to the
+/// smallest.
 const OF_TOLERANCE: f64 = 1e-2;
 
-/// R and C of R A C, powers of two: (R A C) y = R b, x = C y. C is R for a Hermitian matrix, and 1 for others, whose
+/// R and C of R A C, powers of two: (R A C) y = R b, x = C y. C = R for a Hermitian matrix; C = 1 for others, whose
 /// unknowns keep their units.
 pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
     left: B::Vec<T>,
@@ -27,7 +27,7 @@ pub(crate) struct Equilibrated<T: Scalar, B: MultigridBackend> {
     right: Option<(B::Vec<T>, B::Vec<T>)>,
 }
 
-/// Whether rows of these norms have to be scaled for what is asked for.
+/// Returns whether rows whose norms differ by this factor must be scaled to reach the tolerance.
 fn is_needed<T: Scalar>(spread: f64, options: &SolveOptions) -> bool {
     let epsilon = <T::Real as Float>::epsilon().to_f64();
     let rounding = spread * epsilon > OF_TOLERANCE * options.threshold_of_one::<T>();
@@ -37,11 +37,11 @@ fn is_needed<T: Scalar>(spread: f64, options: &SolveOptions) -> bool {
 /// R A C and its factors.
 type Scaled<T, B> = (Csr<T, B>, Equilibrated<T, B>);
 
-/// R A C and its factors where the rows of A have to be scaled; `norms` then are for that matrix. A Hermitian matrix
-/// stays one.
+/// R A C and its factors, if the rows of A must be scaled; `norms` are then updated for that matrix. A Hermitian matrix
+/// stays Hermitian.
 ///
 /// # Errors
-/// Without memory, or when the device fails.
+/// If memory runs out, or if the device fails.
 pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
@@ -55,12 +55,12 @@ pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
     let n = a.rows();
     let power = |size: f64| if size > 0.0 && size.is_finite() { size.log2().round().exp2() } else { 1.0 };
     let factors: Vec<f64> = if hermitian {
-        // 1 / a_ii, or the norm of its row where that says nothing.
+        // 1 / a_ii, or 1 / (norm of the row) if a_ii is negligible.
         let mut inverses = backend.buffer::<T::Real>(n)?;
         backend.row_inverses::<T, T>(a.parts(), true, &mut inverses)?;
         let here = backend.download(&inverses)?;
         let of_norms = norms.logarithms(backend)?;
-        // The reciprocal of a denormal number is beyond the range of the type, its root is not.
+        // The reciprocal of a denormal number is out of range, its square root is not.
         let smallest = T::Real::min_positive_value().to_f64().log2();
         let factor = |(inverse, logarithm): (&T::Real, f64)| match logarithm > smallest + 2.0 {
             true => power(inverse.to_f64().sqrt()),
@@ -92,7 +92,7 @@ pub(crate) fn equilibrated<T: Scalar, B: MultigridBackend>(
 }
 
 impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
-    /// What is told of it.
+    /// The description of the scaling, for the trail.
     pub(crate) fn words(&self) -> &'static str {
         match self.right {
             Some(_) => "rows and columns, alike",
@@ -103,7 +103,7 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
     /// R b, and y from x.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub(crate) fn enter(
         &self,
         backend: &B,
@@ -120,7 +120,7 @@ impl<T: Scalar, B: MultigridBackend> Equilibrated<T, B> {
     /// x = C y.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub(crate) fn leave(&self, backend: &B, y: &B::Slice<T>, x: &mut B::Slice<T>) -> Result<()> {
         match &self.right {
             Some((right, _)) => backend.multiply(right, y, x),

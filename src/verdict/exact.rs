@@ -1,5 +1,5 @@
-//! The verdict on the host, entry by entry, where bounds by norms of A do not tell on which side of the tolerance a
-//! residual lies: of matrices whose columns are in units of their own, || |A| || ||x|| is far above || |A| |x| ||.
+//! The verdict on the host, entry by entry, used if bounds by norms of A do not decide on which side of the tolerance a
+//! residual is. For matrices whose columns have very different units, || |A| || ||x|| is far above || |A| |x| ||.
 
 use super::{BESIDE, NORM_UNITS, Verdict};
 use crate::direct::{Weights, magnitudes, residual, weighted_norm};
@@ -8,7 +8,7 @@ use crate::matrix::Csr;
 use crate::scalar::{Real, Scalar};
 use num_traits::Float;
 
-/// Decides what was left undecided, with a residual in twice the working precision and a bound of its error in each row.
+/// Decides an undecided verdict, with a residual in twice the working precision and an error bound for each row.
 pub(crate) fn decided<T: Scalar>(
     told: Verdict,
     a: &Csr<T>,

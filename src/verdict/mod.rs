@@ -1,4 +1,4 @@
-//! What is said of x: computed from A, b and x alone, for the x that is handed out.
+//! The verdict on x, computed only from A, b and the x that is returned.
 //!
 //! ```text
 //! r = b - A x     in working precision, with a bound of its rounding errors
@@ -6,16 +6,16 @@
 //! converged       ||r|| <= tolerance ||b||  and  ||D r|| <= tolerance ||D b||,  D = 1 / the norm of each row of A
 //! ```
 //!
-//! A norm alone is blind where rows are in units of their own: a penalty of 1e12 in a few rows lets all others be
-//! wrong. So each row counts in its own unit too. Both are compared with what rounding may have done to them, so that
-//! what is said holds in exact arithmetic.
+//! One norm is not enough if rows have different units: with a penalty of 1e12 in a few rows, all others may be wrong.
+//! So each row is also measured relative to its own norm. Both norms are compared with error bounds of their rounding,
+//! so that a claim holds in exact arithmetic.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `rows` | the norms of the rows of a matrix, and weights for residuals |
-//! | `exact` | the same on the host, where bounds by norms do not tell |
-//! | `normal` | whether nothing is nearer than x |
-//! | `equilibrate` | a matrix whose rows differ in scale, brought to one |
+//! | `rows` | the row norms of a matrix, and weights for residuals |
+//! | `exact` | the verdict on the host, if bounds by norms do not decide |
+//! | `normal` | the residual of the normal equations |
+//! | `equilibrate` | scaling of a matrix whose rows differ in scale |
 
 mod equilibrate;
 mod exact;
@@ -35,41 +35,41 @@ use crate::operator::{LinearOperator, plain_residual};
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, One};
 
-/// Norms of a residual, and how far rounding may have moved them.
+/// Norms of a residual, and the decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Verdict {
     /// ||b - A x||, and ||b||.
     pub(crate) residual: f64,
     pub(crate) b: f64,
-    /// ||D (b - A x)||, and ||D b||; the plain ones where rows count by their size alone.
+    /// ||D (b - A x)|| and ||D b||; the plain norms if rows are not weighted.
     pub(crate) rows: f64,
     pub(crate) b_rows: f64,
     /// ||x||.
     pub(crate) x: f64,
-    /// Whether the tolerance is met, in exact arithmetic.
+    /// True if the tolerance is met, in exact arithmetic.
     pub(crate) met: bool,
-    /// Whether bounds by norms of A do not tell whether it is.
+    /// True if error bounds by norms of A do not decide whether it is met.
     pub(crate) undecided: bool,
 }
 
 impl Verdict {
-    /// ||b - A x|| / ||b||; 0 where both are zero.
+    /// ||b - A x|| / ||b||; 0 if both are zero.
     pub(crate) fn relative(&self) -> f64 {
         ratio(self.residual, self.b)
     }
 
-    /// ||D (b - A x)|| / ||D b||; 0 where both are zero.
+    /// ||D (b - A x)|| / ||D b||; 0 if both are zero.
     pub(crate) fn row_wise(&self) -> f64 {
         ratio(self.rows, self.b_rows)
     }
 
-    /// The larger of both, in units of what is allowed.
+    /// The larger of both, as a multiple of the allowed value.
     pub(crate) fn excess<T: Scalar>(&self, options: &SolveOptions) -> f64 {
         let part = options.threshold::<T>(self.b) / self.b;
         (self.relative() / part).max(self.row_wise() / part)
     }
 
-    /// Normwise backward error with a norm of A: ||b - A x|| / (||A|| ||x|| + ||b||); none where that is no number.
+    /// Normwise backward error with a norm of A: ||b - A x|| / (||A|| ||x|| + ||b||); none if that is not finite.
     pub(crate) fn backward_error(&self, norm_of_a: f64) -> Option<f64> {
         if self.residual == 0.0 {
             return Some(0.0);
@@ -79,15 +79,15 @@ impl Verdict {
     }
 }
 
-/// If x fails the verdict, its method is asked for a residual smaller by the excess over what is allowed and by
-/// ASK_FOR, as long as each round brings the excess down to FALLS of the one before. Where rows of few large entries
-/// dominate, the excess falls less than the residual that the method works on: for elements in space by less than half,
-/// to 1.006.
+/// If x misses the tolerance by some factor (the excess), its method is asked for a residual smaller by the excess and
+/// by ASK_FOR. This is repeated as long as each round reduces the excess to at most FALLS of the one before. If rows of
+/// few large entries dominate, the excess decreases less than the residual of the method: for three-dimensional
+/// elements by less than half, to 1.006.
 const ASK_FOR: f64 = 2.0;
 const FALLS: f64 = 0.9;
 
-/// What a method is asked for next, relative to its right-hand side, whose x misses the verdict by the factor `excess`
-/// after the factor `worst`, and which has reached `own`. None where that has not helped.
+/// The residual to ask a method for next, relative to its right-hand side. Its x misses the tolerance by the factor
+/// `excess` (`worst` before), with the residual `own`. None if the last round has not helped.
 pub(crate) fn more(own: f64, excess: f64, worst: f64) -> Option<f64> {
     let next = own / (ASK_FOR * excess.max(1.0));
     (excess < FALLS * worst && next > 0.0).then_some(next)
@@ -97,7 +97,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
 }
 
-/// A norm that was computed, and how far it may be from that of the exact vector.
+/// A computed norm, with a bound of its distance from that of the exact vector.
 #[derive(Clone, Copy)]
 struct Bounded {
     norm: f64,
@@ -105,7 +105,7 @@ struct Bounded {
 }
 
 impl Bounded {
-    /// Whether it is at most that: none where the error does not tell.
+    /// Whether the exact norm is at most the threshold; none if the error bound does not decide.
     fn is_at_most(self, threshold: f64) -> Option<bool> {
         if self.norm + self.error <= threshold {
             Some(true)
@@ -117,25 +117,26 @@ impl Bounded {
     }
 }
 
-/// Units of rounding that a norm of a vector may be off by, relative to itself: sums are taken in blocks.
+/// The relative error of a computed norm in units of rounding: sums are taken in blocks.
 const NORM_UNITS: f64 = 64.0;
 
-/// Roundings of a row beside its products and sums.
+/// Rounding errors of a row in addition to those of its products and sums.
 const BESIDE: f64 = 4.0;
 
-/// Norms from here to its reciprocal are squared without loss in any type, so that b needs no unit of its own.
+/// Norms between this and its reciprocal can be squared in any type without loss, so b needs no scaling.
 const ORDINARY: f64 = 1e-12;
 
-/// Part of a norm up to which its error may be where it is told that the tolerance is missed.
+/// The tolerance may be reported as missed only if the error of a norm is at most this fraction of it.
 const TOLD: f64 = 0.05;
 
-/// b - A x of the x that is judged, as a product in working precision gives it, times a power of two; and that.
+/// b - A x for the x that is judged, computed by a product in working precision and scaled by a power of two, and that
+/// power.
 pub(crate) type Known<'a, T, B> = (&'a <B as Backend>::Slice<T>, f64);
 
-/// Judges x: what every path asks before it says that a solve has converged.
+/// Judges x. Every solve calls this before it reports convergence.
 ///
 /// # Errors
-/// Without memory, or when the device or another part fails.
+/// If memory runs out, or if the device or another rank fails.
 pub(crate) fn verdict<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),
@@ -149,7 +150,7 @@ pub(crate) fn verdict<T: Scalar, B: VectorOps, C: Communicator<B>>(
     judged
 }
 
-/// The same with memory for a residual and for two numbers.
+/// [`verdict`] with memory for a residual and for two numbers.
 fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &RowNorms<T, B>),
@@ -161,7 +162,7 @@ fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
     let mut scale = T::Real::one();
     let (mut b_norm, mut b_rows) = norms.of_residual(space, b, squares)?;
     if !(ORDINARY..ORDINARY.recip()).contains(&b_norm) {
-        // The square of b may have vanished or overflown.
+        // The square of b may have underflowed or overflowed.
         let units = Units::of(space, b, r, B::part_mut(squares, 0..1))?;
         scale = units.scale();
         backend.axpby(T::from_real(scale), b, T::zero(), r)?;
@@ -171,7 +172,7 @@ fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
     (b_norm, b_rows) = (unit * b_norm, unit * b_rows);
     let x_norm = norms.of_x(space, x, squares)?;
     let epsilon = <T::Real as Float>::epsilon().to_f64();
-    // A product of complex numbers has four roundings where that of real ones has one.
+    // A complex product has four rounding errors, a real one has one.
     let roundings = (norms.longest() as f64 + BESIDE) * if T::COMPLEX { 4.0 } else { 1.0 };
     let threshold = options.threshold::<T>(b_norm);
     let part = if b_norm > 0.0 { threshold / b_norm } else { 0.0 };
@@ -192,12 +193,12 @@ fn judged<T: Scalar, B: VectorOps, C: Communicator<B>>(
                 (&*r, unit)
             }
             None if a.accurate_residual(backend, T::from_real(scale), b, x, r)? => (&*r, unit),
-            // What is in doubt is not claimed.
+            // A doubtful result is not reported as met.
             None => break,
         };
         let (norm, rows) = norms.of_residual(space, of, squares)?;
         (told.residual, told.rows) = (unit * norm, unit * rows);
-        // Roundings in the sums of r, in r itself, and in its norm.
+        // Rounding errors in the sums of r, in r itself, and in its norm.
         let of_sums = if accurate { (roundings * epsilon).powi(2) } else { roundings * epsilon };
         let of_norm = (NORM_UNITS + 1.0) * epsilon;
         let bounded = |norm: f64, of_a: f64, b: f64| Bounded {

@@ -1,4 +1,4 @@
-//! Whether nothing is nearer than x: the residual of the normal equations.
+//! The residual of the normal equations, which shows whether x is a least-squares solution.
 
 use super::RowNorms;
 use crate::backend::{Communicator, Op, Space, VectorOps};
@@ -6,11 +6,11 @@ use crate::error::Result;
 use crate::operator::LinearOperator;
 use crate::scalar::Scalar;
 
-/// ||A^H r|| / (||A|| ||r||) for r = b - A x in twice the working precision where the operator can: with a norm of A from
-/// below, by which x is judged, and with the Frobenius norm. 0 where r is zero.
+/// ||A^H r|| / (||A|| ||r||) for r = b - A x, in twice the working precision if the operator can: once with a lower
+/// bound of ||A||, by which x is judged, and once with the Frobenius norm. 0 if r is zero.
 ///
 /// # Errors
-/// Where the operator knows no product with its transpose, without memory, or when the device or another part fails.
+/// If the operator has no product with its transpose, if memory runs out, or if the device or another rank fails.
 pub(crate) fn normal_residual<T: Scalar, B: VectorOps, C: Communicator<B>>(
     space: &Space<B, C>,
     (a, norms): (&(impl LinearOperator<T, B> + ?Sized), &mut RowNorms<T, B>),

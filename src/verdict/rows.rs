@@ -1,4 +1,4 @@
-//! The norms of the rows of a matrix, and what residuals are weighted with.
+//! The row norms of a matrix, and the weights of residuals.
 
 use crate::backend::{Backend, Communicator, CsrParts, Space, VectorOps};
 use crate::direct::Weights;
@@ -8,36 +8,36 @@ use crate::multigrid::MultigridBackend;
 use crate::scalar::{Max, Min, Real, Scalar};
 use std::any::Any;
 
-/// Norms of a matrix by its rows, found once for its values.
+/// Row norms of a matrix, computed once for its values.
 ///
-/// A solver may keep another matrix than the caller's, R A C with powers of two. Norms are those of the caller's matrix
-/// all the same, and weights take a residual of the one that is kept to one of the caller's.
+/// A solver may store a scaled matrix R A C with powers of two instead of the caller's A. The norms are still those of
+/// A, and the weights convert a residual of the stored matrix to one of A.
 pub(crate) struct RowNorms<T: Scalar, B: Backend> {
-    /// R^-1, where rows are scaled; D R^-1, where rows count in units of their own; C, where columns are scaled.
+    /// R^-1, if rows are scaled; D R^-1, if rows are weighted; C, if columns are scaled.
     plain: Option<B::Vec<T::Real>>,
     rows: Option<B::Vec<T::Real>>,
     columns: Option<B::Vec<T::Real>>,
-    /// Whether rows count in units of their own.
+    /// True if rows are weighted, each by its own norm.
     by_rows: bool,
-    /// The smallest norm of a row of A that is not zero, and the largest.
+    /// The smallest nonzero row norm of A, and the largest.
     pub(crate) least: f64,
     pub(crate) most: f64,
     /// The Frobenius norm of A.
     pub(crate) frobenius: f64,
-    /// D is the middle of these over the norm of a row.
+    /// D is the geometric mean of these two, divided by the norm of each row.
     middle: f64,
-    /// The most entries of a row, and of a column where that is known.
+    /// The most entries of a row, and of a column if that is known.
     longest: usize,
     longest_column: Option<usize>,
     size: usize,
-    /// Memory for a residual and for two numbers, kept from one solve to the next.
+    /// Memory for a residual and for two numbers, kept from solve to solve.
     room: Option<Room<T, B>>,
 }
 
 /// A residual and two numbers.
 type Room<T, B> = (<B as Backend>::Vec<T>, <B as Backend>::Vec<<T as Scalar>::Real>);
 
-/// Least and largest norm of rows, and the root of the sum of squares of all.
+/// The smallest and the largest row norm, and the Frobenius norm.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     least: f64,
@@ -62,8 +62,8 @@ impl Spread {
 }
 
 impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
-    /// Of a matrix as it is. `by_rows`: whether rows count in units of their own; `alike`: whether columns have as many
-    /// entries as rows, as those of a symmetric matrix.
+    /// For an unscaled matrix. `by_rows` says whether rows are weighted; `alike` whether columns have as many entries
+    /// as rows, as in a symmetric matrix.
     pub(crate) fn of(backend: &B, a: &Csr<T, B>, by_rows: bool, alike: bool) -> Result<Self> {
         let mut norms = backend.buffer::<T::Real>(a.rows())?;
         backend.row_norms(a.parts(), &mut norms)?;
@@ -85,10 +85,10 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         })
     }
 
-    /// Of a matrix whose rows are spread over several parts, from this part's rows, which the matrix has from `first` on.
+    /// For a matrix whose rows are distributed over several ranks, from this rank's rows, which start at `first`.
     ///
     /// # Errors
-    /// Without memory, and where another part has failed.
+    /// If memory runs out, and if another rank has failed.
     pub(crate) fn of_part<C: Communicator<B>>(
         space: &Space<B, C>,
         (a, rows): (&Csr<T>, std::ops::Range<usize>),
@@ -131,7 +131,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         })
     }
 
-    /// The same for new values on the same pattern, of the matrix unscaled.
+    /// Updates to new values on the same pattern, of the unscaled matrix.
     pub(crate) fn update(&mut self, backend: &B, a: &Csr<T, B>) -> Result<()> {
         let (by_rows, place) = (self.counts_rows(), self.rows.take().or(self.plain.take()));
         let mut norms = match place {
@@ -143,7 +143,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         (self.least, self.most, self.frobenius) = (spread.least, spread.most, spread.frobenius);
         self.middle = spread.middle();
         (self.plain, self.columns) = (None, None);
-        // Kept for the next values where it weighs nothing.
+        // Kept for the next values even if rows are not weighted.
         self.rows = Some(norms);
         self.by_rows = by_rows;
         Ok(())
@@ -162,7 +162,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
         Ok(backend.download(rows)?.into_iter().map(|weight| weight.to_f64() / self.middle).collect())
     }
 
-    /// Takes R, and C = R where the matrix is `hermitian`, of a matrix R A C that is kept from now on.
+    /// Sets R, and C = R if the matrix is `hermitian`, of the scaled matrix R A C that is stored from now on.
     pub(super) fn scale(&mut self, backend: &B, factors: &[f64], hermitian: bool) -> Result<()> {
         let of_rows = match &self.rows {
             Some(rows) => backend.download(rows)?,
@@ -180,7 +180,7 @@ impl<T: Scalar, B: MultigridBackend> RowNorms<T, B> {
     }
 }
 
-/// Norms become the middle of the least and the largest over each, 0 where one is zero.
+/// Replaces norms by the geometric mean of the smallest and the largest, divided by each norm; 0 for a norm of zero.
 fn inverted<R: Real, B: MultigridBackend>(backend: &B, norms: &mut B::Vec<R>) -> Result<Spread> {
     let n = B::len(norms);
     if <B as crate::backend::PreconditionSteps>::BYTES_TELL && n > 0 {
@@ -235,7 +235,7 @@ fn longest<T: Scalar, B: MultigridBackend>(backend: &B, a: CsrParts<'_, T, B>) -
 }
 
 impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
-    /// Whether rows count in units of their own.
+    /// Returns whether rows are weighted, each by its own norm.
     pub(crate) fn counts_rows(&self) -> bool {
         self.by_rows
     }
@@ -244,23 +244,23 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
         self.longest
     }
 
-    /// The largest row norm over the least: 1 where all rows are alike.
+    /// The largest row norm divided by the smallest; 1 if all are equal.
     pub(crate) fn spread(&self) -> f64 {
         if self.least > 0.0 { self.most / self.least } else { 1.0 }
     }
 
-    /// A bound of || |A| ||: 2-norms of rows times the root of what sums of columns of D |A| may be, or ||A||_F.
+    /// A bound of || |A| ||: the largest row norm times [`RowNorms::of_pattern`], or ||A||_F if that is smaller.
     pub(crate) fn norm(&self) -> f64 {
         self.frobenius.min(self.most * self.of_pattern())
     }
 
-    /// The same of D |A|, whose rows have the norm `middle`.
+    /// A bound of || D |A| ||, whose rows have the norm `middle`.
     pub(crate) fn norm_of_weighted(&self) -> f64 {
         self.middle * self.of_pattern().min((self.size as f64).sqrt())
     }
 
-    /// A bound of || |M| || where each row of M has norm 1: the largest sum of a row is at most the root of its length,
-    /// and that of a column its length.
+    /// A bound of || |M| || if each row of M has norm 1: the largest row sum is at most the square root of the row's
+    /// length, and the largest column sum the column's length.
     fn of_pattern(&self) -> f64 {
         let columns = self.longest_column.unwrap_or(self.size).min(self.size);
         ((self.longest as f64).sqrt() * columns as f64).sqrt()
@@ -310,7 +310,8 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
         Ok(backend.value(one)?.to_f64().sqrt())
     }
 
-    /// From a residual of the matrix that is kept, R A C, to what its adjoint is applied to for A^H r: R^-2 of it.
+    /// Converts a residual of the stored matrix R A C to the vector that its adjoint is applied to for A^H r: R^-2
+    /// times the residual.
     pub(super) fn to_gradient(&self, backend: &B, r: &mut B::Vec<T>) -> Result<()> {
         if let Some(plain) = &self.plain {
             let mut once = backend.buffer(B::len(r))?;
@@ -320,7 +321,7 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
         Ok(())
     }
 
-    /// The norm of A^H r, from that of the matrix that is kept: C^-1 is R^-1 where columns are scaled.
+    /// The norm of A^H r, from that of the stored matrix: C^-1 = R^-1 if columns are scaled.
     pub(super) fn of_gradient<C: Communicator<B>>(
         &self,
         space: &Space<B, C>,
@@ -351,7 +352,7 @@ impl<T: Scalar, B: VectorOps> RowNorms<T, B> {
         self.room = Some((r, squares));
     }
 
-    /// The weights on the host, as a factorisation there takes them.
+    /// The weights on the host, for a factorisation there.
     pub(crate) fn to_host(&self, backend: &B) -> Result<Weights> {
         let doubles = |weights: &Option<B::Vec<T::Real>>| -> Result<Option<Vec<f64>>> {
             let Some(weights) = weights else { return Ok(None) };

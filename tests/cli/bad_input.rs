@@ -1,4 +1,5 @@
-//! Input that no system can be read from: status 3, one line that names file and cause, outputs untouched.
+//! Input from which no system can be read: status 3, one line that names file and cause, and outputs that are not
+//! changed.
 
 use crate::support::{Folder, finish, residua};
 use std::process::Command;
@@ -7,12 +8,12 @@ const REAL: &str = "%%MatrixMarket matrix coordinate real general\n";
 const SYMMETRIC: &str = "%%MatrixMarket matrix coordinate real symmetric\n";
 const ARRAY: &str = "%%MatrixMarket matrix array real general\n";
 
-/// Solves `matrix` and expects a refusal that says all of `words`, in bounded memory, `x.mtx` as it was.
+/// Solves `matrix` and expects an error that contains all of `words`, with bounded memory and `x.mtx` unchanged.
 fn refused(f: &Folder, arguments: &str, words: &[&str]) {
     f.write("x.mtx", "precious");
     let before = f.names();
     let mut command = Command::new("sh");
-    // 1 GB of address space: two threads and their stacks, and nothing in proportion to a lie in a header.
+    // 1 GB of address space: enough for two threads and their stacks, but not for a size that a header falsely claims.
     let line = format!("ulimit -v 1000000; exec \"{}\" solve {arguments} -o x.mtx", residua().display());
     command.arg("-c").arg(line).current_dir(f.path("")).env("RAYON_NUM_THREADS", "2");
     let run = finish(command, b"");
@@ -55,7 +56,7 @@ fn broken_files_are_refused_by_file_line_and_cause() {
         f.write(name, content);
         refused(&f, name, &words);
     }
-    // What one method does not take.
+    // Matrices that one of the methods cannot solve.
     for (name, content, words) in [
         ("tall.mtx", format!("{REAL}3 2 1\n1 1 1\n"), ["tall.mtx:", "3 x 2 is not square"]),
         (
@@ -105,7 +106,7 @@ fn files_that_cannot_be_opened() {
     for rhs in ["missing.mtx", "folder"] {
         refused(&f, &format!("a.mtx --rhs {rhs}"), &[rhs]);
     }
-    // Root may read what nobody may.
+    // Root can read files without any permission.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -149,7 +150,7 @@ fn outputs_are_checked_before_the_work() {
     assert_eq!(f.names(), before);
 }
 
-/// A slip of the hand loses neither the matrix nor a result; a name that is spelt otherwise is the same file.
+/// A typing error loses neither the matrix nor a result, also if the same file is named in two ways.
 #[test]
 fn results_have_files_of_their_own() {
     let f = Folder::new();
@@ -172,7 +173,7 @@ fn results_have_files_of_their_own() {
         assert!(run.stderr.contains(word) && run.stderr.lines().count() == 1, "{line}: {}", run.stderr);
     }
     assert_eq!((f.read("a.mtx"), f.names()), (a, before));
-    // Rewriting a matrix in its place is asked for, and what is no file takes any number of results.
+    // Rewriting a matrix in place is allowed, and a destination that is no file takes any number of results.
     f.ok("convert a.mtx a.mtx");
     f.ok("reorder a.mtx -o a.mtx");
     f.ok("solve a.mtx -o /dev/null --json /dev/null");

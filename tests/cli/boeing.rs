@@ -1,9 +1,9 @@
-//! Rutherford-Boeing and Harwell-Boeing files, made here card by card.
+//! Rutherford-Boeing and Harwell-Boeing files, generated here line by line.
 
 use crate::formats::{gzip, tar};
 use crate::support::{Folder, read_matrix};
 
-/// The four lines of a header, for data of so many lines each.
+/// The four lines of a header, for data with the given numbers of lines.
 fn head(lines: &str, kind: &str, sizes: &str, formats: &str) -> String {
     format!(
         "{:72}key\n{lines}\n{kind}           {sizes}\n{formats}\n",
@@ -18,7 +18,7 @@ fn general(values: &str, format: &str) -> String {
         + values
 }
 
-/// Row, column, real and imaginary part of each entry, by place.
+/// The entries sorted by place: row, column, real and imaginary part.
 fn entries(f: &Folder, name: &str) -> Vec<(usize, usize, f64, f64)> {
     f.ok(&format!("convert {name} out.mtx --general"));
     let mut found: Vec<_> =
@@ -146,7 +146,7 @@ fn broken_cards_are_refused_with_line_and_cause() {
         ("  4.0  2.5 -1.0  4.0  2.0\n", "", ":7: the file ends before the 5 values; there are 0"),
         ("RUA", "RSA", ":6: entry (1, 2) of a symmetric matrix is given in both triangles"),
     ] {
-        // With its mirror image in the other triangle.
+        // With the entry's mirror image in the other triangle.
         let text = if to == "RSA" { good.replace(" 1 3 1 2 3", " 1 2 1 2 3") } else { good.clone() };
         f.write("bad.rua", text.replacen(from, to, 1));
         let run = f.fails(3, "solve bad.rua -o x.mtx");

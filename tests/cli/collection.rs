@@ -1,4 +1,4 @@
-//! Every matrix of the collection through `residua solve` with its defaults.
+//! Solves every matrix of the collection by `residua solve` with its defaults.
 
 use crate::matrices::{folder, table};
 use crate::support::{Folder, ones, read_matrix, residual};
@@ -25,12 +25,12 @@ fn every_file_gets_an_honest_outcome_and_spd_ones_are_solved() {
                 let json = run.json();
                 let (a, x) = (read_matrix(&path), read_matrix(&f.path("x.mtx")).column(0));
                 let (b, _) = a.product(&ones(a.columns));
-                // A times ones is summed in another order here, and where it is nothing but rounding, so is b.
+                // A times ones is summed in another order here; if it is only rounding errors, so is b.
                 let own = residual(&a, &ones(a.columns), &b).1;
                 let (found, doubt) = residual(&a, &x, &b);
                 let doubt = doubt + own;
                 let square = row["rows"] == row["cols"];
-                // Rounding x leaves more than the tolerance allows, and at least one digit can be trusted.
+                // The rounding of x exceeds the tolerance, but at least one digit can be trusted.
                 let limited = json["status"] == "precision_limit" && json["digits"].as_f64() >= Some(1.0);
                 let least = limited || json["status"] == "least_squares" && !square;
                 assert_eq!(

@@ -1,5 +1,4 @@
-//! What goes wrong around the command: files that cannot grow, nobody who reads, signals while something long is under
-//! way.
+//! Faults around the command: files that cannot grow, closed pipes, signals during long work.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Folder, Run, finish, read_matrix, residua};
@@ -7,10 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long an end that was asked for may take. On an idle machine it is a third of a second; tests run beside others.
+/// Maximum time to end after a request. On an idle machine it takes a third of a second, but other tests run at the
+/// same time.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Runs a line of the shell in the folder, `$R` being the command.
+/// Runs a line of the shell in the folder, where `$R` is the command.
 fn shell(f: &Folder, line: &str) -> Run {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).env("R", residua()).current_dir(f.path("."));
@@ -21,7 +21,7 @@ fn signal(process: u32, name: &str) {
     assert!(Command::new("kill").args(["-s", name, &process.to_string()]).status().unwrap().success());
 }
 
-/// Waits until `ready`, as long as the process runs.
+/// Waits until `ready` is true, as long as the process runs.
 fn await_in(child: &mut Child, ready: impl Fn(u32) -> bool) {
     let start = Instant::now();
     while !ready(child.id()) {
@@ -31,14 +31,14 @@ fn await_in(child: &mut Child, ready: impl Fn(u32) -> bool) {
     }
 }
 
-/// Whether the process has a handler for SIGINT.
+/// Returns whether the process has a handler for SIGINT.
 fn listens(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
     u64::from_str_radix(caught.trim(), 16).unwrap_or(0) & (1 << (2 - 1)) != 0
 }
 
-/// Whether the main thread of the process waits for somebody to open the other end of a pipe.
+/// Returns whether the main thread of the process is waiting for a reader to open a pipe.
 fn waits_for_a_reader(process: u32) -> bool {
     let waits_in = std::fs::read_to_string(format!("/proc/{process}/wchan")).unwrap_or_default();
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -50,7 +50,7 @@ fn waits_for_a_reader(process: u32) -> bool {
             || waits_in == "0" && sleeps)
 }
 
-/// A command that runs, and not longer than its test.
+/// A running command, which is killed at the end of its test.
 struct Running(Option<Child>);
 
 impl Running {
@@ -74,7 +74,7 @@ fn spawn(f: &Folder, line: &str) -> Running {
     Running(Some(command.spawn().unwrap()))
 }
 
-/// What the process leaves, once it was asked for an end.
+/// The output of a process that was asked to end.
 fn ended(mut running: Running) -> Run {
     let start = Instant::now();
     let output = running.0.take().unwrap().wait_with_output().unwrap();
@@ -93,7 +93,7 @@ fn a_pipe_that_nobody_reads_does_not_hold_a_first_request_to_terminate() {
     assert!(Command::new("mkfifo").arg(f.path("pipe")).status().unwrap().success());
     let mut child = spawn(&f, "solve a.mtx --device cpu --history h.csv -o pipe");
     await_in(child.child(), waits_for_a_reader);
-    // It may still be about to open the pipe.
+    // It may not have opened the pipe yet.
     std::thread::sleep(Duration::from_millis(100));
     signal(child.child().id(), "TERM");
     let run = ended(child);
@@ -126,7 +126,7 @@ fn a_result_for_a_closed_standard_output_is_refused() {
         assert_eq!(run.status, 3, "{result}: {}", run.stderr);
         assert!(run.stderr.contains("standard output is closed"), "{result}: {}", run.stderr);
     }
-    // What takes all is no closed one, and files need none.
+    // An output that discards everything is not closed, and a result in a file needs no standard output.
     assert_eq!(shell(&f, "\"$R\" solve a.mtx -o - >/dev/null").status, 0);
     assert_eq!(shell(&f, "\"$R\" solve a.mtx -o x.mtx --quiet >&-").status, 0);
 }
@@ -150,7 +150,7 @@ fn a_result_goes_through_a_link_to_what_is_not_there_yet() {
     f.ok("solve a.mtx -o x.mtx");
     assert_eq!(std::fs::read_link(f.path("x.mtx")).unwrap(), Path::new("later.mtx"));
     assert_eq!(read_matrix(&f.path("later.mtx")).rows, 64);
-    // Two results that go the same way are seen.
+    // Two results with the same destination are detected.
     std::os::unix::fs::symlink("both", f.path("one")).unwrap();
     assert!(f.fails(2, "solve a.mtx -o one --json both").stderr.contains("only one result can go to a file"));
     std::os::unix::fs::symlink("nowhere/x.mtx", f.path("lost.mtx")).unwrap();

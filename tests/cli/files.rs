@@ -135,7 +135,7 @@ fn reorder_renumbers_and_tells_by_how_much() {
     assert_eq!(json["profile_before"], profile(&a));
     assert_eq!(json["profile_after"], profile(&b));
 
-    // A grid that is numbered well already stays as it is, and the report says so.
+    // A grid that is numbered well already is not changed, and the report says so.
     f.ok("generate tridiagonal --size 50 -o t.mtx");
     let run = f.ok("reorder t.mtx -o u.mtx");
     assert!(run.stdout.contains("the order is kept"), "{}", run.stdout);
@@ -151,7 +151,7 @@ fn reorder_for_factors_counts_their_fill() {
             f.ok(&format!("reorder a.mtx -o b.mtx --method {method} --permutation p.txt --json r.json"));
         assert!(run.stdout.contains("entries of a factor"), "{}", run.stdout);
         let json: serde_json::Value = serde_json::from_str(&f.read("r.json")).unwrap();
-        // Natural order: 40 columns beside each other, the first of a band that is 41 wide.
+        // In natural order, 40 columns together that are the first of a band of width 41.
         assert!(json["factor_entries_before"].as_f64().unwrap() > 60_000.0, "{json}");
         assert!(json["factor_entries_after"].as_f64().unwrap() < 25_000.0, "{json}");
         let mut seen: Vec<usize> = f.read("p.txt").lines().map(|line| line.parse().unwrap()).collect();
@@ -218,7 +218,7 @@ fn bench_compares_the_formats() {
     assert_eq!(bytes(1), bytes(2));
 }
 
-/// Model problems need no file; what is chosen automatically is one of the lines.
+/// Model problems need no file; the automatic choice is one of the lines.
 #[test]
 fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
     let f = Folder::new();
@@ -231,8 +231,8 @@ fn bench_makes_its_matrices_and_tells_the_automatic_choice() {
     let (cube, random) = (of("poisson3d:9"), of("random:300x200,row-lengths=4..9,seed=3"));
     assert_eq!((cube.len(), cube[0]["rows"].as_u64()), (random.len(), Some(729)));
     assert_eq!((&random[0]["rows"], &random[0]["columns"]), (&300.into(), &200.into()));
-    // 6 and -1 fit into half the width: automatically, nothing larger is read than CSR. Without that, what is proposed
-    // is at most a third larger; which of that is the fastest is for this machine to tell.
+    // 6 and -1 fit half the width, so nothing larger than CSR is read by the automatic choice. Without that, the
+    // proposed format is at most a third larger; which format is fastest depends on the machine.
     for (word, most) in [("auto:", 1.0), ("plain:", 1.34)] {
         let chosen = cube.iter().find(|l| l["format"].as_str().unwrap().starts_with(word)).unwrap();
         assert!(chosen["product_seconds"].as_f64().unwrap() > 0.0);
@@ -281,13 +281,13 @@ fn generate_makes_what_it_lists() {
     f.ok("generate random --size 50x80 --row-lengths power:1..20:2 -o r.mtx");
     let r = read_matrix(&f.path("r.mtx"));
     assert_eq!((r.rows, r.columns), (50, 80));
-    // A right-hand side has a number for each row; once these had one for each column.
+    // A right-hand side has a number for each row; earlier versions made one for each column.
     for rhs in ["random:3", "ones", "a-random:3"] {
         f.ok(&format!("solve r.mtx --rhs {rhs} --device cpu -q -o x.mtx"));
     }
 }
 
-/// The files in `matrices/` are what its README says. Powers may differ in the last bit between machines.
+/// The files in `matrices/` are made by the commands in its README. Powers may differ in the last bit between machines.
 #[test]
 fn shipped_matrices_are_made_by_the_commands_beside_them() {
     let f = Folder::new();
@@ -307,9 +307,8 @@ fn shipped_matrices_are_made_by_the_commands_beside_them() {
     assert_eq!(count, std::fs::read_dir(&folder).unwrap().count() - 1);
 }
 
-/// Where the collection has the matrix of a model problem, both are the same, `cusp_7pt_10x10x10` but for its diagonal:
-/// that is 7 in all rows where the 7-point Laplacian has 6 (A + I, which the index's smallest eigenvalue, 1.243, tells
-/// too).
+/// If the collection has the matrix of a model problem, both are the same. The exception is `cusp_7pt_10x10x10`, whose
+/// diagonal is 7 where the 7-point Laplacian has 6 (A + I, as the index's smallest eigenvalue, 1.243, shows).
 #[test]
 fn generate_agrees_with_the_collection() {
     let Some(folder) = crate::matrices::folder() else { return };
@@ -337,7 +336,7 @@ fn devices_lists_the_cpu_and_help_helps() {
     assert!(run.stdout.contains("threads") && run.stdout.contains("GB/s"), "{}", run.stdout);
     let prices = f.ok("devices --prices").stdout;
     assert!(prices.contains("Cholesky: a multiplication") && prices.contains("unknowns"), "{prices}");
-    // What is there of CUDA, or why there is none.
+    // Information on CUDA, or the reason why there is none.
     assert!(run.stdout.contains("\ncuda"), "{}", run.stdout);
     assert!(f.ok("--version").stdout.starts_with("residua "));
     let help = f.ok("--help").stdout;

@@ -1,4 +1,4 @@
-//! Files of other formats than Matrix Market, made here byte by byte.
+//! Files of other formats than Matrix Market, generated here byte by byte.
 
 use crate::archives::{npy, zip};
 use crate::support::{Folder, read_matrix};
@@ -158,7 +158,7 @@ fn results_for_scipy_and_numpy() {
     f.write("a.mtx", TEXT);
     f.write("b.mtx", B_TEXT);
     f.ok("convert a.mtx a.npz");
-    // Read again by what reads SciPy's own.
+    // Files written here are read by the reader of SciPy's files.
     f.ok("convert a.npz again.mtx");
     f.ok("convert a.mtx once.mtx");
     assert_eq!(f.read("again.mtx"), f.read("once.mtx"));
@@ -175,7 +175,7 @@ fn results_for_scipy_and_numpy() {
     f.ok("generate poisson2d --size 5 -o p.npz");
     f.ok("reorder p.npz -o q.npz");
     assert_eq!(f.ok("info q.npz --json -").json()["nonzeros"], 105);
-    // One bit of an array.
+    // Changes one bit of an array.
     let at = bytes.windows(8).position(|window| window == 2f64.to_le_bytes()).unwrap();
     let mut damaged = bytes.clone();
     damaged[at] ^= 1;

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Whether the process has a handler for SIGINT, which it sets when it starts to set a solver up.
+/// Returns whether the process has a handler for SIGINT, which it sets when it starts a setup.
 fn listens(child: &Child) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
@@ -42,7 +42,7 @@ fn ctrl_c_ends_an_order_or_a_factorisation_and_leaves_no_half_files() {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}, {stderr}", start.elapsed());
-        // Whether it was setting up or factorising: x is what it started from.
+        // In either phase, x is the vector that it started from.
         assert_eq!(output.status.code(), Some(4), "{stderr}");
         assert!(f.read("r.json").contains("\"interrupted\""), "{stderr}");
         assert_eq!(f.names(), ["a.mtx", "r.json", "x.mtx"]);
@@ -68,7 +68,7 @@ fn a_time_limit_ends_a_matching_with_status_4_and_x() {
     }
 }
 
-/// So many entries a row in each triangle, at random, and none on the diagonal.
+/// A matrix with `each` random entries per row in each triangle, and none on the diagonal.
 fn random_symmetric(n: usize, each: usize) -> String {
     use std::fmt::Write;
     let mut state = 1_u64;
@@ -88,7 +88,7 @@ fn random_symmetric(n: usize, each: usize) -> String {
 #[test]
 fn ctrl_c_ends_with_a_report_and_x() {
     let f = Folder::new();
-    // Far from solved after minutes: half a million unknowns, coefficients over nine decades.
+    // Takes far longer than minutes: half a million unknowns, coefficients over nine decades.
     f.ok("generate jumping2d --size 700 --contrast 1e9 -o a.mtx");
     let mut command = f.command();
     command.args(
@@ -97,7 +97,7 @@ fn ctrl_c_ends_with_a_report_and_x() {
     );
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until_it_listens(&mut child);
-    // Time for the setup and some iterations, on a busy machine too.
+    // Long enough for the setup and some iterations, even on a busy machine.
     std::thread::sleep(Duration::from_secs(4));
     interrupt(&child);
     let output = child.wait_with_output().unwrap();

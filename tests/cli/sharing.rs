@@ -1,4 +1,4 @@
-//! What is kept and passed on: files of options, and the page for a colleague.
+//! Files of options, and the report page.
 
 use crate::support::Folder;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn options_come_from_a_file_and_the_command_line_wins() {
     let second = json(&f);
     assert_eq!(second["method"], "cg");
     assert!(second["iterations"].as_u64() < first["iterations"].as_u64());
-    // What cannot be together with the command line stands back too.
+    // An option of the file that conflicts with the command line is ignored.
     assert!(f.ok("solve a.mtx --dry-run --config solver.toml").stdout.contains("Nothing was solved"));
     for (content, words) in [
         (
@@ -48,13 +48,13 @@ fn options_come_from_a_file_and_the_command_line_wins() {
     f.write("bad.toml", [0xff, 0xfe]);
     assert!(f.fails(3, "solve a.mtx --config bad.toml").stderr.contains("UTF-8"));
     assert!(f.fails(3, "solve a.mtx --config none.toml").stderr.starts_with("residua: none.toml: "));
-    // Errors of the command line stay what they are.
+    // Errors of the command line stay the same.
     assert!(f.fails(2, "solve a.mtx --config solver.toml --method magic").stderr.contains("'magic'"));
     let run = f.fails(2, "solve a.mtx --config solver.toml --json solver.toml");
     assert!(run.stderr.contains("take the place of what is read"), "{}", run.stderr);
 }
 
-/// Fails unless tags open and close in order.
+/// Fails unless tags are opened and closed in order.
 fn check_html(text: &str) {
     const VOID: [&str; 1] = ["meta"];
     let mut open: Vec<String> = Vec::new();
@@ -89,7 +89,7 @@ fn a_page_for_a_colleague_tells_all_and_fetches_nothing() {
         "A times a random x, seed 3",
         "conjugate gradients",
         "poly",
-        "its turn did not come",
+        "not reached",
         "residua solve &#39;&lt;a&gt;&amp;b.mtx&#39; --rhs a-random:3 --report page.html --quiet",
         env!("CARGO_PKG_VERSION"),
         "prefers-color-scheme:dark",
@@ -100,7 +100,7 @@ fn a_page_for_a_colleague_tells_all_and_fetches_nothing() {
     }
     assert_eq!(page.matches("<svg").count(), 2, "the matrix and the convergence");
     assert!(!page.contains(folder.to_str().unwrap()), "folders of this machine");
-    // The names of the two vocabularies are all that looks like an address.
+    // The names of the two XML vocabularies are the only addresses.
     let addresses: BTreeSet<&str> =
         page.split("http").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     let names = ["://www.w3.org/1999/xlink", "://www.w3.org/2000/svg"];
@@ -114,7 +114,7 @@ fn a_page_for_a_colleague_tells_all_and_fetches_nothing() {
     let page = f.read("not.html");
     check_html(&page);
     assert!(page.contains("verdict bad") && page.contains("Not solved: "), "{page}");
-    // To standard output instead of the report for a terminal.
+    // With `--report -` the page replaces the report for a terminal.
     f.write("b.mtx", format!("%%MatrixMarket matrix array real general\n300 2\n{}", "1\n".repeat(600)));
     let run = f.run(["solve", absolute.to_str().unwrap(), "--rhs", "b.mtx", "--report", "-"]);
     check_html(&run.stdout);
@@ -138,7 +138,7 @@ fn the_report_tells_where_b_came_from() {
     f.write("a.tar", crate::formats::tar(&[("a/a.mtx", &member("a.mtx")), ("a/a_b.mtx", &member("b.mtx"))]));
     let b = of("solve a.tar --json -");
     assert_eq!((&b["source"], &b["name"]), (&"matrix".into(), &"a.tar:a/a_b.mtx".into()));
-    // How the file was understood.
+    // The page says how the file was interpreted.
     f.write(
         "twice.mtx",
         "%%MatrixMarket matrix coordinate real symmetric\n2 2 4\n1 1 2\n2 1 1\n1 2 1\n2 2 2\n",
@@ -159,7 +159,7 @@ fn the_report_tells_where_b_came_from() {
     assert_eq!(f.read("once.mtx").lines().count(), 5);
 }
 
-/// A terminal is what `script` of util-linux makes.
+/// `script` of util-linux provides a terminal.
 #[test]
 #[cfg(target_os = "linux")]
 fn who_waits_at_a_terminal_is_told_how_far_it_is() {
@@ -177,7 +177,7 @@ fn who_waits_at_a_terminal_is_told_how_far_it_is() {
         return;
     };
     assert!(text.contains("iteration ") && text.contains("/s  residual ") && text.contains("[="), "{text:?}");
-    // The line is gone before the report stands there.
+    // The progress line has been erased before the report is printed.
     let report = text.rfind("\r\u{1b}[K").map_or("", |at| &text[at + 4..]);
     assert!(report.starts_with("A "), "{text:?}");
     assert_eq!(told(&format!("{long} --quiet")).as_deref(), Some(""));

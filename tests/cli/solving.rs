@@ -113,7 +113,7 @@ fn defaults_solve_and_tell() {
     for (k, (line, expected)) in lines.by_ref().zip(&history).enumerate() {
         let (iteration, value) = line.split_once(',').unwrap();
         assert_eq!(iteration.parse(), Ok(k));
-        // The JSON reader of the tests may miss the last bit.
+        // The tests' JSON reader may be off in the last bit.
         let value: f64 = value.parse().unwrap();
         assert!((value / expected - 1.0).abs() < 1e-15);
     }
@@ -184,13 +184,13 @@ fn several_right_hand_sides_at_once() {
     check_svg(&svg);
     assert!(svg.contains("right-hand side 3"));
 
-    // It is the same with another preconditioner, in another order, and several at once, in groups.
+    // The same with another preconditioner, in another order, and with several at once, in groups.
     let x = read_matrix(&f.path("x.mtx"));
     f.write("many.mtx", format!("%%MatrixMarket matrix array real general\n{n} 12\n{}", text.repeat(4)));
     for how in ["--rhs b.mtx --preconditioner block-jacobi:1", "--rhs b.mtx --reorder rcm", "--rhs many.mtx"]
     {
         let run = f.ok(&format!("solve a.mtx {how} -o y.mtx --json y.json"));
-        // Three are too few.
+        // Three right-hand sides are too few to be solved at once.
         assert_eq!(run.stdout.contains("6 right-hand sides at once"), how.contains("many"), "{}", run.stdout);
         let y = read_matrix(&f.path("y.mtx"));
         let json: Value = serde_json::from_str(&f.read("y.json")).unwrap();
@@ -203,7 +203,7 @@ fn several_right_hand_sides_at_once() {
         }
     }
 
-    // One of them not solved is not solved, and the others' x are there all the same.
+    // If one of them is not solved the status is 4, and the x of the others are written all the same.
     let run = f.fails(4, &format!("{line} --max-iterations 1"));
     assert!(run.stdout.contains("1 of 3 right-hand sides converged"), "{}", run.stdout);
     assert_eq!(read_matrix(&f.path("x.mtx")).columns, 3);
@@ -226,7 +226,8 @@ fn every_format_and_preconditioner_gives_the_same_answer() {
             assert!(residual(&a, &read_matrix(&f.path("x.mtx")).column(0), &b).0 <= 1e-8, "{format}");
             counts.push(json["iterations"].as_i64().unwrap());
         }
-        // Rounding differs from format to format, and with it what is asked for once the norm is met and rows are not.
+        // Rounding differs between formats, and with it the number of iterations after the norm is met and rows are
+        // not.
         let alike = 2 + counts[0] / 100;
         assert!(counts.iter().all(|count| (count - counts[0]).abs() <= alike), "{counts:?}");
     }
@@ -263,7 +264,7 @@ fn every_preconditioner_and_precision_meets_the_tolerance() {
     assert!(told.contains("single precision"), "{told}");
 }
 
-/// What half the precision cannot solve, or cannot even hold, `auto` solves in full.
+/// A system that half the precision cannot solve, or cannot represent, is solved by `auto` in full precision.
 #[test]
 fn automatic_precision_meets_the_tolerance_where_mixed_does_not() {
     let f = Folder::new();
@@ -323,7 +324,7 @@ fn reordering_keeps_the_order_of_x_and_tells_the_bandwidth() {
     assert!(json["seconds"]["reorder"].as_f64().unwrap() > 0.0);
     let json = f.ok("solve a.mtx --reorder none --json -").json();
     assert_eq!(json["seconds"]["reorder"], 0.0);
-    // So small a system is solved before an ordering could pay, and the report says so.
+    // The system is solved before an ordering could pay, and the report says so.
     let run = f.ok("solve a.mtx --reorder auto");
     assert!(run.stdout.contains(" products to save (0 s), for the price of "), "{}", run.stdout);
     assert!(run.stdout.contains(" no; at most"), "{}", run.stdout);
@@ -341,7 +342,7 @@ fn a_dry_run_tells_the_methods_in_their_order_and_solves_nothing() {
         of("then").iter().any(|line| line.contains("direct: ") && line.contains("entries in the factors"))
     );
     assert!(!run.stdout.contains("converged") && run.stdout.contains("Nothing was solved"), "{}", run.stdout);
-    // What it says of the first method is what a solve then tries first.
+    // The method that it names first is the one that a solve tries first.
     f.ok("solve a.mtx -q --json r.json");
     let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
     assert_eq!(json["trail"]["stages"][0]["method"], "cg");
@@ -362,7 +363,7 @@ fn what_is_not_solved_says_so_and_why() {
     let tiny = |i: usize| format!("{i} {i} 4e-300\n{} {i} -1e-300\n", i + 1);
     let rows: String = (1..50).map(tiny).collect();
     f.write("tiny.mtx", format!("{symmetric}50 50 99\n{rows}50 50 4e-300\n"));
-    // What single precision cannot hold says nothing of the matrix's signs.
+    // Values that single precision cannot represent say nothing about the matrix's signs.
     let run = f.fails(3, "solve tiny.mtx --precision mixed");
     assert!(run.stderr.contains("beyond the range of single precision"), "{}", run.stderr);
     for (line, status, word) in [
@@ -387,7 +388,7 @@ fn what_is_not_solved_says_so_and_why() {
         let x = read_matrix(&f.path("x.mtx"));
         assert_eq!(x.rows as u64, json["rows"].as_u64().unwrap(), "x is written all the same");
     }
-    // x after five iterations is better than none: its residual is what the report says.
+    // x after five iterations is better than none: its residual is the one that the report states.
     f.fails(4, "solve a.mtx --max-iterations 5 -o x.mtx --json r.json");
     let (a, x) = (read_matrix(&f.path("a.mtx")), read_matrix(&f.path("x.mtx")).column(0));
     let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
@@ -412,7 +413,7 @@ fn singular_systems_end_with_a_reason_and_what_is_known_of_x() {
     let json: Value = serde_json::from_str(&f.read("r.json")).unwrap();
     assert_eq!((&json["status"], &json["unmatched"]["columns"][0]), (&"least_squares".into(), &3.into()));
     assert!(json["normal_residual"].as_f64().unwrap() <= 1e-10);
-    // Constants are found, or named, or given; a solution is what was asked for only then.
+    // Constants are found, named or given; only then is the solution accepted.
     for (line, status) in [("", 4), (" --null-space constants", 0), (" --null-space null.mtx", 0)] {
         let run = f.run(format!("solve path.mtx --rhs b.mtx -o x.mtx --json r.json{line}").split(' '));
         assert_eq!(run.status, status, "{line} {} {}", run.stdout, run.stderr);
@@ -426,7 +427,7 @@ fn singular_systems_end_with_a_reason_and_what_is_known_of_x() {
     let run = f.fails(3, "solve path.mtx --null-space other.mtx");
     assert!(run.stderr.contains("vector 1 is no null vector"), "{}", run.stderr);
     f.fails(3, "solve rows.mtx --null-space b.mtx");
-    // A factor tells how much of x can be trusted.
+    // A factor allows an estimate of how many digits of x can be trusted.
     f.write("two.mtx", format!("{general}2 2 3\n1 1 1\n1 2 1\n2 2 1e-6\n"));
     let json = f.ok("solve two.mtx --json -").json();
     assert!((1e6..1e7).contains(&json["condition"].as_f64().unwrap()), "{json}");
@@ -446,7 +447,7 @@ fn devices_are_found_or_their_absence_is_told() {
     } else {
         assert_eq!((cuda.status, cuda.stderr.lines().count()), (3, 1), "{}", cuda.stderr);
     }
-    // A system as small as this is not worth starting a GPU, wherever there is one; a build without CUDA knows of none.
+    // For so small a system a GPU is not worth starting; a build without CUDA knows of none.
     assert_eq!(auto.stdout.contains("not on a GPU: "), cfg!(feature = "cuda"), "{}", auto.stdout);
     assert_eq!(f.run(["solve", "a.mtx", "--device", "cuda:77"]).status, 3);
 }
@@ -454,7 +455,7 @@ fn devices_are_found_or_their_absence_is_told() {
 #[test]
 fn a_small_residual_with_a_large_error_is_told() {
     let f = Folder::new();
-    // Hilbert's matrix of 12 rows: the residual falls at once, the error does not.
+    // Hilbert's matrix with 12 rows: the residual falls at once, the error does not.
     let places = (1..=12).flat_map(|i| (1..=i).map(move |j| (i, j)));
     let entries: String =
         places.map(|(i, j)| format!("{i} {j} {:e}\n", 1.0 / f64::from(i + j - 1))).collect();
@@ -557,7 +558,7 @@ fn coordinates_and_near_null_vectors_from_files() {
     let f = Folder::new();
     let array = "%%MatrixMarket matrix array real general\n";
     f.ok("generate elasticity2d --size 30x20 -o a.mtx");
-    // Points of a beam that is held at its left end: 30 x 21 of them, two unknowns each.
+    // Points of a beam that is fixed at its left end: 30 x 21 of them, with two unknowns each.
     let points: Vec<(f64, f64)> = (0..630).map(|i| ((i % 30 + 1) as f64, (i / 30) as f64)).collect();
     let (xs, ys): (Vec<String>, Vec<String>) =
         points.iter().map(|(x, y)| (x.to_string(), y.to_string())).unzip();

@@ -1,4 +1,4 @@
-//! Running the command, and reading what it writes by other means than the library's.
+//! Runs the command, and reads its output independently of the library.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The command: `RESIDUA_COMMAND`, where it lies elsewhere than where it was built.
+/// The command: `RESIDUA_COMMAND` if it is not where it was built.
 pub fn residua() -> PathBuf {
     std::env::var_os("RESIDUA_COMMAND").map_or_else(|| env!("CARGO_BIN_EXE_residua").into(), PathBuf::from)
 }
 
-/// The folder of the package: where cargo, or whoever carried the tests to another machine, says that it is.
+/// The folder of the package, from an environment variable if the tests were copied to another machine.
 pub fn package() -> PathBuf {
     std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }
@@ -48,12 +48,12 @@ impl Folder {
         names
     }
 
-    /// Runs the command here.
+    /// Runs the command in this folder.
     pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Run {
         self.run_with(arguments, b"")
     }
 
-    /// Runs the command here with `input` on its standard input.
+    /// Runs the command in this folder with `input` on its standard input.
     pub fn run_with<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>, input: &[u8]) -> Run {
         let mut command = self.command();
         command.args(arguments);
@@ -66,14 +66,14 @@ impl Folder {
         command
     }
 
-    /// A line as one would type it, words parted by blanks; it must end with status 0.
+    /// Runs a command line, split at blanks, that must end with status 0.
     pub fn ok(&self, line: &str) -> Run {
         let run = self.run(line.split(' '));
         assert_eq!(run.status, 0, "{line}: {}", run.stderr);
         run
     }
 
-    /// A line that must end with `status`.
+    /// Runs a command line that must end with `status`.
     pub fn fails(&self, status: i32, line: &str) -> Run {
         let run = self.run(line.split(' '));
         assert_eq!(run.status, status, "{line}: {}{}", run.stdout, run.stderr);
@@ -87,7 +87,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub status: i32,
@@ -119,7 +119,7 @@ pub fn finish(mut command: Command, input: &[u8]) -> Run {
     }
 }
 
-/// What `--device` can be here: the CPU, and a GPU where there is one. `RESIDUA_NEED_DEVICE=1` turns its absence into a
+/// The values of `--device` to test: the CPU, and a GPU if there is one. `RESIDUA_NEED_DEVICE=1` makes its absence a
 /// failure.
 pub fn devices() -> Vec<&'static str> {
     let f = Folder::new();
@@ -137,14 +137,14 @@ pub fn devices() -> Vec<&'static str> {
 /// Real and imaginary part.
 pub type Number = (f64, f64);
 
-/// A Matrix Market file, every entry that it stands for listed; of an array all entries.
+/// The entries of a Matrix Market file, including those that follow from symmetry; all entries of an array.
 pub struct Entries {
     pub rows: usize,
     pub columns: usize,
     pub entries: Vec<(usize, usize, Number)>,
 }
 
-/// Reads a good file the plain way.
+/// Reads a valid file in the simplest way.
 pub fn read_matrix(path: &Path) -> Entries {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = String::new();
@@ -182,7 +182,7 @@ pub fn read_matrix(path: &Path) -> Entries {
             let index = |k: usize| words[k].parse::<usize>().unwrap() - 1;
             (index(0), index(1), value(&words[2..]))
         };
-        // What a symmetric file says in both triangles it says twice.
+        // An entry that a symmetric file has in both triangles is counted once.
         if symmetry != "general" && i != j {
             if given.contains(&(j, i)) {
                 continue;
@@ -203,7 +203,7 @@ pub fn read_matrix(path: &Path) -> Entries {
 }
 
 impl Entries {
-    /// A x by a plain loop, and |A| |x| for the loop's own rounding.
+    /// A x by a plain loop, and |A| |x|, which bounds the loop's rounding.
     pub fn product(&self, x: &[Number]) -> (Vec<Number>, Vec<f64>) {
         let (mut y, mut magnitude) = (vec![(0.0, 0.0); self.rows], vec![0.0; self.rows]);
         for &(i, j, (a, b)) in &self.entries {
@@ -227,7 +227,7 @@ pub fn norm(x: &[Number]) -> f64 {
     x.iter().map(|(re, im)| re * re + im * im).sum::<f64>().sqrt()
 }
 
-/// ||b - A x|| / ||b|| by plain loops, and how far rounding in these loops can move it.
+/// ||b - A x|| / ||b|| by plain loops, and an upper bound of these loops' rounding.
 pub fn residual(a: &Entries, x: &[Number], b: &[Number]) -> (f64, f64) {
     let (ax, magnitude) = a.product(x);
     let r: Vec<Number> = b.iter().zip(&ax).map(|(b, y)| (b.0 - y.0, b.1 - y.1)).collect();

@@ -1,4 +1,4 @@
-//! What assembly must give on every backend: the structure, the order of sums, stored halves, the kept map.
+//! Cases of assembly for every backend: the structure, the order of sums, stored halves, the kept map.
 
 #![allow(dead_code)]
 
@@ -9,8 +9,8 @@ use residua::backend::{Conversions, OffsetsRef};
 use residua::{Csr, Host, Scalar, Triplets};
 use std::collections::BTreeMap;
 
-/// The one list of cases, but for [`many_cases`], which are for a device: hands their names to a macro, behind the
-/// words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words; [`many_cases`], which needs a device, is not
+/// among them.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -68,7 +68,7 @@ pub fn twin<T: Scalar>(t: &Triplets<T>, symmetry: Symmetry) -> Arrays {
     (offsets, places.keys().map(|p| p.1).collect(), places.values().map(|&v| bits(v)).collect())
 }
 
-/// Assembled in both ways, and updated, beside the twin.
+/// Assembles in both ways, and updates, and compares with the twin.
 pub fn check<T: Scalar, B: Assemble>(backend: &B, t: &Triplets<T>, symmetry: Symmetry) {
     let back = |a: &Csr<T, B>| arrays(&a.to_host(backend).unwrap());
     let expected = twin(t, symmetry);
@@ -88,7 +88,8 @@ pub fn check<T: Scalar, B: Assemble>(backend: &B, t: &Triplets<T>, symmetry: Sym
     assert_eq!(back(&b), back(&assembler.to_csr(backend, t).unwrap()), "updated as assembled anew");
 }
 
-/// `n` triplets of which many share a place; magnitudes differ, so that the order of a sum shows in its bits.
+/// `n` triplets, many of which share a place; their magnitudes differ, so that sums in different orders have different
+/// bits.
 pub fn triplets(random: &mut Random, rows: usize, columns: usize, n: usize) -> Triplets<f64> {
     let mut t = Triplets::new(rows, columns).unwrap();
     for _ in 0..if rows * columns == 0 { 0 } else { n } {
@@ -125,7 +126,7 @@ pub fn ragged_cases<B: Assemble>(b: &B) {
     }
 }
 
-/// Keys of more than 32 and of more than 48 bits, up to the largest indices.
+/// Keys with more than 32 and more than 48 bits, up to the largest indices.
 pub fn wide_cases<B: Assemble>(b: &B) {
     let mut random = Random(5);
     for (rows, columns) in [(1 << 16, 1 << 32), (1 << 20, 1 << 30), (1, 1 << 32)] {
@@ -139,7 +140,7 @@ pub fn wide_cases<B: Assemble>(b: &B) {
     }
 }
 
-/// One row, one column and one place with nearly everything: buckets that have to be distributed again.
+/// Almost all triplets in one row, one column or one place: buckets that have to be distributed again.
 pub fn giant_cases<B: Assemble>(b: &B) {
     let (n, size) = (300_000, 50_000);
     for shape in 0..4 {
@@ -159,7 +160,7 @@ pub fn giant_cases<B: Assemble>(b: &B) {
     }
 }
 
-/// So many triplets that a device orders them in other ways, shuffled and by rows, beside the host's own way.
+/// Enough triplets for a device to order them differently, shuffled and by rows; compared with the host.
 pub fn many_cases<B: Assemble>(b: &B) {
     let n = (1 << 24) + 77;
     let mut random = Random(17);
@@ -238,7 +239,7 @@ pub fn arranged_cases<B: Assemble>(b: &B) {
     }
 }
 
-/// Triplets that are on the device already, by the same results and the same refusals.
+/// Triplets that are on the device already: the same results and the same errors.
 pub fn resident_cases<B: Assemble>(b: &B) {
     let t = triplets(&mut Random(77), 597, 43, 20_000);
     let up = |t: &Triplets<f64>| {
@@ -262,8 +263,8 @@ pub fn resident_cases<B: Assemble>(b: &B) {
     assert!(error.contains("column 4"), "{error}");
 }
 
-/// Compressed rows and columns of triplets in any order within a row, or the triplets themselves, as callers have them:
-/// what is first, what is second, and the entries' numbers in the order of the values.
+/// A caller's arrays in compressed rows or columns with any order within a row, or in triplets: the first and second
+/// array, and the numbers of the entries in the order of the values.
 fn laid_out(t: &Triplets<f64>, layout: Layout) -> (Vec<u64>, Vec<u64>, Vec<usize>) {
     let (is, js, _) = t.parts();
     let (lines, across, count) = match layout {
@@ -280,7 +281,7 @@ fn laid_out(t: &Triplets<f64>, layout: Layout) -> (Vec<u64>, Vec<u64>, Vec<usize
     (offsets.collect(), order.iter().map(|&k| u64::from(across[k])).collect(), order)
 }
 
-/// The matrix of a caller's arrays in every layout, width and base, sorted and not, and with new values.
+/// Matrices from a caller's arrays in every format, width and base, sorted and unsorted, and with new values.
 pub fn array_cases<B: Assemble + Conversions>(b: &B) {
     let narrow = |all: &[u64], base: u64| b.upload(all.iter().map(|&i| (i + base) as u32).collect()).unwrap();
     let wide = |all: &[u64], base: u64| b.upload(all.iter().map(|&i| i + base).collect()).unwrap();
@@ -340,7 +341,7 @@ pub fn array_cases<B: Assemble + Conversions>(b: &B) {
     wrong_arrays(b);
 }
 
-/// Arrays that belong to no matrix, with the number that is wrong in the message.
+/// Arrays that belong to no matrix; the error message has the number that is wrong.
 fn wrong_arrays<B: Assemble + Conversions>(b: &B) {
     let told = |layout, base, first: &[i64], second: &[i64]| {
         let bits = |all: &[i64]| b.upload(all.iter().map(|&i| i as u64).collect()).unwrap();

@@ -1,4 +1,4 @@
-//! What every backend must do: memory, recordings and mailboxes, vector operations, products. Each case beside a
+//! Cases for every backend: memory, recordings and mailboxes, vector operations, products. Each is compared with a
 //! sequential twin.
 
 use crate::random::Random;
@@ -20,7 +20,7 @@ fn down<T: Element, B: Backend>(b: &B, x: &B::Slice<T>) -> Vec<T> {
     b.download(x).unwrap()
 }
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -41,7 +41,7 @@ macro_rules! each_case {
 #[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
-/// Everything.
+/// Runs all cases.
 pub fn all_cases<B: VectorOps + Products>(b: &B) {
     macro_rules! run {
         ($($name:ident),*) => { $($name(b);)* };
@@ -94,7 +94,7 @@ pub fn part_cases<B: Backend>(b: &B) {
     assert_eq!(down(b, &x), twin);
 }
 
-/// The next message, waited for.
+/// Waits for the next message.
 fn wait<T: Element, B: Backend>(b: &B, mailbox: &B::Mailbox<T>, len: usize) -> Vec<T> {
     let mut message = vec![T::default(); len];
     assert!(mailbox.next(b, true, &mut message).unwrap());
@@ -108,7 +108,7 @@ pub fn recording_cases<B: VectorOps>(b: &B) {
     let mut sum = b.zeros::<f64>(1).unwrap();
     let (mailbox, owned) = (b.mailbox::<f64>(1).unwrap(), up(b, &vec![0.5_f64; n]));
     {
-        // The body owns a buffer, borrows others, and posts a value; it has not run when the recording is made.
+        // The body owns a buffer, borrows others, and posts a value; recording does not run it.
         let mut step = b
             .record(|| {
                 b.axpby(1.0, &owned, 1.0, &mut x)?;
@@ -132,7 +132,7 @@ pub fn recording_cases<B: VectorOps>(b: &B) {
     }
     assert_eq!(down(b, &x), vec![51.0; n]);
     assert_eq!(down(b, &y), vec![51.0; n]);
-    // What a body reports is reported, and the backend goes on.
+    // An error of a body is returned, and the backend remains usable.
     let refused = b.record(|| Err(Error::Unsupported("this body".into()))).map(|mut r| r.replay());
     assert!(matches!(refused, Err(_) | Ok(Err(_))));
     assert_eq!(down(b, &x), vec![51.0; n]);
@@ -165,12 +165,12 @@ pub fn mailbox_cases<B: Backend>(b: &B) {
     messages(b, 300, |i| i as u32);
 }
 
-/// In double precision: the twins compute there.
+/// A number in double precision, in which the twins compute.
 fn wide<T: Scalar>(x: T) -> Complex<f64> {
     Complex::new(x.re().to_f64(), x.im().to_f64())
 }
 
-/// A sum whose own rounding does not count beside what is tested (Kahan).
+/// A compensated sum (Kahan), whose rounding is negligible.
 fn sum(terms: impl Iterator<Item = Complex<f64>>) -> Complex<f64> {
     let (mut sum, mut lost) = (Complex::new(0.0, 0.0), Complex::new(0.0, 0.0));
     for term in terms {
@@ -182,7 +182,7 @@ fn sum(terms: impl Iterator<Item = Complex<f64>>) -> Complex<f64> {
     sum
 }
 
-/// `got` is `want` up to the rounding of `T` in sums whose terms have magnitudes of `scale` together.
+/// Checks that `got` is `want` up to the rounding of `T` in sums whose terms have total magnitude `scale`.
 fn close<T: Scalar>(got: T, want: Complex<f64>, scale: f64, what: &str) {
     let tolerance = 64.0 * <T::Real as num_traits::Float>::epsilon().to_f64();
     assert!((wide(got) - want).norm() <= tolerance * scale, "{what}: {got} instead of {want}");
@@ -353,7 +353,8 @@ pub fn infinite_entries_stay_in_their_rows<B: VectorOps + Products>(b: &B) {
     assert_eq!(down(b, &y), [2.0, f64::INFINITY, 0.0]);
 }
 
-/// Vectors side by side: dot products of each, and the way there and back. Small integers: exact in any order.
+/// Interleaved vectors: the dot products of each, and conversions from and to separate vectors. Small integers, so sums
+/// are exact in any order.
 pub fn interleaved_cases<B: VectorOps>(b: &B) {
     fn cases<T: Scalar, B: VectorOps>(b: &B, rows: usize, k: usize, shift: usize) {
         let what = format!("{} {rows} x {k} from {shift}", T::NAME);
@@ -404,7 +405,7 @@ pub fn refusals<B: VectorOps>(b: &B) {
     assert!(b.value(&x).is_err() && b.value(B::part(&x, 0..0)).is_err());
     assert!(b.axpby(1.0, &x, 1.0, &mut y).is_err());
     assert!(b.dot(&x, &y, &mut b.zeros(1).unwrap()).is_err());
-    // Sizes that nobody has are errors, and the backend goes on.
+    // Sizes that no memory has are errors, and the backend remains usable.
     for len in [usize::MAX, usize::MAX / 8, 1 << 46] {
         match b.zeros::<f64>(len) {
             Err(Error::OutOfMemory { bytes, .. }) => assert!(bytes >= 1 << 46),

@@ -1,4 +1,4 @@
-//! The collection of test matrices: where it is, and its tables.
+//! The collection of test matrices: its folder and its tables.
 
 // Not every test program uses all of it.
 #![allow(dead_code)]
@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Its folder, which `RESIDUA_MATRICES` names, else `shared/matrices` beside this package; none, and said so, where it
-/// is not there.
+/// The folder, which is `RESIDUA_MATRICES` or else `shared/matrices` next to this package; if it does not exist, prints
+/// that and returns `None`.
 pub fn folder() -> Option<PathBuf> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let folder = std::env::var_os("RESIDUA_MATRICES")

@@ -1,4 +1,5 @@
-//! The compressed format on any backend: every storage that it chooses, no bit lost, products within rounding.
+//! Cases of the compressed format for any backend: every storage is chosen in some case, no bit is lost, and products
+//! are within rounding.
 
 use crate::random::Random;
 use num_complex::Complex;
@@ -8,7 +9,7 @@ use residua::scalar::{Scalar, Widen};
 use residua::{LinearOperator, Real, generate};
 use std::collections::BTreeSet;
 
-/// Rows given by their columns; values by (row, place in the row).
+/// A matrix with rows given by their columns, and values by (row, place in the row).
 fn matrix(rows: Vec<Vec<u32>>, columns: usize, mut value: impl FnMut(usize, usize) -> f64) -> Csr<f64> {
     let mut offsets = vec![0];
     let (mut indices, mut values) = (Vec::new(), Vec::new());
@@ -28,7 +29,7 @@ fn band(n: usize, distances: &[i64]) -> Vec<Vec<u32>> {
     (0..n).map(row).collect()
 }
 
-/// Rows that are parts of one stencil, its numbers by distance.
+/// Rows that are parts of one stencil, with coefficients that depend on the distance.
 fn stencil(rows: usize, columns: usize, distances: &[i64]) -> Csr<f64> {
     let line = |i: usize| {
         let inside = distances.iter().map(|d| i as i64 + d).filter(|&j| (0..columns as i64).contains(&j));
@@ -39,14 +40,14 @@ fn stencil(rows: usize, columns: usize, distances: &[i64]) -> Csr<f64> {
     matrix(lines.clone(), columns, number)
 }
 
-/// Full blocks along the diagonal, their numbers by distance.
+/// Full blocks along the diagonal, with values that depend on the distance.
 fn blocks(size: usize, count: usize) -> Csr<f64> {
     let first = |i: usize| i / size * size;
     let rows = (0..size * count).map(|i| (first(i)..first(i) + size).map(|j| j as u32).collect()).collect();
     matrix(rows, size * count, |i, k| (k as f64 - (i - first(i)) as f64) * 0.3 + 7.0)
 }
 
-/// 27 points on all of a grid, their numbers by distance.
+/// 27 points on a grid, with coefficients that depend on the distance.
 pub fn skewed(nx: usize, ny: usize, nz: usize) -> Csr<f64> {
     let a = generate::poisson3d_27(nx, ny, nz).unwrap();
     let rows: Vec<Vec<u32>> = (0..a.rows()).map(|i| a.row(i).0.to_vec()).collect();
@@ -54,8 +55,7 @@ pub fn skewed(nx: usize, ny: usize, nz: usize) -> Csr<f64> {
     matrix(rows.clone(), a.rows(), number)
 }
 
-/// Rows here and there, and some beside each other, have their diagonal alone; where `cut`, no other row refers to
-/// them.
+/// Leaves only the diagonal in some rows, a few of which are adjacent; if `cut`, no other row refers to them.
 pub fn holed(a: &Csr<f64>, cut: bool) -> Csr<f64> {
     let n = a.rows();
     holed_where(a, cut, |i| i % 37 == n / 2 % 37 || (n / 3..n / 3 + 70).contains(&i))
@@ -77,8 +77,8 @@ pub fn holed_where(a: &Csr<f64>, cut: bool, hole: impl Fn(usize) -> bool) -> Csr
     matrix(columns, n, |i, k| lines[i][k].1)
 }
 
-/// An obstacle of so many points, in a grid of so many points a line and lines a plane, to which no row around it
-/// refers.
+/// An obstacle of the given size, in a grid with the given points per line and lines per plane, to which no row around
+/// it refers.
 pub fn obstacle(a: &Csr<f64>, [points, lines]: [usize; 2], size: [usize; 3]) -> Csr<f64> {
     let middle = [points / 2, lines / 2, a.rows() / (points * lines) / 2];
     let at = |i: usize| [i % points, i / points % lines, i / (points * lines)];
@@ -100,7 +100,7 @@ fn scattered(n: usize, columns: usize, length: impl Fn(usize) -> usize, reach: u
     (0..n).map(row).collect()
 }
 
-/// Name, words that the storage's description must hold, matrix.
+/// Name, words that must be in the description of the storage, matrix.
 pub type Named = (&'static str, &'static str, Csr<f64>);
 
 pub fn matrices() -> Vec<Named> {
@@ -120,7 +120,7 @@ pub fn matrices() -> Vec<Named> {
         let row = |i: usize| distances(i).into_iter().map(|d| (i + d) as u32).collect::<BTreeSet<_>>();
         (0..2500).map(|i| row(i).into_iter().collect()).collect()
     };
-    // So many distances, in more kinds of rows than a byte tells apart; and so many kinds of more distances.
+    // `count` distances, in more kinds of rows than one byte can number; and kinds of rows with more distances.
     let far = |count: usize| rows_of(&|i| (0..3 + i % 4).map(|k| (7 * i + 13 * k) % count).collect());
     let kinds = |count: usize| rows_of(&|i| vec![0, 300 + i % count, 1000 + i % count]);
     let general = |i: usize, k: usize| (8 * i + k) as f64 * 0.1;
@@ -135,7 +135,7 @@ pub fn matrices() -> Vec<Named> {
             "kinds of rows, values included",
             matrix(band(9000, &[-70, -1, 0, 1, 70]), 9000, |_, _| 0.1),
         ),
-        // Nine distances beside a stride of 600; rows end in the middle of one, and the first and last miss entries.
+        // Nine distances and a stride of 600; rows end in the middle of a line, and the first and last lack entries.
         ("27 points", "kinds of rows, values included", {
             let plane = [-31, -30, -29, -1, 0, 1, 29, 30, 31];
             let all: Vec<i64> = [-600, 0, 600].iter().flat_map(|z| plane.map(|d| d + z)).collect();
@@ -153,8 +153,8 @@ pub fn matrices() -> Vec<Named> {
         ("27 points of a grid, no two alike", "27 kinds of rows, values included", skewed(13, 11, 12)),
         ("7 points of a grid", "27 kinds of rows, values included", generate::poisson3d(20, 9, 17).unwrap()),
         ("9 points of a grid", "9 kinds of rows, values included", generate::poisson2d_9(70, 17).unwrap()),
-        // The distances of a stencil, and as many rows as points of a grid; but rows go on beyond its lines and planes,
-        // and lack others.
+        // The distances of a stencil, and as many rows as points of a grid; but rows have entries beyond its lines and
+        // planes, and lack others.
         ("blocks of five", "5 kinds of rows, values included", blocks(5, 27)),
         ("blocks of nine", "9 kinds of rows, values included", blocks(9, 17)),
         ("7 points with holes", "kinds of rows, values included", {
@@ -170,7 +170,7 @@ pub fn matrices() -> Vec<Named> {
         ("9 points with holes", "kinds of rows, values included", {
             holed(&generate::poisson2d_9(70, 17).unwrap(), false)
         }),
-        // Few rows are neither whole nor alone.
+        // Few rows are neither complete nor only a diagonal.
         ("5 points around an obstacle", "kinds of rows, values included", {
             obstacle(&generate::poisson2d(60, 41).unwrap(), [60, 41], [2, 3, 1])
         }),
@@ -210,7 +210,7 @@ pub fn matrices() -> Vec<Named> {
             "columns as codes of",
             matrix(scattered(3000, 3000, |i| i % 7, 90), 3000, |i, _| i as f64 + 0.1),
         ),
-        // As many as codes of a byte tell apart, and one more; one code says that there is no entry.
+        // As many values as one byte can number, and one more; one code stands for no entry.
         ("256 values", "values as codes of 256", matrix(band(2000, &[-1, 0, 1]), 2000, of(256))),
         ("257 values", "values in f32", matrix(band(2000, &[-1, 0, 1]), 2000, of(257))),
         ("255 distances", "columns as codes of 255 distances", matrix(far(255), 4000, general)),
@@ -238,8 +238,8 @@ pub fn matrices() -> Vec<Named> {
         ("rows of 20 to 49, few values", "columns in 16 or 32 bits, values as codes of 6", {
             matrix(scattered(1500, 3000, |i| 20 + i % 30, 3000), 3000, |i, k| few[(i + k) % 6])
         }),
-        // Just near enough for one base, just not, four ranges that end and start beside each other, one too many, and
-        // one that is not needed.
+        // Distances that just fit one base, that just don't, four ranges with adjacent ends and starts, one range too
+        // many, and one that is not needed.
         ("distances in ranges", "columns in 16 or 32 bits, values as codes", {
             let apart: [&[usize]; 5] = [
                 &[0, 65_534],
@@ -262,13 +262,14 @@ pub fn matrices() -> Vec<Named> {
             "1 long rows",
             matrix(scattered(70_000, 70_000, long, 70_000), 70_000, |i, k| (i + k) as f64),
         ),
-        // More of them than a device tells the host of. Columns are all over both, so that a GPU deals no entries out.
+        // More long rows than a device reports to the host. Columns are all over, so that a GPU makes no tiles of
+        // entries.
         ("many long rows", "2143 long rows", {
             let length = |i| if i % 28 == 5 { 140 } else { i % 2 };
             matrix(scattered(60_000, 70_000, length, 70_000), 70_000, |i, k| (i + k) as f64)
         }),
-        // Rows that a GPU deals out: some empty, the last ones too, some of several tiles; columns of a tile are within
-        // 16 bits, those of all rows are not.
+        // Rows that a GPU divides into tiles of entries: some empty, including the last ones, some of several tiles;
+        // columns of a tile are within 16 bits, those of all rows are not.
         ("uneven rows", "", {
             let length = |i| match i {
                 500 | 501 | 1900 => 7000,
@@ -311,7 +312,7 @@ fn bits<V: Scalar>(a: &Csr<V>) -> (Vec<u32>, Vec<[u64; 2]>) {
     (a.parts().indices.to_vec(), a.parts().values.iter().map(|v| v.bits()).collect())
 }
 
-/// Every storage is chosen somewhere, and gives back every bit.
+/// Every storage is chosen for some matrix, and every bit is restored.
 pub fn round_trips<B: Conversions + Products>(b: &B) {
     for (name, expected, a) in matrices() {
         round_trip(b, name, expected, &a);
@@ -320,7 +321,7 @@ pub fn round_trips<B: Conversions + Products>(b: &B) {
     }
 }
 
-/// Every bit comes back, whatever is compressed; with the usual options the description holds `expected`.
+/// Every bit is restored, whatever is compressed; with the usual options the description contains `expected`.
 pub fn round_trip<V: Scalar, B: Conversions + Products>(b: &B, name: &str, expected: &str, a: &Csr<V>) {
     for (options, compressed) in compressed(b, a) {
         let case = format!("{name}, {options}: {}", compressed.describe());
@@ -373,7 +374,7 @@ pub fn check<V: Scalar + Widen<T>, T: Scalar, B: Conversions + Products>(b: &B, 
     }
 }
 
-/// Products with A, its transpose and their conjugates against a plain sum over the entries.
+/// Products with A, its transpose and their conjugates, compared with a plain sum over the entries.
 pub fn products<B: Conversions + Products>(b: &B) {
     for (name, _, a) in matrices() {
         check::<f64, f64, B>(b, name, &a);
@@ -384,12 +385,12 @@ pub fn products<B: Conversions + Products>(b: &B) {
     }
 }
 
-/// y and x.y in one pass: the same y as the product, the same bits every time, x.y within rounding.
+/// y and x.y in one pass: y has the bits of the plain product and is the same every time, x.y is within rounding.
 pub fn dots<B: Conversions + Products + VectorOps>(b: &B) {
     dots_of(b, matrices());
 }
 
-/// The same of those matrices that are square.
+/// The same for those matrices that are square.
 pub fn dots_of<B: Conversions + Products + VectorOps>(b: &B, matrices: Vec<Named>) {
     for (name, _, a) in matrices.into_iter().filter(|(_, _, a)| a.rows() == a.columns()) {
         let mut random = Random(5);
@@ -421,7 +422,7 @@ pub fn dots_of<B: Conversions + Products + VectorOps>(b: &B, matrices: Vec<Named
     }
 }
 
-/// Kernels look up the distance of every code, that of no entry among them, before they know whether it counts.
+/// Kernels look up the distance of every code, including that for no entry, before they know whether it is used.
 pub fn no_entry_has_a_place<B: Conversions + Products>(b: &B) {
     let mut seen = 0;
     for (name, _, a) in matrices() {
@@ -435,7 +436,7 @@ pub fn no_entry_has_a_place<B: Conversions + Products>(b: &B) {
     assert!(seen > 3, "{seen} with codes");
 }
 
-/// An infinite or NaN element of x reaches the rows that refer to it, and no other.
+/// An infinite or NaN element of x affects the rows that refer to it, and no other.
 pub fn padding_never_meets_x<B: Conversions + Products>(b: &B) {
     for (name, _, a) in matrices() {
         let a = a.map(|v| if v.is_finite() { v } else { 1.0 });

@@ -1,9 +1,9 @@
-//! The CUDA device of a test, or a loud skip. `RESIDUA_TEST_DEVICE` names another device than cuda:0,
-//! `RESIDUA_NEED_DEVICE=1` turns a skip into a failure.
+//! The CUDA device for tests, or a printed skip. `RESIDUA_TEST_DEVICE` names another device than cuda:0,
+//! `RESIDUA_NEED_DEVICE=1` makes a skip a failure.
 
 use residua::Cuda;
 
-/// The device, where there is one.
+/// The device, if there is one.
 pub fn device() -> Option<Cuda> {
     let ordinal = std::env::var("RESIDUA_TEST_DEVICE").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     match Cuda::new(ordinal) {

@@ -1,5 +1,5 @@
-//! What every backend's traversals must do: the same as the host's, which `tests/graph` holds against sequential
-//! twins.
+//! Cases of traversals for every backend: the results must equal the host's, which `tests/graph` compares with
+//! sequential twins.
 
 #[path = "collection.rs"]
 pub mod collection;
@@ -24,7 +24,7 @@ use residua::market::read_csr;
 use residua::{Csr, Error, Host, Scalar, Triplets};
 use std::path::PathBuf;
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -48,7 +48,7 @@ macro_rules! each_case {
 #[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
-/// A square matrix with these entries, each once, and values that tell them apart.
+/// A square matrix with these entries, each once, with different values.
 pub fn matrix(n: usize, entries: impl IntoIterator<Item = (usize, usize)>) -> Csr<f64> {
     let mut entries: Vec<(usize, usize)> = entries.into_iter().collect();
     entries.sort_unstable();
@@ -91,7 +91,7 @@ fn shuffled(n: usize, edges: impl Iterator<Item = (usize, usize)>) -> Csr<f64> {
     graph(n, edges.map(|(i, j)| (number[i], number[j])))
 }
 
-/// Every vertex beside those whose numbers differ by at most `reach`.
+/// Pairs of vertices whose numbers differ by at most `reach`.
 fn band(n: usize, reach: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(move |v| (v + 1..(v + reach + 1).min(n)).map(move |w| (v, w)))
 }
@@ -100,7 +100,7 @@ pub fn clique(first: usize, size: usize) -> impl Iterator<Item = (usize, usize)>
     (first..first + size).flat_map(move |i| (first..i).map(move |j| (i, j)))
 }
 
-/// Place in a grid of 200 x 3 x 3.
+/// The point's coordinates in a grid of 200 x 3 x 3.
 fn at(i: usize) -> [usize; 3] {
     [i % 200, i / 200 % 3, i / 600]
 }
@@ -127,7 +127,7 @@ fn graphs() -> Vec<(&'static str, Csr<f64>)> {
             graph(5000, grid_edges(50, 50).chain(grid_edges(50, 50).map(|(i, j)| (i + 2500, j + 2500)))),
         ),
         ("unsymmetric", matrix(3000, random_edges(3000, 12_000, 4))),
-        // Sixteen entries a row are the limit for trying more roots: with the diagonal more, without it less.
+        // Up to sixteen entries per row, several roots are tried: with the diagonal there are more, without it fewer.
         ("unsymmetric, with a diagonal", {
             let beside = |i: usize, j: usize| (0..3).all(|d| at(i)[d].abs_diff(at(j)[d]) <= 1);
             let number = |i: usize| i * 1009 % 1800;
@@ -135,20 +135,20 @@ fn graphs() -> Vec<(&'static str, Csr<f64>)> {
             matrix(1800, pairs.filter(|&(i, j)| beside(i, j)).map(|(i, j)| (number(i), number(j))))
         }),
         ("duplicates", with_duplicates(300, random_edges(300, 500, 6))),
-        // On a device: levels for one cluster and for all blocks, rows for a few lanes, a warp, several reads of a
-        // warp.
+        // For a device: levels for one cluster and for all blocks, rows for a few lanes, for a warp, and for several
+        // reads of a warp.
         ("flat grid", graph(5000 * 4, grid_edges(5000, 4))),
         ("wide levels", graph(30_000, random_edges(30_000, 45_000, 8))),
         ("rows of 41", graph(3000, band(3000, 20))),
         ("rows of 201", graph(2000, band(2000, 100))),
         ("rows of 401", graph(2000, band(2000, 200))),
-        // More children than a warp lists, some levels after the first.
+        // More children than a warp can list, some levels after the first.
         ("broom", graph(260, (1..60).map(|k| (k - 1, k)).chain((60..260).map(|k| (59, k))))),
         ("grid with a hub", graph(120 * 120, grid_edges(120, 120).chain((0..700).map(|k| (7000, 20 * k))))),
     ]
 }
 
-/// Assembled from triplets of which each comes two or three times, and in both directions.
+/// Assembled from triplets, each of which occurs two or three times, and in both directions.
 fn with_duplicates(n: usize, edges: Vec<(usize, usize)>) -> Csr<f64> {
     let mut triplets = Triplets::new(n, n).unwrap();
     for round in 0..3 {
@@ -177,7 +177,7 @@ pub fn check_levels<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u
     }
 }
 
-/// Levels on several parts, whose steps are made here one part after the other: along edges, back, and in turns.
+/// Levels on several ranks, whose steps are made here one rank after another: along edges, backwards, and alternately.
 pub fn check_spread_levels<B: GraphSteps + VectorOps>(b: &B, name: &str, a: &Csr<f64>, sources: &[u32]) {
     let (host, there, n) = (Adjacency::new(a).unwrap(), a.to_backend(b).unwrap(), a.rows());
     if !host.is_borrowed() {
@@ -303,7 +303,7 @@ pub fn check_order<V: Scalar, B: GraphSteps>(b: &B, name: &str, a: &Csr<V>) {
     assert!(there.permutation().to_host(b).unwrap() == *here.permutation(), "{name}");
 }
 
-/// More traversals at a time than a device has large clusters for, and each as if it were alone.
+/// More traversals at a time than a device has large clusters, each as if it were alone.
 pub fn side_by_side_cases<B: GraphSteps>(b: &B) {
     let a = graph(40 * 30, grid_edges(40, 30));
     let n = a.rows();
@@ -439,7 +439,7 @@ fn residents(graph: &Adjacency<'_>, vertex: u32) -> usize {
     components.sizes()[components.labels()[vertex as usize] as usize]
 }
 
-/// Offsets of 64 bits, as graphs with 2^32 neighbours have them.
+/// Offsets of 64 bits, as in graphs with 2^32 neighbours.
 pub fn wide_offset_cases<B: GraphSteps>(b: &B) {
     wide_offsets_of(b, graphs());
 }
@@ -499,7 +499,7 @@ pub fn wide_offsets_of<B: GraphSteps>(b: &B, graphs: Vec<(&str, Csr<f64>)>) {
     }
 }
 
-/// Matrices of the collection, where it is there (`RESIDUA_MATRICES` names its folder).
+/// Matrices of the collection, if it exists (`RESIDUA_MATRICES` names its folder).
 const REAL: [&str; 14] = [
     "luxembourg.mtx.gz",
     "kkt_CONT-201.mtx.gz",
@@ -517,7 +517,7 @@ const REAL: [&str; 14] = [
     "west0497.mtx",
 ];
 
-/// The order of every square matrix of the collection.
+/// The orders of all square matrices of the collection.
 pub fn collection_cases<B: GraphSteps>(b: &B) {
     let Some(folder) = collection::folder() else { return };
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -527,7 +527,7 @@ pub fn collection_cases<B: GraphSteps>(b: &B) {
         let a: Csr<Complex<f64>> = match read_csr(&path) {
             Ok(a) => a,
             Err(Error::Parse { .. }) => {
-                refused += 1; // not a matrix as its own first line says
+                refused += 1; // no matrix according to its own first line
                 continue;
             }
             Err(error) => panic!("{}: {error}", path.display()),

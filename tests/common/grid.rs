@@ -1,4 +1,4 @@
-//! Steps of multigrid on grids beside products with matrices, on any backend.
+//! Steps of multigrid on grids, compared with products of matrices, for any backend.
 
 use crate::random::Random;
 use num_complex::Complex;
@@ -15,7 +15,7 @@ fn place([nx, ny, _]: [usize; 3], point: usize) -> [usize; 3] {
     [point % nx, point / nx % ny, point / nx / ny]
 }
 
-/// Where the entry of a row for neighbour k lies among the values of a matrix on a grid, in sections of 32 rows.
+/// The place among a matrix's values on a grid of a row's entry for neighbour k, in sections of 32 rows.
 fn at(neighbours: Neighbours, row: usize, k: usize) -> usize {
     row / 32 * (32 * neighbours.count()) + k * 32 + row % 32
 }
@@ -26,7 +26,7 @@ fn seven() -> Neighbours {
     beside.into_iter().fold(Neighbours(0), Neighbours::with)
 }
 
-/// A random matrix on a grid, with this diagonal if any, and its values as they lie on the grid.
+/// A random matrix on a grid, with this diagonal if given, and its values in the layout of the grid.
 fn random_on_grid<T: Scalar>(grid: Grid, neighbours: Neighbours, diagonal: Option<f64>) -> (Csr<T>, Vec<T>) {
     let (sizes, n) = (grid.sizes, grid.points());
     let mut random = Random(n as u64);
@@ -64,7 +64,7 @@ fn row_on_grid<T: Scalar>(grid: Grid, neighbours: Neighbours, values: &[T], row:
     dense
 }
 
-/// The values of a matrix with an entry that is infinite, and with one that leads out of the grid to another line.
+/// The values of a matrix with an infinite entry, and with one that leads out of the grid to another line.
 fn unfit<T: Scalar>(grid: Grid, neighbours: Neighbours, stored: &[T]) -> [Vec<T>; 2] {
     let own = neighbours.count() / 2;
     let bad = [(0, own, T::from_f64(f64::INFINITY)), (grid.sizes[0] - 1, own + 1, T::one())];
@@ -87,7 +87,7 @@ fn constant_on_boxes<T: Scalar>(grid: Grid) -> Csr<T> {
         .unwrap()
 }
 
-/// Steps on grids beside products with matrices.
+/// Steps on grids, compared with products of matrices.
 pub fn boxes_of_points<B: GridSteps>(backend: &B) {
     boxes::<f64, B>(backend);
     boxes::<f32, B>(backend);
@@ -215,9 +215,9 @@ fn rows<T: Scalar, B: GridSteps>(backend: &B) {
     }
 }
 
-/// The prolongation that interpolates by the rows of A, point by point: a point that is odd along some axes is such
-/// that its row is zero, where what couples it to points that lie away along other axes only is coupled to the point
-/// itself.
+/// The prolongation that interpolates by the rows of A, point by point. A point that is odd along some axes has a value
+/// such that its row is zero, where couplings to points that are away along other axes only count as couplings to the
+/// point itself.
 fn between_points<T: Scalar>(grid: Grid, a: &Csr<T>) -> Csr<T> {
     let (sizes, coarse, n) = (grid.sizes, grid.coarser().sizes, a.rows());
     let place = |point: usize| place(sizes, point);
@@ -238,7 +238,7 @@ fn between_points<T: Scalar>(grid: Grid, a: &Csr<T>) -> Csr<T> {
         for (&column, &value) in columns.iter().zip(values) {
             let mut to = place(column as usize);
             for axis in 0..3 {
-                // Along an axis on which the point is even, every coupling counts as one that stays.
+                // Along an axis on which the point is even, a step counts as none.
                 if at[axis] % 2 == 0 {
                     to[axis] = at[axis];
                 }
@@ -265,7 +265,7 @@ fn between_points<T: Scalar>(grid: Grid, a: &Csr<T>) -> Csr<T> {
     Csr::from_parts(n, coarse.iter().product(), offsets, columns, values).unwrap()
 }
 
-/// Interpolation between points beside products with matrices.
+/// Interpolation between points, compared with products of matrices.
 pub fn points_between<B: GridSteps>(backend: &B) {
     between::<f64, B>(backend);
     between::<f32, B>(backend);

@@ -1,4 +1,4 @@
-//! Grids whose points come in another order, and what may look like one: found and refused alike on every backend.
+//! Grids with points in another order, and matrices that resemble grids: found or rejected alike on every backend.
 
 use super::{graph, graphs, grid_edges, matrix, shuffled};
 use crate::random::Random;
@@ -15,7 +15,7 @@ pub fn box_edges([x, y, z]: [usize; 3]) -> Vec<(usize, usize)> {
     (0..x * y * z).flat_map(steps).collect()
 }
 
-/// A grid with its numbers shuffled is found, on the backend as on the host, and is the grid again in the order found.
+/// A shuffled grid is found, on the backend as on the host, and is the original grid in the order found.
 pub fn check_grid_order<B: GraphSteps>(b: &B, sizes: [usize; 3], seed: u64) {
     let n = sizes.iter().product();
     let shuffle = Permutation::random(n, seed).unwrap();
@@ -45,7 +45,7 @@ pub fn check_grid_order<B: GraphSteps>(b: &B, sizes: [usize; 3], seed: u64) {
     }
 }
 
-/// Not a grid, but with as many edges and vertices of each degree: two edges have changed their ends.
+/// Not a grid, but with as many edges, and vertices of each degree: two edges have exchanged their ends.
 fn crossed(sizes: [usize; 3], seed: u64) -> Csr<f64> {
     let (mut edges, mut random) = (box_edges(sizes), Random(seed));
     loop {
@@ -60,7 +60,7 @@ fn crossed(sizes: [usize; 3], seed: u64) -> Csr<f64> {
     }
 }
 
-/// The order of what may look like a grid and is none.
+/// Matrices that resemble a grid are not taken for one.
 pub fn check_no_grid<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
     assert!(grid_order(a).unwrap().is_none(), "{name}");
     let there = a.to_backend(b).unwrap();
@@ -72,7 +72,7 @@ pub fn check_no_grid<B: GraphSteps>(b: &B, name: &str, a: &Csr<f64>) {
     }
 }
 
-/// Levels that no search has found: what is told of them must be right all the same, and the same everywhere.
+/// Levels that no search has found: the verdict must be right all the same, and the same everywhere.
 pub fn check_grid_numbers<B: GraphSteps>(b: &B) {
     let sizes = [5, 4, 3];
     let a = graph(60, box_edges(sizes));
@@ -96,7 +96,7 @@ pub fn check_grid_numbers<B: GraphSteps>(b: &B) {
             assert_eq!(numbered(&levels).is_some(), levels == right, "{which} {vertex} {wrong}");
         }
     }
-    // Two points change places, two have the same place, and the box is as large but lies across.
+    // Two points are exchanged, two have the same place, and the box has the right size but other sides.
     let mut levels = right.clone();
     levels.iter_mut().for_each(|levels| levels.swap(21, 22));
     assert_eq!(numbered(&levels), None);
@@ -144,7 +144,7 @@ pub fn grid_order_cases<B: GraphSteps>(b: &B) {
             check_no_grid(b, name, &a);
         }
     }
-    // A half of the pattern is that of the whole.
+    // Half of the pattern is recognised like the whole.
     let half = matrix(60, box_edges([5, 4, 3]));
     assert_eq!(grid_order(&half).unwrap().unwrap().sizes(), [5, 4, 3]);
 }

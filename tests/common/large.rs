@@ -1,6 +1,5 @@
-//! Sizes that only show on a device: where the constants of large arrays and 64-bit places come in. Inputs are made
-//! there too: the scan of a constant c is i c modulo 2^32, which is different for every i and in no order, for an odd
-//! c.
+//! Sizes for which a device uses the constants of large arrays and 64-bit places. Inputs are generated there too: the
+//! scan of a constant c is i c modulo 2^32, which for odd c is different for every i and in no order.
 
 use residua::backend::{Backend, Order, Primitives, Scan};
 use residua::scalar::{Element, Key, Sum};
@@ -21,7 +20,7 @@ fn at<T: Element>(b: &Cuda, x: &<Cuda as Backend>::Slice<T>, i: usize) -> T {
     b.download(Cuda::part(x, i..i + 1)).unwrap()[0]
 }
 
-/// Places spread over an array, both ends among them.
+/// Places distributed over an array, including both ends.
 fn samples(n: usize) -> impl Iterator<Item = usize> {
     (0..200).map(move |s| (s as u128 * (n as u128 - 1) / 199) as usize)
 }
@@ -32,7 +31,7 @@ fn total(b: &Cuda, x: &<Cuda as Backend>::Slice<u32>) -> u32 {
     at(b, &sum, 0)
 }
 
-/// The same whole results as on the host, just beyond where the constants for large arrays begin.
+/// The same results as on the host, just beyond the size at which the constants for large arrays begin.
 pub fn agrees_with_the_host(b: &Cuda) {
     let n = (1 << 25) + 3;
     let x: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3).collect();
@@ -42,7 +41,7 @@ pub fn agrees_with_the_host(b: &Cuda) {
         Host.scan(kind, Sum, &x, &mut here).unwrap();
         b.scan(kind, Sum, &on_device, &mut there).unwrap();
         assert!(b.download(&there).unwrap() == here, "{kind:?} scan of {n}");
-        // Not at a multiple of 16 bytes.
+        // Not aligned to 16 bytes.
         b.scan(kind, Sum, Cuda::part(&on_device, 1..n), Cuda::part_mut(&mut there, 1..n)).unwrap();
         Host.scan(kind, Sum, &x[1..], &mut here[1..]).unwrap();
         assert!(b.download(&there).unwrap()[1..] == here[1..], "{kind:?} scan of {n} from 1");
@@ -73,8 +72,8 @@ pub fn agrees_with_the_host(b: &Cuda) {
 
 const SPECIAL: [f64; 5] = [f64::NAN, -0.0, 0.0, f64::NEG_INFINITY, -f64::NAN];
 
-/// Radix sort carries places along: keys ascend, are those of their places, and equal keys keep their order. The merge
-/// sort does the same to them.
+/// Radix sort also moves places: keys must ascend and be those of their places, and equal keys must keep their order.
+/// The same holds for merge sort.
 fn sorts_stably<K: Key>(b: &Cuda, what: &str, keys: Vec<K>) {
     let sorted_by = |merging: bool| {
         let (mut k, mut places) = (b.upload(keys.clone()).unwrap(), b.zeros::<u32>(keys.len()).unwrap());
@@ -115,7 +114,7 @@ pub fn beyond_two_to_the_31(b: &Cuda) {
         b.sort(&mut keys, 0..32).unwrap();
         assert!(b.is_sorted(&keys, true).unwrap());
         assert_eq!(total(b, &keys), sum);
-        // As many keys below 2^20 as the sorted array has in front.
+        // The number of keys below 2^20 is the place of the first greater key in the sorted array.
         let (mut low, mut high) = (0, n);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -138,7 +137,7 @@ pub fn beyond_two_to_the_31(b: &Cuda) {
     for i in samples(n) {
         assert_eq!(at(b, &keys, i), at(b, &places, i).wrapping_add(1).wrapping_mul(FACTOR));
     }
-    // One run of all: its sum, and the first key.
+    // One run of everything: its sum, and the first key.
     b.fill(5, &mut keys).unwrap();
     b.fill(1, &mut places).unwrap();
     let (mut keys_out, mut sums) = (b.zeros::<u32>(n).unwrap(), b.zeros::<u32>(n).unwrap());
@@ -165,7 +164,7 @@ pub fn beyond_two_to_the_31(b: &Cuda) {
     b.sequence(&mut places).unwrap();
     b.gather(&keys, &places, &mut sums).unwrap();
     samples(n).for_each(|i| assert_eq!(at(b, &sums, i), at(b, &keys, i)));
-    // The first numbers twice: each is merged with itself.
+    // The first half is merged with itself.
     let (half, out) = (n / 2, Cuda::part_mut(&mut sums, 0..n / 2 * 2));
     let numbers = Cuda::part(&places, 0..half);
     b.merge(Order::Ascending, numbers, numbers, out).unwrap();

@@ -1,4 +1,4 @@
-//! What a solve that cannot converge is called, and in what state it leaves x. The bodies are generic over the backend.
+//! The outcomes of solves that cannot converge, and the x that they leave. The bodies are generic over the backend.
 
 use crate::systems::*;
 use residua::backend::KrylovSteps;
@@ -15,17 +15,17 @@ pub fn every_fault_has_its_outcome<B: Device>(backend: &B) -> Result<()> {
     let ones = [1.0; 10];
     let zero = [0.0; 10];
 
-    // b = 0: x = 0 in no iteration, whatever x held.
+    // b = 0 gives x = 0 without iterations, whatever x was.
     for start in [[3.0; 10], [f64::NAN; 10]] {
         let (report, x) = outcome(&a, true, &zero, &start)?;
         assert_eq!((report.outcome, report.iterations, x), (Outcome::Converged, 0, zero.to_vec()));
         assert_eq!(report.relative_residual, 0.0);
     }
-    // x0 exact: no iteration, and x untouched.
+    // If x0 is exact there is no iteration, and x is not changed.
     let (report, x) = outcome(&a, true, &times_ones(&a), &ones)?;
     assert_eq!((report.outcome, report.iterations, x), (Outcome::Converged, 0, ones.to_vec()));
 
-    // NaN and infinity, in b or x0: x stays as it was.
+    // NaN and infinity, in b or x0: x is not changed.
     for bad in [f64::NAN, f64::INFINITY] {
         let mut spoilt = ones;
         spoilt[3] = bad;
@@ -36,7 +36,7 @@ pub fn every_fault_has_its_outcome<B: Device>(backend: &B) -> Result<()> {
         assert_eq!((report.outcome, report.iterations), (Outcome::NotFinite, 0));
         assert!(x[..3] == ones[..3] && x[4..] == ones[4..]);
     }
-    // NaN in A, off the diagonal: seen at the first product with it, x untouched.
+    // NaN in A off the diagonal is noticed at the first product, and x is not changed.
     let mut broken = tridiagonal::<f64>(10, 2.0);
     broken.values_mut()[1] = f64::NAN;
     let (report, x) = outcome(&broken, false, &ones, &zero)?;
@@ -54,7 +54,7 @@ pub fn every_fault_has_its_outcome<B: Device>(backend: &B) -> Result<()> {
     let (report, _) = outcome(&diagonal(&[0.0; 4]), false, &[1.0; 4], &[0.0; 4])?;
     assert_eq!(report.outcome, Outcome::NotPositiveDefinite { iteration: 1, curvature: 0.0 });
 
-    // A diagonal entry that is not positive is refused by name.
+    // A diagonal entry that is not positive is an error that names it.
     let refused = run(backend, &diagonal(&[1.0, 2.0, -3.0, -4.0]), true, &[1.0; 4], vec![0.0; 4], defaults());
     assert!(matches!(refused, Err(Error::Diagonal { row: 2, value: -3.0 })));
     let missing = csr(3, |i| vec![((i + 1) % 3, 1.0)]);
@@ -94,7 +94,7 @@ pub fn singular_systems<B: Device>(backend: &B) -> Result<()> {
     let consistent: Vec<f64> = (0..60).map(|i| f64::from(i) - 29.5).collect();
     let solved = run(backend, &a, true, &consistent, vec![0.0; 60], defaults())?;
     assert!(solved.report.outcome.is_converged(), "{:?}", solved.report);
-    // Inconsistent: no x has a residual below that of the constant part, and none may be called a solution.
+    // Inconsistent: no x has a residual smaller than the constant part, and none may be called a solution.
     let inconsistent: Vec<f64> = consistent.iter().map(|b| b + 1.0).collect();
     for jacobi in [false, true] {
         let solved = run(backend, &a, jacobi, &inconsistent, vec![0.0; 60], defaults())?;
@@ -107,15 +107,15 @@ pub fn singular_systems<B: Device>(backend: &B) -> Result<()> {
             solved.report
         );
         assert!(solved.report.residual_norm > 7.0);
-        // The same name on every backend.
+        // The outcome is the same on every backend.
         let here = run(&Host, &a, jacobi, &inconsistent, vec![0.0; 60], defaults())?;
         assert_eq!(discriminant(&solved.report.outcome), discriminant(&here.report.outcome));
     }
     Ok(())
 }
 
-/// Memory that no machine has is refused by name, and the next system is solved.
-/// In units of 1e-300, p.Ap is below every number of the type before the tolerance is met: no claim about A's signs.
+/// Memory that no machine has is an error, and the next system is solved. In units of 1e-300, p.Ap underflows before
+/// the tolerance is met, from which nothing follows about A's signs.
 pub fn a_matrix_in_units_far_from_one_is_not_called_indefinite<B: Device>(backend: &B) -> Result<()> {
     let ones = vec![1.0; 50];
     for unit in [1e-300, -1e-300] {
@@ -131,7 +131,7 @@ pub fn a_matrix_in_units_far_from_one_is_not_called_indefinite<B: Device>(backen
             other => panic!("{unit:e}: {other:?}"),
         }
     }
-    // A null vector stays what it is, in whatever units.
+    // A null vector is recognised in any units.
     let report = run(backend, &diagonal(&[0.0; 50]), false, &ones, vec![0.0; 50], defaults())?.report;
     assert_eq!(report.outcome, Outcome::NotPositiveDefinite { iteration: 1, curvature: 0.0 });
     Ok(())
@@ -145,8 +145,8 @@ pub fn setup_without_memory<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// A path that hardly holds on to anything, in units from 2^-12 to 2^12: recurrences say that they have converged where
-/// b - A x is larger than b.
+/// A path that is hardly fixed, in units from 2^-12 to 2^12: recurrences claim convergence where b - A x is larger than
+/// b.
 pub fn failed_solves_leave_no_larger_residual<B: Device>(backend: &B) -> Result<()> {
     for seed in 0..30 {
         let unit = |i: usize| 2_f64.powi(((i * i * 31 + i * 7 + seed * 17) % 25) as i32 - 12);
@@ -196,8 +196,8 @@ pub fn unattainable_tolerance_stagnates<B: Device>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Residual norms of conjugate gradients rise and fall. The first stretch of iterations without a smaller one that is
-/// as long as the caller's patience ends the solve, and x has the better of where it came to and where it began.
+/// Residual norms of conjugate gradients rise and fall. The first sequence of iterations without a smaller one that is
+/// as long as the stagnation window ends the solve, and x is the better of its last and first vector.
 pub fn the_stagnation_window_is_the_callers_patience<B: Device>(backend: &B) -> Result<()> {
     let spread: Vec<f64> = (0..60).map(|i| 10.0_f64.powf(f64::from(i) / 10.0)).collect();
     let (a, b) = (diagonal(&spread), [1.0; 60]);
@@ -242,7 +242,7 @@ pub fn preconditioner_that_is_not_positive_breaks_down<B: Device>(backend: &B) -
     let mut cg = Cg::new(backend, 10, defaults())?;
     let report = cg.solve(&a, &Negative, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
     assert_eq!(report.outcome, Outcome::Breakdown { iteration: 1 });
-    // The same solver goes on with the next system.
+    // The same solver can solve the next system.
     let report = cg.solve(&a, &Identity, &b, &mut x, |_, _| ControlFlow::Continue(()))?;
     assert!(report.outcome.is_converged());
     Ok(())

@@ -1,5 +1,5 @@
-//! Preconditioners and iterative refinement, on any backend: each against a plain reference, with the textbook's
-//! indices.
+//! Cases of preconditioners and iterative refinement, for any backend: each is compared with a plain reference, with
+//! the textbook's indices.
 #![allow(clippy::needless_range_loop)]
 
 use crate::random::Random;
@@ -15,7 +15,7 @@ use residua::{Csr, Error, LinearOperator, Real, Scalar};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -35,7 +35,7 @@ macro_rules! each_case {
 #[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
-/// Dense rows of a Hermitian matrix, as the reference sees it.
+/// Dense rows of a Hermitian matrix, for the reference.
 pub type Dense<T> = Vec<Vec<T>>;
 
 fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
@@ -50,7 +50,7 @@ fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
     Csr::from_parts(a.len(), a.len(), offsets, columns, values).unwrap()
 }
 
-/// A Hermitian, strictly diagonally dominant matrix with about `width` entries a row, of differing sizes.
+/// A Hermitian, strictly diagonally dominant matrix with about `width` entries per row, of different sizes.
 pub fn dominant<T: Scalar>(n: usize, width: usize, imaginary: f64) -> Dense<T> {
     let mut random = Random(12345);
     let half = |random: &mut Random| 0.5 * random.signed();
@@ -113,7 +113,7 @@ pub fn applied<T: Scalar, B: SolverBackend>(b: &B, m: &impl Preconditioner<T, B>
     let on_device = b.upload(r.to_vec()).unwrap();
     let mut z = b.upload(vec![T::from_f64(f64::NAN); r.len()]).unwrap();
     m.apply(b, &on_device, &mut z).unwrap();
-    // The other way in gives the same bits, and r.z.
+    // The other function gives the same bits, and r.z.
     let (mut again, mut rz) = (b.zeros(r.len()).unwrap(), b.zeros(1).unwrap());
     let mut full = b.upload(vec![T::from_f64(f64::NAN); m.work_len()]).unwrap();
     let nan = <T::Narrow as Scalar>::from_f64(f64::NAN);
@@ -139,7 +139,7 @@ fn solve<B: SolverBackend>(b: &B, a: &Csr<f64, B>, m: &impl Preconditioner<f64, 
     report
 }
 
-/// x of A x = b for a small dense A, by elimination with exchanges.
+/// x of A x = b for a small dense A, by elimination with pivoting.
 fn eliminated<T: Scalar>(a: &Dense<T>, b: &[T]) -> Vec<T> {
     let n = b.len();
     let mut rows: Vec<Vec<T>> = a.iter().zip(b).map(|(row, &b)| [&row[..], &[b]].concat()).collect();
@@ -209,7 +209,7 @@ pub fn row_inverse_cases<B: SolverBackend>(b: &B) {
     row_inverse_case::<f64, f64, B>(b, &vec![]);
 }
 
-/// Blocks of 1, of 32, of what is left, of all sizes mixed.
+/// Blocks of 1, of 32, of the remaining size, and of all sizes mixed.
 pub fn block_cases<B: SolverBackend>(b: &B) {
     let a = dominant::<f64>(97, 60, 0.0);
     for size in [1, 2, 3, 7, 31, 32] {
@@ -234,7 +234,7 @@ pub fn block_cases<B: SolverBackend>(b: &B) {
         BlockJacobi::<f64, B>::with_blocks(b, &device, &[32, 32]),
         Err(Error::Dimension { .. })
     ));
-    // Rows 4 and 5: | 1 2 | 2 1 | is indefinite, and shows it at its second pivot.
+    // Rows 4 and 5: | 1 2 | 2 1 | is indefinite, as its second pivot shows.
     let mut bad = dominant::<f64>(9, 0, 0.0);
     (bad[4][4], bad[5][5], bad[4][5], bad[5][4]) = (1.0, 1.0, 2.0, 2.0);
     let device = csr(&bad).to_backend(b).unwrap();
@@ -245,7 +245,7 @@ pub fn block_cases<B: SolverBackend>(b: &B) {
     assert!(BlockJacobi::<f64, B>::with_blocks(b, &device, &[4, 1, 4]).is_ok());
 }
 
-/// Three unknowns a point: their blocks are found, and new values are taken over.
+/// Three unknowns per point: their blocks are found, and new values are used.
 pub fn natural_block_cases<B: SolverBackend>(b: &B) {
     let points = poisson(8);
     let mut a = vec![vec![0.0; 3 * 64]; 3 * 64];
@@ -269,7 +269,7 @@ pub fn natural_block_cases<B: SolverBackend>(b: &B) {
     let sizes = BlockJacobi::<f64, B>::natural_blocks(b, &device, 32).unwrap();
     assert_eq!(sizes, [3; 64]);
     assert_eq!(BlockJacobi::<f64, B>::natural_blocks(b, &device, 2).unwrap(), [2, 1].repeat(64));
-    // Rows of other lengths, of the same columns, empty ones, and no rows at all.
+    // Rows of different lengths, with the same columns, empty ones, and no rows at all.
     let mut apart = dominant::<f64>(6, 0, 0.0);
     (apart[1][0], apart[2][0], apart[2][1], apart[2][2]) = (1.0, 1.0, 1.0, 0.0);
     (apart[4][4], apart[5][5]) = (0.0, 0.0);
@@ -308,7 +308,7 @@ pub fn fsai_case<T: Scalar, B: SolverBackend>(b: &B, a: &Dense<T>) {
         for (&j, &v) in columns.iter().zip(&parts.values[offsets[i]..]) {
             g[i][j as usize] = v;
         }
-        // (G A)(i, j) is 0 on the row's pattern but for the diagonal, and (G A G^H)(i, i) is 1.
+        // (G A)(i, j) is 0 on the row's pattern except on the diagonal, and (G A G^H)(i, i) is 1.
         let ga: Vec<T> = (0..n).map(|j| (0..n).fold(T::zero(), |sum, k| sum + g[i][k] * a[k][j])).collect();
         let tolerance = 1e3 * epsilon::<T>() * a[i][i].abs().to_f64() * g[i][i].abs().to_f64();
         for &j in columns.iter().filter(|&&j| j as usize != i) {
@@ -324,7 +324,7 @@ pub fn fsai_case<T: Scalar, B: SolverBackend>(b: &B, a: &Dense<T>) {
     close(&applied(b, &m, &r), &z, 1e3 * epsilon::<T>());
 }
 
-/// What defines the factor holds on its pattern; rows of more than 32 entries keep the last.
+/// The equations that define the factor hold on its pattern; rows of more than 32 entries keep the last ones.
 pub fn fsai_cases<B: SolverBackend>(b: &B) {
     fsai_case(b, &dominant::<f64>(60, 8, 0.0));
     fsai_case(b, &dominant::<f64>(80, 120, 0.0));
@@ -350,7 +350,7 @@ pub fn complex_fsai_cases<B: SolverBackend>(b: &B) {
     fsai_case(b, &dominant::<Complex<f64>>(50, 8, 1.0));
 }
 
-/// What the textbook's iteration reaches from zero, with residuals computed anew; `d` is the inverse of the diagonal.
+/// The result of the textbook's iteration from zero, with residuals computed anew; `d` is the inverse of the diagonal.
 fn chebyshev_of(a: &Csr<f64>, d: &[f64], r: &[f64], (low, high): (f64, f64), steps: usize) -> Vec<f64> {
     let n = r.len();
     let (theta, delta) = (0.5 * (high + low), 0.5 * (high - low));
@@ -370,8 +370,8 @@ fn chebyshev_of(a: &Csr<f64>, d: &[f64], r: &[f64], (low, high): (f64, f64), ste
     z
 }
 
-/// The bounds hold the largest eigenvalue, and the polynomial is that of Chebyshev's iteration, in every format, with a
-/// diagonal that is the same everywhere and with one that is not, and in half the precision.
+/// The bounds include the largest eigenvalue, and the polynomial is that of Chebyshev's iteration, in every format,
+/// with a constant diagonal and with another, and in half the precision.
 pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
     for uneven in [false, true] {
         let mut a = poisson(20);
@@ -395,7 +395,7 @@ pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
             let z = chebyshev_of(&a, &d, &r, bounds, steps);
             close(&applied(b, &m, &r), &z, 1e-12);
             let report = solve(b, &device, &m);
-            // Where Jacobi leaves little to do, several products an iteration do not pay.
+            // If Jacobi leaves little to do, several products per iteration do not pay.
             let fewer = report.iterations <= jacobi.iterations + 1;
             let products = uneven || report.iterations * steps <= 2 * jacobi.iterations;
             assert!(fewer && products, "{steps}: {report:?} {jacobi:?}");
@@ -407,7 +407,7 @@ pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
             assert!(narrowed.iterations <= report.iterations + 1, "{steps}: {narrowed:?} {report:?}");
             assert!(narrowed.bytes_per_iteration <= report.bytes_per_iteration || steps < 3);
         }
-        // The formats whose products end in the step, and those that are followed by it.
+        // The formats whose products include the step, and those for which it is separate.
         let bounds = (0.1, 2.2);
         let z = chebyshev_of(&a, &d, &r, bounds, 4);
         for format in residua::matrix::formats::<f64, B, f64>() {
@@ -417,7 +417,7 @@ pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
             close(&applied(b, &m, &r), &z, 1e-12);
         }
     }
-    // A stencil, which has one diagonal, with another matrix's.
+    // A stencil, which has a constant diagonal, with another matrix's diagonal.
     let a = poisson(20);
     let d: Vec<f64> = (0..400).map(|i| 1.0 / (4.0 + (i % 3) as f64)).collect();
     let mut other = vec![vec![0.0; 400]; 400];
@@ -430,8 +430,7 @@ pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
     let r = vector::<f64>(400);
     close(&applied(b, &m, &r), &chebyshev_of(&a, &d, &r, (0.1, 2.2), 4), 1e-12);
 
-    // An arrow has few eigenvalues: after as many steps the estimate has nothing left to go on with but what
-    // underflows.
+    // An arrow has few eigenvalues: after that many steps the estimate continues with underflowing numbers.
     for seed in 0..60 {
         let mut random = Random(seed);
         let mut arrow = vec![vec![0.0; 13]; 13];
@@ -460,7 +459,7 @@ pub fn chebyshev_cases<B: SolverBackend>(b: &B) {
     assert!(matches!(Chebyshev::new(b, device.clone(), diagonal.clone(), 3), Err(Error::InvalidMatrix(_))));
 }
 
-/// A long vector has the same bounds as a short one of the same kind: the start of the estimate repeats itself there.
+/// A long vector has the same bounds as a short one of the same kind: the starting vector of the estimate is periodic.
 pub fn long_chebyshev_cases<B: SolverBackend>(b: &B) {
     let a = Arc::new(poisson(280).to_backend(b).unwrap());
     let diagonal = Arc::new(Jacobi::new(b, &a).unwrap());
@@ -468,7 +467,7 @@ pub fn long_chebyshev_cases<B: SolverBackend>(b: &B) {
     assert!(m.bounds().1 > 1.99 && m.bounds().1 < 2.3, "{m:?}");
 }
 
-/// Refinement meets tolerances that half the precision alone can't, and says where it does not.
+/// Refinement meets tolerances that half the precision alone can't, and says if it does not.
 pub fn refinement_cases<B: SolverBackend>(b: &B) {
     let a = poisson(30);
     let n = a.rows();
@@ -510,7 +509,7 @@ pub fn refinement_cases<B: SolverBackend>(b: &B) {
     let bad = b.upload(vec![f64::NAN; n]).unwrap();
     assert_eq!(solver.solve(&device, &low, &m, &bad, &mut x, go_on).unwrap().outcome, Outcome::NotFinite);
 
-    // The Hilbert matrix of 12 rows has a condition number of 1e16: single precision sees no positive definite matrix.
+    // The Hilbert matrix with 12 rows has a condition number of 1e16: in single precision it is not positive definite.
     let hilbert: Dense<f64> = (0..12).map(|i| (0..12).map(|j| 1.0 / (i + j + 1) as f64).collect()).collect();
     let device = csr(&hilbert).to_backend(b).unwrap();
     let low = Arc::new(device.to_rounded(b).unwrap());

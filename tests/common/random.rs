@@ -1,4 +1,4 @@
-//! Test numbers: one generator for all tests, which shares no code with the library's.
+//! Random numbers: one generator for all tests, which shares no code with the library's.
 
 #![allow(dead_code)] // not every program of tests uses all of it
 

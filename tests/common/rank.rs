@@ -1,4 +1,4 @@
-//! Being a rank that a test has started: the program of the test runs again, with the name of the work in `WORK`.
+//! Functions for a rank that a test has started: the test's program runs again, with the name of the work in `WORK`.
 
 use residua::backend::Communicator;
 use residua::prelude::*;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Where a rank that a test has started finds what to do.
+/// The variable with the name of the work of a rank that a test has started.
 pub const WORK: &str = "RESIDUA_TEST_WORK";
 
-/// What a rank does; nothing where no test has started it.
+/// Runs a rank's work, if a test has started this process as a rank.
 pub fn as_rank(work: impl FnOnce(&Group, &str) -> residua::Result<()>) {
     let Ok(name) = std::env::var(WORK) else { return };
     let group = Group::from_environment().unwrap().unwrap();

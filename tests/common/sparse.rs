@@ -1,4 +1,4 @@
-//! Sparse products and sums of matrices, on any backend: each against a plain sequential twin.
+//! Cases of sparse products and sums of matrices, for any backend: each is compared with a plain sequential twin.
 
 use crate::random::Random;
 use num_complex::Complex;
@@ -7,7 +7,7 @@ use residua::matrix::{self, TripleProduct};
 use residua::{Csr, Error, Scalar, generate};
 use std::collections::BTreeMap;
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -28,7 +28,7 @@ macro_rules! each_case {
 #[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
-/// Rows of lengths from none to `longest`.
+/// Rows of lengths from zero to `longest`.
 fn ragged<T: Scalar>(random: &mut Random, rows: usize, columns: usize, longest: usize) -> Csr<T> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for _ in 0..rows {
@@ -43,7 +43,7 @@ fn ragged<T: Scalar>(random: &mut Random, rows: usize, columns: usize, longest: 
     Csr::from_parts(rows, columns, offsets, indices, values).unwrap()
 }
 
-/// Products of an entry are rounded and added in the order of A's row: the bits are determined.
+/// The products of an entry are rounded and added in the order of A's row, so the bits are determined.
 fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Csr<T> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut terms: Vec<(u32, T)> = Vec::new();
@@ -80,7 +80,7 @@ fn sum<T: Scalar>(alpha: T, a: &Csr<T>, beta: T, b: &Csr<T>) -> Csr<T> {
     Csr::from_parts(a.rows(), a.columns(), offsets, indices, values).unwrap()
 }
 
-/// A B, and again with other values.
+/// A B, and the same with other values.
 fn multiplied<T: Scalar, B: SparseProducts>(backend: &B, a: &Csr<T>, b: &Csr<T>) {
     let expected = product(a, b);
     let (left, right) = (a.to_backend(backend).unwrap(), b.to_backend(backend).unwrap());
@@ -102,14 +102,14 @@ pub fn product_cases<B: SparseProducts>(backend: &B) {
             (100, 70, 90, 9),
             (700, 900, 3000, 40),
             (9000, 8000, 7000, 6),
-            // Columns so many that a device's keys of 32 bits are full.
+            // So many columns that a device's keys of 32 bits are just enough.
             (30, 300, 9_000_000, 30),
         ] {
             let a = ragged::<T>(&mut random, rows, inner, longest);
             let b = ragged::<T>(&mut random, inner, columns, longest);
             multiplied(backend, &a, &b);
         }
-        // Many products in rows of every length that a device treats alike, and rows of B from short to long.
+        // Many products in rows of every length that a device distinguishes, and rows of B from short to long.
         for columns in [3, 14, 50, 120, 250, 900, 2500] {
             for longest in [6, 25, 80] {
                 let a = ragged::<T>(&mut random, 70, 400, 130);
@@ -125,7 +125,7 @@ pub fn product_cases<B: SparseProducts>(backend: &B) {
     multiplied(backend, &mesh, &mesh);
     let graph = generate::rmat(1 << 10, 8, generate::RmatKind::Directed, 3).unwrap();
     multiplied(backend, &graph, &graph);
-    // Short rows among many columns, each near the last.
+    // Short rows among many columns, with products in neighbouring columns.
     let band = generate::tridiagonal(80_000).unwrap();
     multiplied(backend, &band, &band);
 }
@@ -141,7 +141,7 @@ pub fn sum_cases<B: SparseProducts>(backend: &B) {
             let c = matrix::add(backend, alpha, &left, beta, &right).unwrap();
             assert!(c.to_host(backend).unwrap() == sum(alpha, &a, beta, &b), "{rows} x {columns}");
         }
-        // An entry for each row, which has it already or not.
+        // One entry per row, which may be in the row already.
         let a = ragged::<T>(&mut random, 900, 40, 30);
         let each = (0..900).map(|row| (row * 7 % 40) as u32).collect();
         let values = (0..900).map(|_| random.scalar::<T>()).collect();
@@ -170,7 +170,7 @@ pub fn triple_product_cases<B: SparseProducts + Conversions>(backend: &B) {
     assert!(triple.into_product().to_host(backend).unwrap() == expected(&other));
 }
 
-/// Every way to take a row, in little time.
+/// Every way to compute a row, in little time.
 #[allow(dead_code)] // not every program of tests is short of time
 pub fn small_cases<B: SparseProducts>(backend: &B) {
     let mut random = Random(6);
@@ -192,7 +192,7 @@ pub fn small_cases<B: SparseProducts>(backend: &B) {
     assert!(c.to_host(backend).unwrap() == sum(two, &a, two, &b));
 }
 
-/// Short rows for the most part, and a few of every other kind among them.
+/// Mostly short rows, and a few of every other kind.
 pub fn mostly_short_rows<B: SparseProducts>(backend: &B) {
     let arrow = generate::arrow(6000).unwrap();
     multiplied(backend, &arrow, &arrow);
@@ -200,7 +200,7 @@ pub fn mostly_short_rows<B: SparseProducts>(backend: &B) {
     multiplied(backend, &graph, &graph);
 }
 
-/// Rows of A with few entries, which a device merges, and rows of B from none to long.
+/// Rows of A with few entries, which a device merges, and rows of B from empty to long.
 pub fn few_entries_of_a<B: SparseProducts>(backend: &B) {
     let mut random = Random(8);
     for (longest, columns, of_b) in [(8, 5000, 120), (8, 40, 30), (1, 9000, 128), (3, 7, 2)] {
@@ -211,7 +211,7 @@ pub fn few_entries_of_a<B: SparseProducts>(backend: &B) {
     multiplied(backend, &a, &ragged(&mut random, 90, 3000, 60));
 }
 
-/// Columns of which two are alike for each hash that a device tries for a table without collisions.
+/// Columns of which two collide for each hash that a device tries for a table without collisions.
 pub fn columns_that_meet<B: SparseProducts>(backend: &B) {
     let mut random = Random(9);
     let mut columns = Vec::new();
@@ -234,7 +234,7 @@ pub fn columns_that_meet<B: SparseProducts>(backend: &B) {
     multiplied(backend, &a, &b);
 }
 
-/// Elements of two lists that differ are counted, and added to what was counted before.
+/// Elements of two lists that differ are counted, and added to the previous count.
 pub fn differing<B: SparseProducts>(backend: &B) {
     let mut random = Random(7);
     for len in [0, 1, 31, 1000, 40_000] {
@@ -248,7 +248,7 @@ pub fn differing<B: SparseProducts>(backend: &B) {
     }
 }
 
-/// One row and one column that are full: more columns than any table of a block of threads holds.
+/// One full row and one full column: more columns than any table of a block of threads holds.
 pub fn giant_rows<B: SparseProducts>(backend: &B) {
     let a = generate::arrow(3000).unwrap();
     multiplied(backend, &a, &a);

@@ -1,4 +1,4 @@
-//! Systems to solve, and the way in which the solvers' tests solve them.
+//! Systems to solve, and functions that the solvers' tests use to solve them.
 
 // Not every test program uses all of it.
 #![allow(dead_code, unused_macros)]
@@ -9,7 +9,7 @@ use residua::precondition::{Identity, Jacobi, Preconditioner};
 use residua::{Csr, Host, LinearOperator, Real, Result, Scalar};
 use std::ops::ControlFlow;
 
-/// A backend under test: it takes matrices over from the host.
+/// A backend under test, which can take matrices from the host.
 pub trait Device: KrylovSteps + Products + Conversions + RowFacts {
     fn place<T: Scalar>(&self, a: Csr<T>) -> Csr<T, Self>;
 }
@@ -27,7 +27,7 @@ impl Device for residua::Cuda {
     }
 }
 
-/// An operator that declines persistent iterations.
+/// An operator without persistent iterations.
 pub struct Stepwise<'a, A>(pub &'a A);
 
 impl<T: Scalar, B: Products, A: LinearOperator<T, B>> LinearOperator<T, B> for Stepwise<'_, A> {
@@ -64,7 +64,7 @@ impl<T: Scalar, B: Products, A: LinearOperator<T, B>> LinearOperator<T, B> for S
     }
 }
 
-/// CSR from a function of the row that lists (column, value), ascending.
+/// CSR from a function that lists the (column, value) of a row in ascending order.
 pub fn csr<T: Scalar>(n: usize, row: impl Fn(usize) -> Vec<(usize, T)>) -> Csr<T> {
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for i in 0..n {
@@ -114,7 +114,7 @@ pub fn diagonal(entries: &[f64]) -> Csr<f64> {
     csr(entries.len(), |i| vec![(i, entries[i])])
 }
 
-/// b - A x by the plainest loop.
+/// b - A x by a plain loop.
 pub fn true_residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
     let mut y = vec![T::zero(); b.len()];
     a.product(&Host, T::one(), x, T::zero(), &mut y).unwrap();
@@ -132,8 +132,8 @@ pub struct Solved<T> {
     pub history: Vec<f64>,
 }
 
-/// Solves on the backend from `x`, and checks that the report's residual is true; where a device has persistent
-/// iterations, step by step too, which must come to the same.
+/// Solves on the backend from `x`, and checks that the report's residual is true. If a device has persistent
+/// iterations, it also solves step by step, which must give the same.
 pub fn run<T: Scalar, B: Device>(
     backend: &B,
     a: &Csr<T>,
@@ -145,8 +145,8 @@ pub fn run<T: Scalar, B: Device>(
     solved(backend, (a, jacobi), b, x, options, B::PERSISTENT_ITERATIONS > 0)
 }
 
-/// The same, step by step too only if that is asked for: of a system that rounding leads anywhere, persistent
-/// iterations and single steps end in different ways.
+/// The same, but step by step too only on request: if rounding errors dominate, persistent iterations and single steps
+/// end differently.
 pub fn solved<T: Scalar, B: Device>(
     backend: &B,
     (a, jacobi): (&Csr<T>, bool),
@@ -180,7 +180,7 @@ pub fn solved<T: Scalar, B: Device>(
     if report.residual_norm.is_finite() {
         let expected = norm(&true_residual(a, b, &x));
         let scale = expected.max(norm(b) * 1e-13);
-        // Where x is huge, b - A x is known up to the rounding of A x, which differs with the order of its sums.
+        // If x is huge, b - A x is known up to the rounding of A x, which differs with the order of its sums.
         let largest = a.parts().values.iter().map(|v| v.abs().to_f64()).fold(0.0, f64::max);
         let rounding = 8.0 * <T::Real as num_traits::Float>::epsilon().to_f64() * largest * norm(&x);
         let error = (report.residual_norm - expected).abs();
@@ -212,7 +212,7 @@ pub fn times_ones<T: Scalar>(a: &Csr<T>) -> Vec<T> {
 #[path = "device.rs"]
 pub mod device;
 
-/// Runs every body on the host, and on a CUDA device where there is one.
+/// Runs every body on the host, and on a CUDA device if there is one.
 macro_rules! on_every_backend {
     ($($body:ident),* $(,)?) => {
         #[cfg(feature = "cuda")]

@@ -1,4 +1,5 @@
-//! Incomplete factorisations and triangular solves, on any backend, beside the textbook's loops over dense rows.
+//! Cases of incomplete factorisations and triangular solves, for any backend, compared with the textbook's loops over
+//! dense rows.
 #![allow(clippy::needless_range_loop)]
 
 use crate::random::Random;
@@ -11,7 +12,7 @@ use residua::solver::SolverBackend;
 use residua::{Csr, Error, Real, Scalar};
 use std::ops::ControlFlow;
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -30,7 +31,7 @@ macro_rules! each_case {
 #[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
-/// Dense rows; what is not stored is `None`.
+/// Dense rows; entries that are not stored are `None`.
 type Dense<T> = Vec<Vec<Option<T>>>;
 
 fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
@@ -47,7 +48,7 @@ fn csr<T: Scalar>(a: &Dense<T>) -> Csr<T> {
     Csr::from_parts(a.len(), a.len(), offsets, columns, values).unwrap()
 }
 
-/// A matrix with about `width` entries a row off a diagonal that is larger than their sum.
+/// A matrix with about `width` entries per row and a diagonal that is larger than their sum.
 fn dominant<T: Scalar>(n: usize, width: usize, seed: u64) -> Dense<T> {
     let mut random = Random(seed);
     let mut a: Dense<T> = vec![vec![None; n]; n];
@@ -61,7 +62,7 @@ fn dominant<T: Scalar>(n: usize, width: usize, seed: u64) -> Dense<T> {
     a
 }
 
-/// The first row and the first column are full, and the last ones.
+/// The first and the last row and column are full.
 fn arrow(n: usize) -> Dense<f64> {
     let mut a = dominant::<f64>(n, 2, 5);
     for i in 1..n {
@@ -127,7 +128,7 @@ fn close<T: Scalar>(got: &[T], expected: &[T], tolerance: f64) {
     }
 }
 
-/// Levels are the longest chains of needs.
+/// Levels are the longest chains of dependencies.
 pub fn level_cases<B: TriangularSteps>(b: &B) {
     for (n, width) in [(0, 0), (1, 0), (1, 3), (7, 0), (33, 1), (200, 2), (150, 40), (1000, 3)] {
         let a = csr(&dominant::<f64>(n, width, n as u64 + 3)).to_backend(b).unwrap();
@@ -184,7 +185,7 @@ pub fn complex_factor_cases<B: TriangularSteps>(b: &B) {
     factor_case(b, &dominant::<Complex<f32>>(70, 9, 4));
 }
 
-/// Zero pivots, missing ones, indefinite matrices: M stays finite, and says what was done.
+/// Zero pivots, missing ones, indefinite matrices: M stays finite, and the report says what was done.
 pub fn failing_pivot_cases<B: TriangularSteps>(b: &B) {
     let mut a = dominant::<f64>(60, 3, 8);
     (a[7][7], a[20][20], a[33][33]) = (None, Some(0.0), Some(f64::MIN_POSITIVE));
@@ -199,7 +200,7 @@ pub fn failing_pivot_cases<B: TriangularSteps>(b: &B) {
     let m = Ilu::positive(b, &device).unwrap();
     assert!(m.repairs().1 >= 20, "negative diagonal entries: {:?}", m.repairs());
     assert!(applied(b, &m, &r).iter().all(|z| z.is_finite()));
-    // A positive definite matrix whose incomplete factorisation breaks down (Kershaw 1978): the shift mends it.
+    // A positive definite matrix whose incomplete factorisation breaks down (Kershaw 1978), which a shift prevents.
     let kershaw =
         [[3.0, -2.0, 0.0, 2.0], [-2.0, 3.0, -2.0, 0.0], [0.0, -2.0, 3.0, -2.0], [2.0, 0.0, -2.0, 3.0]];
     let a: Dense<f64> =
@@ -208,7 +209,7 @@ pub fn failing_pivot_cases<B: TriangularSteps>(b: &B) {
     assert!(m.repairs().0 > 1.0 && m.repairs().1 == 0, "{:?}", m.repairs());
 }
 
-/// Where nothing is dropped, ILUT is exact: zeros on the diagonal, rows in any order, scales over 12 decades.
+/// If nothing is dropped, ILUT is exact: zeros on the diagonal, rows in any order, scales over 12 decades.
 pub fn exact_factor_cases<B: TriangularSteps + Products>(b: &B) {
     for seed in 1..6 {
         let n = 40 + 7 * seed as usize;
@@ -242,7 +243,7 @@ pub fn exact_factor_cases<B: TriangularSteps + Products>(b: &B) {
     assert!(matches!(made, Err(Error::Unsupported(why)) if why.contains("structurally singular")));
 }
 
-/// A chain of needs as long as the matrix, so that each row waits for the one before it.
+/// A chain of dependencies as long as the matrix, so that each row waits for the one before it.
 pub fn chain_cases<B: TriangularSteps>(b: &B) {
     let n = 3000_usize;
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());

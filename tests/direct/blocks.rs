@@ -6,7 +6,7 @@ use num_complex::Complex;
 use residua::direct::{Direct, DirectOptions, Factorable, Kind, Reason};
 use residua::{Csr, Scalar};
 
-/// A matrix with diagonal blocks of these sizes, each a cycle with more entries in it, and two entries a row before
+/// A matrix with diagonal blocks of these sizes, each a cycle with further entries, and two entries per row left of
 /// them.
 fn reducible<T: Scalar>(random: &mut Random, sizes: &[usize]) -> Csr<T> {
     let n: usize = sizes.iter().sum();
@@ -51,7 +51,7 @@ fn blocks_of_all_sizes<T: Factorable>() {
         let is_triangular = sizes.iter().all(|&size| size == 1);
         let kind = if is_triangular { Kind::Triangular } else { Kind::BlockLu };
         assert_eq!(report.kind, kind, "{report:?}");
-        // The condition takes solves with the transposed factor.
+        // The condition estimate needs solves with the transposed factor.
         let (other, _) = solved(&a, DirectOptions::default().kind(Kind::Lu), 1e-12, 3);
         let (one, two) = (report.condition.unwrap(), other.condition.unwrap());
         assert!((one / two - 1.0).abs() < 1e-6, "{} {sizes:?}: {one} and {two}", T::NAME);
@@ -64,7 +64,8 @@ fn blocks_are_factorised_alone() {
     blocks_of_all_sizes::<Complex<f64>>();
 }
 
-/// Substitution needs no factor beside the entries of A; LU of the whole, whose order looks at A + A^T, fills up.
+/// Substitution needs no factor in addition to the entries of A; LU of the whole matrix, whose order is that of A +
+/// A^T, fills in.
 #[test]
 fn what_is_triangular_in_some_order_is_solved_by_substitution() {
     let a = reducible::<f64>(&mut Random(16), &[1; 1000]);
@@ -87,7 +88,7 @@ fn new_values_keep_the_blocks() {
     assert!(relative(&a, &b, &x) <= 1e-12);
 }
 
-/// A matrix of one block has no such form, and a named kind says so.
+/// A matrix of one block has no such form; if this kind was named, the report says so.
 #[test]
 fn one_block_is_left_to_other_kinds() {
     let a = reducible::<f64>(&mut Random(14), &[50]);
@@ -96,7 +97,7 @@ fn one_block_is_left_to_other_kinds() {
     assert!(!report.solved && matches!(report.reasons[0].1, Reason::Refused(_)), "{report:?}");
 }
 
-/// A row of stored zeros: the block that it is in has no factor worth the name, and what is consistent is solved.
+/// A row of stored zeros: its block has no usable factor, and consistent systems are solved.
 #[test]
 fn a_singular_block_is_met_by_the_kinds_behind() {
     let a = reducible::<f64>(&mut Random(15), &[3, 1, 20, 1, 1, 20]);

@@ -1,5 +1,5 @@
-//! Factorisations by the library that a GPU has found. Skips loudly where there is no device, or no library for it;
-//! `RESIDUA_NEED_CUDSS=1` turns the latter into a failure.
+//! Factorisations by the library that is installed for a GPU. Skips with a message if there is no device, or no library
+//! for it; `RESIDUA_NEED_CUDSS=1` makes the latter a failure.
 
 use crate::device::device;
 use crate::random::Random;
@@ -11,7 +11,7 @@ use residua::generate;
 use residua::prelude::*;
 use residua::{Backend, Csr, Cuda, Scalar};
 
-/// The device, where it has a library.
+/// The device, if it has a library.
 fn equipped() -> Option<Cuda> {
     let device = device()?;
     match device.factor_library() {
@@ -25,7 +25,7 @@ fn equipped() -> Option<Cuda> {
     }
 }
 
-/// Solves with b = A x, x random, and gives the report and the relative residual, computed here.
+/// Solves with b = A x, x random, and returns the report and the relative residual, computed here.
 fn solved<T: Scalar>(cuda: &Cuda, a: &Csr<T>, options: DeviceOptions, tolerance: f64) -> (DeviceReport, f64) {
     let b = product(a, &Random(5).vector(a.columns()));
     let mut direct = OnDevice::planned(cuda, &a.to_backend(cuda).unwrap(), options).unwrap();
@@ -61,7 +61,7 @@ fn matrices_of_all_types_and_classes_are_solved_on_the_device() {
     of_type::<Complex<f32>>(&cuda, 1e-4, &[Unsymmetric, Definite, Hermitian, Symmetric]);
 }
 
-/// A grid cut in four by a row and two half columns, the leaves first and the last separator last.
+/// A grid divided into four by a row and two half columns, with the leaves first and the last separator last.
 fn cut_in_four(k: usize) -> Elimination {
     let middle = k / 2;
     let part = |x: usize, y: usize| match (x.cmp(&middle), y.cmp(&middle)) {
@@ -112,7 +112,8 @@ fn a_given_order_gives_the_factors_that_it_is_for() {
         assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-10), "{order:?}");
         entries.push(factors.estimate().entries);
     }
-    // Rows one after the other fill the band, 41 wide; the grid cut in four has less, with and without its parts known.
+    // Rows in natural order fill the band, 41 wide; the divided grid has fewer entries, whether its parts are known or
+    // not.
     let band = (k * k * k) as f64;
     assert!(entries[1] > 0.8 * band && entries[3] < entries[1], "{entries:?}");
     assert!(entries[0] < 0.5 * band, "{entries:?}");
@@ -200,7 +201,8 @@ fn what_the_device_cannot_solve_has_a_reason() {
         assert!(cuda.download(&x).unwrap().iter().all(|x| x.is_finite()), "{told:?}");
         told.reasons
     };
-    // A row of zeros, of a symmetric and of another matrix: the library reports success, and the residual does not.
+    // A row of zeros, in a symmetric and in a general matrix: the library reports success, but the residual shows the
+    // failure.
     for class in [Class::Definite, Class::Unsymmetric] {
         let mut a = matrix::<f64>(&mut Random(7), 50, class);
         let zeros: Vec<f64> =
@@ -240,7 +242,7 @@ fn the_same_system_gives_the_same_bits() {
     assert_eq!(solve(), solve());
 }
 
-/// The one door takes the device's factors for a large system and says so, and the host's for a small one.
+/// A solver uses the device's factors for a large system and says so, and the host's for a small one.
 #[test]
 fn a_solver_factorises_where_it_pays() {
     let Some(cuda) = equipped() else { return };

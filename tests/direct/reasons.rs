@@ -1,5 +1,5 @@
-//! One case for each way in which a solve can end: the outcome's name, and what the command says of it; and one for
-//! each reason for which a factorisation comes to nothing.
+//! One case for each way in which a solve can end: the outcome's name, and the command's words for it; and one for each
+//! reason why a factorisation fails.
 
 use super::support::Folder;
 use residua::Csr;
@@ -44,7 +44,7 @@ fn converged() {
 
 #[test]
 fn converged_with_an_error_that_is_not_small() {
-    // (1, -1) is a null vector, so that (2, 0) solves the system which (1, 1) was made for.
+    // (1, -1) is a null vector, so (2, 0) solves the system that was made for (1, 1).
     let a = (GENERAL, "2 2 4\n1 1 1\n1 2 1\n2 1 1\n2 2 1.0000000000000002\n");
     ends(a, "", " --rhs a-random:1 --method direct", (0, "converged"), &["ill-conditioned, or singular"]);
 }
@@ -85,14 +85,14 @@ fn not_positive_definite_by_a_direction() {
 
 #[test]
 fn breakdown() {
-    // MINRES comes to the shortest residual, and to a basis that ends there.
+    // MINRES finds the shortest residual, and a basis that ends there.
     let advice = ["breakdown at iteration 2", "--preconditioner none"];
     ends(TWICE, "2 1\n1\n0\n", " --method minres", (4, "breakdown"), &advice);
 }
 
 #[test]
 fn singular_to_working_precision() {
-    // The equations contradict each other by ten times the tolerance: no least-squares solution is called one here.
+    // The equations contradict each other by ten times the tolerance: nothing is called a least-squares solution here.
     let advice = ["singular up to rounding of its entries", "equations that follow from others"];
     for options in [" --method direct", ""] {
         ends(TWICE, "2 1\n1\n1.0000002\n", options, (4, "singular"), &advice);
@@ -155,7 +155,7 @@ fn interrupted_by_an_observer() {
     assert!(report.relative_residual.is_finite());
 }
 
-/// What a factorisation of a kind comes to.
+/// The report of a factorisation of a kind.
 fn direct(a: &Csr<f64>, b: &[f64], options: DirectOptions) -> DirectReport {
     let mut x = vec![0.0; a.columns()];
     let report = Direct::planned(a, options).unwrap().solve(b, &mut x, 1e-8).unwrap();
@@ -169,7 +169,7 @@ fn dense<const N: usize>(rows: [[f64; N]; N]) -> Csr<f64> {
     Csr::from_parts(N, N, starts, columns, rows.into_iter().flatten().collect()).unwrap()
 }
 
-/// The reason that a kind gave, in words too.
+/// The reason that a kind gave, also in words.
 fn reason(report: &DirectReport, kind: Kind, words: &str) -> Reason {
     let found =
         report.reasons.iter().find(|(other, reason)| *other == kind && reason.to_string().contains(words));
@@ -223,7 +223,7 @@ fn too_late() {
     let a = generate::poisson3d(40, 40, 40).unwrap();
     let solver = Solver::builder().device(Device::Cpu).method(Method::Direct);
     let mut solver = solver.time_limit(Duration::from_secs(3)).build(a).unwrap();
-    // A fast machine may be done before.
+    // A fast machine may finish before the limit.
     match solver.solve(&[1.0; 64_000]) {
         Ok(solution) => {
             let outcome = solution.report.outcome;
@@ -247,7 +247,7 @@ fn stopped() {
 
 #[test]
 fn refused() {
-    // Cholesky, of a matrix that is not positive definite, says so itself.
+    // Cholesky of a matrix that is not positive definite reports that itself.
     let report =
         direct(&dense([[1.0, 5.0], [5.0, 1.0]]), &[1.0, 1.0], DirectOptions::default().kind(Kind::Cholesky));
     assert!(matches!(reason(&report, Kind::Cholesky, ""), Reason::Refused(_)), "{report:?}");
@@ -263,7 +263,7 @@ fn inconsistent() {
 
 #[test]
 fn residuals_that_no_longer_fall() {
-    // No x of double precision comes to a residual of nothing.
+    // No x of double precision has a residual of zero.
     let a = dense([[3.0, 1.0], [1.0, 7.0]]);
     let mut x = [0.0; 2];
     let mut direct = Direct::planned(&a, DirectOptions::default().kind(Kind::Lu)).unwrap();

@@ -1,17 +1,17 @@
-//! Commands in documents (blocks of the kind `console`) print what is shown behind them, numbers aside.
+//! Commands in documents (blocks of the kind `console`) print the output that is shown after them, except for numbers.
 //!
-//! Each page has a folder of its own, in which its commands run one after the other. `cat FILE` makes the file if it
-//! does not exist yet, so that a page can show what it solves; `echo $?` is the status of the command before.
+//! Each page has a folder of its own, in which its commands run one after another. `cat FILE` creates the file if it
+//! does not exist yet, so that a page can show its input; `echo $?` is the status of the previous command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Words that follow a number as its unit: a time in ms today may be one in us tomorrow.
+/// Units after a number: a time in ms today may be in us tomorrow.
 const UNITS: [&str; 8] = ["s", "ms", "us", "B", "kB", "MB", "GB", "GB/s"];
 
-/// A line without what differs from run to run: numbers with their units, the plural of threads, and the steps of the
-/// line `time`, which leaves out short ones.
+/// A line without the parts that differ from run to run: numbers with their units, the plural of threads, and the steps
+/// in the line `time`, which omits short ones.
 fn masked(line: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for word in line.split_whitespace() {
@@ -28,7 +28,7 @@ fn masked(line: &str) -> String {
     if kept.first() == Some(&"time") { "time".into() } else { kept.join(" ") }
 }
 
-/// Whether two lines are the same, numbers up to rounding.
+/// Returns whether two lines are the same, except for rounding of numbers.
 fn is_same(shown: &str, real: &str) -> bool {
     let close = |(a, b): (&str, &str)| match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(a), Ok(b)) => (a - b).abs() <= 1e-6 * a.abs().max(1.0),
@@ -53,7 +53,7 @@ fn commands(text: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Runs the commands of a page; how many there were.
+/// Runs the commands of a page; returns their number.
 fn check(page: &Path, folder: &Path) -> usize {
     let text = fs::read_to_string(page).unwrap();
     let (mut status, all) = (0, commands(&text));
@@ -69,7 +69,7 @@ fn check(page: &Path, folder: &Path) -> usize {
                 let same = shown.iter().zip(real.lines()).all(|(shown, real)| is_same(shown, real));
                 assert!(same && shown.len() == real.lines().count(), "{at}\n{real}");
             }
-            // Without ranks in this build there is nothing to compare.
+            // Skipped in a build without ranks.
             ["residua", ..] if words.contains(&"--ranks") && !cfg!(all(unix, feature = "ranks")) => {}
             ["echo", "$?"] => assert_eq!(shown.concat(), status.to_string(), "{at}"),
             ["residua", ..] => {

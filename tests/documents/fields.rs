@@ -1,4 +1,4 @@
-//! docs/command.md has every field of the command's JSON, and no other.
+//! docs/command.md lists every field of the command's JSON, and no other.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ fn documented(page: &str, heading: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Runs commands in a folder and gathers the fields of the JSON that each writes to `out.json`.
+/// Runs commands in a folder and collects the fields of the JSON that each writes to `out.json`.
 fn written(folder: &Path, lines: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in lines {
@@ -51,13 +51,13 @@ fn written(folder: &Path, lines: &[&str]) -> BTreeSet<String> {
         paths(&serde_json::from_str(&text).unwrap(), "", &mut found);
         fs::remove_file(folder.join("out.json")).unwrap();
     }
-    // What is null in one report may have fields in another one.
+    // A field that is null in one report may have fields in another.
     let all = found.clone();
     found.retain(|path| !all.iter().any(|other| other.starts_with(&format!("{path}."))));
     found
 }
 
-/// Small systems by whose reports every field is seen: (name, header, entries).
+/// Small systems whose reports together have every field: (name, header, entries).
 const FILES: [(&str, &str, &str); 5] = [
     ("structural.mtx", "coordinate real general\n3 3 4", "1 1 1\n2 1 2\n3 2 1\n3 3 1\n"),
     ("singular.mtx", "coordinate real general\n3 3 6", "1 1 1\n1 2 2\n2 1 2\n2 2 4\n3 1 1\n3 3 1\n"),

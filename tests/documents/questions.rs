@@ -1,4 +1,4 @@
-//! A newcomer's questions are answered two clicks from README.md, and the pages for users stay short.
+//! A newcomer's questions are answered within two links from README.md, and the pages for users stay short.
 
 use super::links;
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ fn every_question_is_two_clicks_from_the_readme() {
     }
 }
 
-/// Words as `wc -w` counts them.
+/// Number of words, as `wc -w` counts them.
 fn words(path: &Path) -> usize {
     if path.is_dir() {
         return fs::read_dir(path).unwrap().map(|entry| words(&entry.unwrap().path())).sum();

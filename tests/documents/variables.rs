@@ -1,10 +1,10 @@
-//! docs/environment.md has every environment variable that begins with `RESIDUA_`, and no other.
+//! docs/environment.md lists every environment variable that begins with `RESIDUA_`, and no other.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Folders of sources, and what in them is made and not written.
+/// Folders with sources, and the folders in them that are generated.
 const FOLDERS: [&str; 9] =
     ["src", "capi", "python", "kernels", "benches", "tests", "scripts", "site", "examples"];
 const MADE: [&str; 4] = [".venv", "target", "__pycache__", "build"];

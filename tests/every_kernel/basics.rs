@@ -168,7 +168,7 @@ pub fn runs_tiled(b: &Cuda) {
     with_sizes(&SIZES, || cases::tiled_cases(b));
 }
 
-/// The kernels that only large arrays get.
+/// Kernels that only large arrays use.
 pub fn large(b: &Cuda) {
     let n = (1 << 25) + 3;
     let x = Random(1).vec(n, |r| r.next() as u32 >> 8);

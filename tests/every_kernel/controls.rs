@@ -1,4 +1,4 @@
-//! Defects on purpose, one for each tool.
+//! Intentional defects, one for each tool.
 
 use residua::Cuda;
 use residua::backend::{Backend, Primitives};

@@ -37,7 +37,7 @@ fn wide() -> Named {
     ("wide levels", graph(6000, random_edges(6000, 12_000, 8)))
 }
 
-/// Tells the name: where time runs out under a sanitizer, the log says where.
+/// Prints the name, so that the log shows where time ran out under a sanitizer.
 fn each(graphs: impl IntoIterator<Item = Named>, body: impl Fn(&str, &Csr<f64>)) {
     for (name, a) in graphs {
         println!("{name}");
@@ -45,8 +45,8 @@ fn each(graphs: impl IntoIterator<Item = Named>, body: impl Fn(&str, &Csr<f64>))
     }
 }
 
-/// Every way to do a narrow level, and no more: for a tool under which clusters of blocks take a second a launch. The
-/// star's leaves are dealt out, the grid's vertices stay where they are found.
+/// Every way to process a narrow level, but little more, for a tool with which clusters of blocks take a second per
+/// launch. The star's leaves are distributed, the grid's vertices stay where they are found.
 pub fn narrow(b: &Cuda) {
     let star = ("small star", graph(100, (1..100).map(|k| (0, k))));
     let grid = ("small grid", graph(48, grid_edges(8, 6)));
@@ -72,7 +72,7 @@ pub fn wide_levels(b: &Cuda) {
     each([star(), wide()], |name, a| check_levels(b, name, a, &[7]));
 }
 
-/// A level at a time, on three parts.
+/// One level at a time, on three ranks.
 pub fn levels_of_parts(b: &Cuda) {
     each(single().into_iter().chain(several()).chain([star(), wide()]), |name, a| {
         check_spread_levels(b, name, a, if a.rows() > 0 { &[0] } else { &[] });

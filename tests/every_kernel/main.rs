@@ -1,8 +1,9 @@
-//! Every kernel of the project, on small ragged inputs beside the host: what `scripts/sanitize.sh` runs under
-//! compute-sanitizer, where a kernel is a hundred times slower than alone. A kernel that nothing here launches is a
+//! Every kernel of the project, on small ragged inputs, compared with the host: this is what `scripts/sanitize.sh` runs
+//! under compute-sanitizer, with which a kernel is a hundred times slower. A kernel that is not launched here is a
 //! failure.
 //!
-//! `RESIDUA_GROUPS=merges,orders` runs some groups only. What there is and what was launched is printed either way.
+//! `RESIDUA_GROUPS=merges,orders` runs some groups only. The kernels that exist and those that were launched are
+//! printed in any case.
 
 #![cfg(all(feature = "cuda", feature = "ranks"))]
 
@@ -59,7 +60,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use systems::device::device;
 
-/// What is run at a time, by a name.
+/// A named group of cases that run together.
 type Group = (&'static str, fn(&Cuda));
 
 const GROUPS: [Group; 66] = [
@@ -131,7 +132,7 @@ const GROUPS: [Group; 66] = [
     ("large", basics::large),
 ];
 
-/// What a tool must report, so that its silence elsewhere means something; run only where it is named.
+/// Cases that a tool must report, so that its silence elsewhere is meaningful; run only if named.
 const CONTROLS: [Group; 4] = [
     ("control-memcheck", controls::out_of_bounds),
     ("control-initcheck", controls::uninitialised),
@@ -175,8 +176,7 @@ fn kernels() -> BTreeSet<(&'static str, &'static str)> {
     SOURCES.iter().flat_map(|&(file, text)| names(text).into_iter().map(move |name| (file, name))).collect()
 }
 
-/// The names of a file's kernels: after `__global__`, or `KERNEL` where a file has that for short, behind what is said
-/// of launches.
+/// The names of a file's kernels: after `__global__`, or its abbreviation `KERNEL`, and after the launch bounds.
 fn names(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Windows between GPUs, with one rank that tells itself what it would tell others.
+//! Windows between GPUs, with a single rank that exchanges data with itself.
 
 use crate::random::Random;
 use num_complex::Complex;
@@ -18,7 +18,7 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
     let expected: Vec<T> = numbers.iter().map(|&number| values[number as usize]).collect();
     let numbers = b.upload(numbers).unwrap();
     for _ in 0..3 {
-        // The sum over one rank is what it brings, more scalars than one launch takes, too.
+        // The sum over one rank is its own contribution, also with more scalars than one launch takes.
         let sums = random.vector::<T>(1 + n % 150);
         let mut there = b.upload(sums.clone()).unwrap();
         windows.all_sum(&mut there).unwrap();
@@ -81,7 +81,7 @@ fn case<T: Scalar>(b: &Cuda, n: usize, asked: usize) {
     }
 }
 
-/// An iteration's fused steps, with a window and without, against those of the host.
+/// The fused steps of an iteration, with and without a window, compared with those of the host.
 fn steps<T: Scalar>(b: &Cuda, n: usize, asked: usize, diagonal: bool) {
     let mut random = Random(n as u64 + 7);
     let own = PeerWindow::new(*b, 1, asked * size_of::<T>()).unwrap();
@@ -105,7 +105,7 @@ fn steps<T: Scalar>(b: &Cuda, n: usize, asked: usize, diagonal: bool) {
     Host.cg_residual(of_host, &pq, &q, &mut r, &mut rz, &mut state).unwrap();
     Host.cg_direction(of_host, &r, &rz, &mut p, &mut x, &mut state).unwrap();
 
-    // The end of an exchange without rows publishes p.q; what was sent before is dropped first.
+    // The end of an exchange without rows publishes p.q; data that was sent before is dropped first.
     let (mut xy, mut sums) = (b.upload(pq.to_vec()).unwrap(), b.zeros::<T>(2).unwrap());
     let empty = Csr::from_parts(0, asked, vec![0], Vec::new(), Vec::new()).unwrap().into_backend(b).unwrap();
     let none = b.zeros::<u32>(0).unwrap();
@@ -181,7 +181,7 @@ pub fn one_rank(b: &Cuda) {
     windows.send(&starts, None, &none).unwrap();
     windows.receive(&starts, &mut none).unwrap();
     b.synchronize().unwrap();
-    // Bits that no other rank has any of stay as they are.
+    // Bits stay as they are if no other rank has any.
     for count in [0, 1, 5000] {
         let own = PeerWindow::new(*b, 1, 4 * count).unwrap();
         let handle = own.handle().to_vec();
@@ -195,7 +195,7 @@ pub fn one_rank(b: &Cuda) {
         let mut many = b.zeros(count + 100).unwrap();
         assert!(windows.all_or(&mut many).is_err(), "more words than room");
     }
-    // The sum by NCCL, where there is one.
+    // The sum by NCCL, if it is available.
     match unique_id() {
         Ok(name) => {
             let mut nccl = Nccl::join(*b, &name, 0, 1).unwrap();
@@ -207,7 +207,7 @@ pub fn one_rank(b: &Cuda) {
     }
 }
 
-/// Kernels that nothing here can launch.
+/// Kernels that cannot be launched here.
 pub fn without() -> Vec<(&'static str, &'static str)> {
     if unique_id().is_ok() { Vec::new() } else { vec![("peers.cu", "peers_add")] }
 }

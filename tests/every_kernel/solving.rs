@@ -1,4 +1,4 @@
-//! Solvers in every way that they are run, preconditioners, and several streams.
+//! Solvers in every way that they can run, preconditioners, and several streams.
 
 use crate::precondition::{
     applied, block_case, close, dominant, fsai_case, natural_block_cases, poisson, row_inverse_cases, vector,
@@ -20,7 +20,7 @@ use residua::{Backend, Csr, Cuda, Error, Host, LinearOperator, Scalar, Triplets}
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Iterations of each solve: they end in the middle of a launch of persistent iterations.
+/// Iterations of each solve, which end in the middle of a launch of persistent iterations.
 const ITERATIONS: usize = 3;
 
 /// A diagonal that is not constant, so that Jacobi is more than a factor.
@@ -48,7 +48,7 @@ fn history<T: Scalar, B: Device>(
     cg.into_history()
 }
 
-/// The same of MINRES without a preconditioner.
+/// The same for MINRES without a preconditioner.
 fn history_of_minres<T: Scalar, B: Device>(
     b: &B,
     a: &dyn LinearOperator<T, B>,
@@ -70,8 +70,8 @@ fn alike(what: &str, there: &[f64], here: &[f64]) {
     }
 }
 
-/// Iterations on the device beside the host's: launched one by one, persistent, and persistent where the
-/// matrix streams.
+/// Iterations on the device compared with the host's: launched one by one, persistent, and persistent with a streamed
+/// matrix.
 fn every_way<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V>) {
     let a = b.place(systems::csr_copy(host));
     let (jacobi, on_host) = (Jacobi::new(b, &a).unwrap(), Jacobi::new(&Host, host).unwrap());
@@ -83,7 +83,7 @@ fn every_way<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda, what: &str, host: &Csr<V
         let here = history::<T, _>(&Host, host, here, ITERATIONS);
         alike(what, &history::<T, _>(b, &Stepwise(&a), there, ITERATIONS), &here);
         alike(what, &history::<T, _>(b, &a, there, ITERATIONS), &here);
-        // Where padding leaves it a format for this matrix.
+        // Only if SELL can store this matrix in spite of padding.
         match Sell::with_chunks(b, &a, 32, 1) {
             Ok(sell) => alike(what, &history::<T, _>(b, &sell, there, ITERATIONS), &here),
             Err(error) => assert!(matches!(error, Error::Refused { .. }), "{error}"),
@@ -117,7 +117,7 @@ pub fn steps(b: &Cuda) {
     }
 }
 
-/// Several systems at once beside the host's, rows of like and of very different lengths.
+/// Several systems at once compared with the host's, with rows of similar and of very different lengths.
 pub fn several(b: &Cuda) {
     fn histories<T: Scalar, B: Device>(b: &B, a: &Csr<T, B>, jacobi: bool, systems: usize) -> Vec<Vec<f64>> {
         let n = a.rows();
@@ -157,7 +157,7 @@ pub fn persistent(b: &Cuda) {
     }
 }
 
-/// Clusters of both sizes; one way and one solve each, for there is a lot in shared memory.
+/// Clusters of both sizes; only one way and one solve each, because shared memory is large.
 pub fn clusters(b: &Cuda) {
     for k in [55, 78] {
         println!("{k}^2 points");
@@ -177,7 +177,7 @@ pub fn types(b: &Cuda) {
     every_way::<Complex<f32>, Complex<f32>>(b, "c32", &a.map(|v| Complex::new(v as f32, 0.0)));
 }
 
-/// Blocks that all meet through memory.
+/// Blocks that all synchronise through memory.
 pub fn whole_chip(b: &Cuda) {
     every_way::<f64, f64>(b, "200^2 points", &uneven(200));
 }
@@ -202,7 +202,7 @@ pub fn preconditioners(b: &Cuda) {
         let mut z = applied(b, &m, &vector(n));
         let low = a.to_rounded(b).unwrap();
         let diagonal = Arc::new(Jacobi::new(b, &low).unwrap());
-        // A product that ends in the step, where the backend has it.
+        // A product that includes the step, if the backend has it.
         for format in ["compressed", "dia", "csr"] {
             let stored = residua::matrix::build::<f32, B, f32>(b, format, &low).unwrap();
             let m = Chebyshev::new(b, Arc::new(stored), diagonal.clone(), 4).unwrap();
@@ -210,7 +210,7 @@ pub fn preconditioners(b: &Cuda) {
         }
         z
     }
-    // A grid, and one that the last line ends early.
+    // A grid, and one whose last line is incomplete.
     let grid = poisson(20);
     let ends = |k: &(usize, usize, f64)| k.0 < 390 && k.1 < 390;
     let mut cut = Triplets::new(400, 400).unwrap();
@@ -236,7 +236,7 @@ pub fn preconditioners(b: &Cuda) {
     close(&b.download(&x).unwrap(), &vector(64), 1e-9);
 }
 
-/// Operations of different kinds at once, with memory that passes between streams.
+/// Operations of different kinds at once, with memory that is passed between streams.
 pub fn streams(b: &Cuda) {
     let a = b.place(uneven(60));
     let grid = graph::graph(600, graph::grid_edges(30, 20));

@@ -46,7 +46,7 @@ const DEGENERATE: [&str; 7] = [
 ];
 const TWO: [&str; 3] = ["597 x 43", "597 x 43 by diagonals", "one giant row"];
 
-/// alpha and beta: y is overwritten, and added to.
+/// alpha and beta: y is overwritten, or added to.
 const FACTORS: [(f64, f64); 2] = [(1.0, 0.0), (-1.5, 0.25)];
 
 pub fn products(b: &Cuda) {
@@ -55,7 +55,7 @@ pub fn products(b: &Cuda) {
     fused_of::<f64, _>(b, some(&["one giant row", "arrow", "a grid with holes", "4 x 4 example"]));
 }
 
-/// Products that follow one another in a recording ask for their matrix before the one ahead has ended.
+/// Consecutive products in a recording load their matrix before the previous one has ended.
 pub fn recorded_products(b: &Cuda) {
     for (name, host) in some(&AWKWARD).into_iter().chain(cut()).chain(by_lanes()) {
         let (a, mut random) = (on(b, &host), Random(22));
@@ -94,7 +94,8 @@ pub fn complex_products(b: &Cuda) {
     fused_of::<Complex<f64>, _>(b, some(&["one giant row"]));
 }
 
-/// Rows alike enough to be read by lanes: by one with more and fewer nonzeros under way than a row has, and by several.
+/// Rows alike enough for several lanes per row: with one lane and more or fewer nonzeros in flight than a row has, and
+/// with several lanes.
 fn by_lanes() -> Vec<(&'static str, Csr<f64>)> {
     let of = |name, rows: usize, shortest, differ| {
         let lengths: Vec<usize> = (0..rows).map(|i| shortest + 11 * i % differ).collect();
@@ -109,7 +110,7 @@ fn by_lanes() -> Vec<(&'static str, Csr<f64>)> {
     ]
 }
 
-/// Rows that are cut where tiles end, among empty ones.
+/// Rows that span tiles, among empty ones.
 fn cut() -> Vec<(&'static str, Csr<f64>)> {
     let mut lengths = vec![3; 400];
     lengths[77] = 5000;
@@ -118,7 +119,7 @@ fn cut() -> Vec<(&'static str, Csr<f64>)> {
     vec![("rows cut", with_lengths::<f64>(6000, &lengths, 33))]
 }
 
-/// The same among many short rows, whose columns are close together or all over.
+/// The same among many short rows, with columns close together or all over.
 fn cut_among_short() -> Vec<(&'static str, Csr<f64>)> {
     let mut lengths: Vec<usize> = (0..5000).map(|i| i % 4).collect();
     lengths[2100..2103].copy_from_slice(&[5000, 0, 2600]);
@@ -134,14 +135,14 @@ fn close<T: Scalar>(case: &str, y: &[T], expected: &[Expected]) {
     }
 }
 
-/// Products with half of a matrix, conversions to it and back, and what they refuse.
+/// Products with half of a matrix, conversions to it and back, and errors.
 pub fn half_diagonals(b: &Cuda) {
     half::halves::<f64, _>(b, &[33, 100, 1000]);
     half::halves::<Complex<f32>, _>(b, &[33]);
     half::nearly_symmetric(b);
 }
 
-/// Rows that several tiles share, every way through a CSR matrix, and more blocks than the last one adds up alone.
+/// Rows shared by several tiles, every algorithm for CSR, and more blocks than the last one adds up alone.
 pub fn rows_cut(b: &Cuda) {
     for (name, host) in
         some(&AWKWARD).into_iter().chain(some(&["one row"])).chain(cut()).chain(cut_among_short())
@@ -162,7 +163,7 @@ pub fn rows_cut(b: &Cuda) {
         close(&format!("atomics of {name}"), &b.download(&y).unwrap(), &want);
     }
     products_of::<f64, f64, _>(b, cut(), &FACTORS);
-    // More blocks than the last one adds up alone, and nonzeros enough for two rows a thread.
+    // More blocks than the last one adds up alone, and enough nonzeros for two rows per thread.
     let n = 400_001;
     let a = b.poisson2d::<f64>(n, 1).unwrap();
     let (sell, dia) = (Sell::with_chunks(b, &a, 32, 1).unwrap(), Dia::from_csr(b, &a).unwrap());
@@ -189,7 +190,7 @@ pub fn conversions(b: &Cuda) {
 pub fn conversions_of_types(b: &Cuda) {
     round_trips::<f32, _>(b, some(&["597 x 43", "a grid with holes"]));
     round_trips::<Complex<f64>, _>(b, some(&["one giant row", "597 x 43 by diagonals"]));
-    // Half the size where no value loses anything.
+    // Half the size if no value loses anything.
     for (last, narrow) in [(0.25, true), (0.1, false)] {
         let a = Csr::from_parts(1, 3, vec![0, 3], vec![0, 1, 2], vec![1.0, 0.5, last]).unwrap();
         assert_eq!(on(b, &a).into_narrow(b).unwrap().is_ok(), narrow);
@@ -210,7 +211,7 @@ pub fn transposes(b: &Cuda) {
     }
 }
 
-/// Three diagonals of so many rows that a few tiles are asked first whether the pattern is symmetric.
+/// Three diagonals with so many rows that a few tiles are checked first for a symmetric pattern.
 pub fn large_transpose(b: &Cuda) {
     let n = 2_800_000;
     let (first, end) = (|i: usize| (3 * i).saturating_sub(1), 3 * n - 2);
@@ -220,7 +221,7 @@ pub fn large_transpose(b: &Cuda) {
     let a = Csr::from_parts(n, n, offsets, columns, values).unwrap();
     let t = on(b, &a).transpose(b).unwrap().to_host(b).unwrap();
     assert!(t.parts().indices == a.parts().indices);
-    // The last of row i and the first of row i + 1 change places.
+    // The last entry of row i and the first of row i + 1 are exchanged.
     let swapped = |k: usize| [k, k + 1, k.wrapping_sub(1)][k % 3] as f32;
     assert!(t.parts().values.iter().enumerate().all(|(k, &value)| value == swapped(k)));
 }
@@ -258,7 +259,7 @@ pub fn compressed(b: &Cuda) {
     for (name, expected, a) in compressible(&STORAGES).into_iter().chain(compressible(&others)) {
         compressed_cases::round_trip(b, name, expected, &a);
     }
-    // Deals entries out evenly, unless columns are too far apart.
+    // Uses tiles of equal numbers of entries, unless columns are too far apart.
     let rows = ["uneven rows", "uneven rows of halves", "uneven rows, far columns"];
     let expected = ["16 bits, values in f64", "16 bits, values in f32", "16 or 32 bits"];
     for ((name, _, a), expected) in compressible(&rows).into_iter().zip(expected) {
@@ -288,7 +289,7 @@ pub fn compressed_products(b: &Cuda) {
     for (name, _, a) in compressible(&["far columns", "lengths of every kind"]) {
         compressed_cases::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
     }
-    // Balanced out, in other types.
+    // In tiles, with other types.
     for (name, _, a) in compressible(&["uneven rows of halves"]) {
         compressed_cases::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
         compressed_cases::check::<f32, f64, _>(b, name, &a.map(|v| v as f32));
@@ -324,21 +325,21 @@ pub fn compressed_dots(b: &Cuda) {
     compressed_cases::dots_of(b, compressible(&square));
 }
 
-/// Grids of so many points that planes pass through shared memory, and that those with holes are taken as grids (on
-/// chips of few multiprocessors).
+/// Grids with so many points that planes pass through shared memory, and that those with holes are treated as grids (on
+/// chips with few multiprocessors).
 pub fn compressed_grids(b: &Cuda) {
     compressed_grid(b, &b.poisson3d::<f64>(52, 49, 50).unwrap(), 1e-13);
-    // As many rows as no whole number of 16 kinds.
+    // The number of rows is no multiple of 16.
     let holed = compressed_cases::holed(&residua::generate::poisson3d(52, 49, 50).unwrap(), true);
     let device = on(b, &holed);
     compressed_grid(b, &device, 1e-13);
-    // Rows that have nothing but their own point, to which others refer; lines that are whole runs, and not.
+    // Rows with only their own point, to which others refer; lines that are a multiple of a run, and others.
     let few = residua::generate::poisson3d(52, 49, 50).unwrap();
     let flat = residua::generate::poisson2d_9(400, 330).unwrap();
     let all = |points| residua::generate::poisson3d_27(points, 52, 50).unwrap();
     let points = [&few, &flat, &all(52), &all(51), &compressed_cases::skewed(52, 52, 50)]
         .map(|a| compressed_cases::holed(a, false));
-    // And obstacles to which none refers: with rows around them few, and many.
+    // And obstacles to which no row refers, with few rows around them, and with many.
     let plates =
         |i: usize| i / 2704 % 10 == 5 && [i % 52, i / 52 % 52].iter().all(|at| (10..42).contains(at));
     let obstacles = [
@@ -352,7 +353,7 @@ pub fn compressed_grids(b: &Cuda) {
     for a in points.iter().chain(&obstacles) {
         compressed_grid(b, &on(b, a), 1e-10);
     }
-    // What lies around rows that have their own point alone does not reach them.
+    // Neighbours of rows with only their own point do not affect these rows.
     for a in &points {
         let alone: Vec<bool> = (0..a.rows()).map(|i| a.row(i).0.len() == 1).collect();
         let x = alone.iter().map(|&alone| if alone { 1.0 } else { f64::NAN }).collect();
@@ -365,7 +366,7 @@ pub fn compressed_grids(b: &Cuda) {
             "a neighbour's element reaches a hole"
         );
     }
-    // Steps of Chebyshev's iteration end in the product.
+    // Steps of Chebyshev's iteration are part of the product.
     let stored = Arc::new(Compressed::with_options(b, &device, &CompressedOptions::default()).unwrap());
     let diagonal = Arc::new(Jacobi::new(b, &device).unwrap());
     let device = Arc::new(device);
@@ -378,7 +379,7 @@ pub fn compressed_grids(b: &Cuda) {
     };
     let (want, z) = (applied(device.clone()), applied(stored.clone()));
     assert!(want.iter().zip(&z).all(|(want, z)| (want - z).abs() <= 1e-12), "not the steps of CSR");
-    // No row but its own refers to this one.
+    // Only its own row refers to this one.
     let n = holed.rows();
     let mut x = vec![1.0; n];
     x[n / 2] = f64::NAN;
@@ -401,7 +402,7 @@ fn compressed_grid(b: &Cuda, a: &Csr<f64, Cuda>, tolerance: f64) {
         want.iter().zip(&scaled).all(|(want, y)| (want - y).abs() <= tolerance),
         "not the product of CSR"
     );
-    // What is added to there is.
+    // The product is added to the vector.
     let mut sum = b.upload(scaled).unwrap();
     grid.product_op(b, Op::None, -1.5, &x, 1.0, &mut sum).unwrap();
     let sum = b.download(&sum).unwrap();

@@ -5,7 +5,7 @@ use crate::entries::*;
 use crate::scratch::Folder;
 use residua::files;
 
-/// Whatever byte is wrong, or missing, a file is refused or says what it said.
+/// Whichever byte is wrong or missing, a file is refused or read correctly.
 #[test]
 fn damage_at_every_byte_is_found_or_harmless() {
     let folder = Folder::new();
@@ -42,12 +42,12 @@ fn damage_at_every_byte_is_found_or_harmless() {
     let whole = entries.petsc(false);
     for at in 0..whole.len() {
         let path = folder.file("a.petsc", &whole[..at]);
-        // With half of each value it is a file in single precision.
+        // With half of each value, it is a valid file in single precision.
         let single = at + 4 * entries.values.len() == whole.len();
         assert_eq!(files::read_csr::<f64>(&path).is_ok(), single, "cut at {at}");
         let mut bytes = whole.clone();
         bytes[at] ^= 0x80;
-        // Values have no checksum here, but no byte of a file may end the program.
+        // Values have no checksum here, but no byte of a file may crash the program.
         let _ = files::read_csr::<f64>(folder.file("a.petsc", bytes));
     }
     let whole = doubles(&[1.0, 2.0, 3.0]);
@@ -81,7 +81,7 @@ fn checksums_are_held_against_every_member() {
     }
 }
 
-/// What a header claims costs nothing unless it is there.
+/// A size that a header claims takes no memory unless the data exists.
 #[test]
 fn sizes_that_are_not_there_are_refused() {
     let folder = Folder::new();
@@ -122,7 +122,7 @@ fn sizes_that_are_not_there_are_refused() {
             let error = files::read_csr::<f64>(&path).unwrap_err().to_string();
             assert!(error.contains("a.npz") && error.contains(words), "no `{words}` in {error}");
         }
-        // An archive whose list promises more than its member can hold.
+        // An archive whose list claims more than its member can contain.
         let mut whole = zip(&members("", Vec::new()), deflate);
         let at = (0..whole.len()).rev().find(|&at| whole[at..].starts_with(b"PK\x01\x02")).unwrap();
         whole[at + 24..at + 28].copy_from_slice(&0x7fff_ffffu32.to_le_bytes());

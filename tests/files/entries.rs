@@ -76,7 +76,7 @@ impl Entries {
         integers("<i8", &[self.size.0 as i64, self.size.1 as i64])
     }
 
-    /// What assembly makes of the entries in this order.
+    /// The matrix that assembly makes from the entries in this order.
     pub fn assembled(&self) -> Csr<f64> {
         let list = |list: &[i64]| list.iter().map(|&index| index as u32).collect();
         let (rows, columns) = (list(&self.rows), list(&self.columns));
@@ -98,7 +98,7 @@ impl Entries {
         zip(&members, deflate)
     }
 
-    /// Compressed columns of the transpose: what these rows are.
+    /// Compressed columns of the transpose, which are the rows of this matrix.
     pub fn csc_of_transpose(&self, deflate: bool) -> Vec<u8> {
         let members = [
             ("data.npy", doubles(&self.values)),
@@ -149,7 +149,7 @@ pub fn bits<T: Scalar>(a: &Csr<T>) -> (usize, usize, Vec<usize>, Vec<u32>, Vec<[
     (a.rows(), a.columns(), offsets, parts.indices.to_vec(), parts.values.iter().map(|v| v.bits()).collect())
 }
 
-/// Holds a file against a matrix, however it is read. The order that its triplets have is given back.
+/// Compares a file with a matrix in all ways of reading it. Returns the order of its triplets.
 pub fn check<T: Scalar>(path: &Path, expected: &Csr<T>, what: &str) -> Order {
     let expected = bits(expected);
     let found = files::read_csr::<T>(path).unwrap_or_else(|error| panic!("{what}: {error}"));

@@ -1,4 +1,4 @@
-//! Binary files: what is written comes back, whoever wrote it, and what is damaged is refused.
+//! Binary files: data is read back as it was written, by whatever program, and damaged files are refused.
 
 #[path = "../common/archives.rs"]
 mod archives;

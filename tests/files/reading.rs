@@ -1,4 +1,4 @@
-//! The same bits from every way of storing a matrix, whatever the types of numbers in it.
+//! Every way of storing a matrix is read with the same bits, whatever the types of numbers in it.
 
 use crate::archives::{npy, npy_in, zip};
 use crate::entries::*;
@@ -48,7 +48,7 @@ fn indices_of_every_type_give_the_bits_of_assembly() {
     }
 }
 
-/// Values of every type in every order of bytes, as real and complex numbers of both precisions.
+/// Values of every type and byte order, read as real and complex numbers of both precisions.
 #[test]
 fn values_of_every_type_are_what_they_were() {
     let folder = Folder::new();
@@ -106,7 +106,7 @@ fn values_of_every_type_are_what_they_were() {
     }
 }
 
-/// More than a block and a piece of each array; what is out of order stands where these meet, too.
+/// More than a block and a piece of each array, with entries out of order also at their boundaries.
 #[test]
 fn large_arrays_come_in_pieces() {
     let folder = Folder::new();
@@ -123,10 +123,10 @@ fn large_arrays_come_in_pieces() {
     let offsets = entries.offsets();
     // A block has 2^14 indices of four bytes, a piece 2^18.
     for meeting in [1usize << 14, 1 << 18, 3 << 14, 12_345] {
-        // The first pair from there on that is of one row.
+        // The first pair of entries from there on in one row.
         let k = (meeting..).find(|&k| entries.rows[k - 1] == entries.rows[k]).unwrap();
         for back in [0, k - meeting] {
-            // Rows are moved so that the pair stands at the meeting itself.
+            // Rows are moved so that the pair is exactly at the boundary.
             let mut moved = entries.clone();
             moved.rows.drain(..back);
             moved.columns.drain(..back);
@@ -144,7 +144,7 @@ fn large_arrays_come_in_pieces() {
     bad[at] ^= 4;
     let error = files::read_csr::<f64>(folder.file("bad.npz", bad)).unwrap_err().to_string();
     assert!(error.contains("bad.npz:data.npy") && error.contains("checksum"), "{error}");
-    // The first of several faults, whatever thread finds them.
+    // The first of several faults is reported, whichever thread finds them.
     let mut outside = entries.clone();
     [400_000, 500_001, 333_333].into_iter().for_each(|k| outside.columns[k] = 200_000 + k as i64);
     let path = folder.file("outside.npz", outside.csr(["<i4", "<i4"], false));
@@ -236,7 +236,7 @@ fn diagonals_of_any_length() {
                         entries.columns.push(j as i64);
                         entries.values.push(value);
                     } else if row.is_none() {
-                        // Nobody looks there.
+                        // This value is never read.
                         given[d * length + j] = f64::NAN;
                     }
                 }

@@ -1,4 +1,4 @@
-//! Products on the device: the formats' cases, and what the device has beside them.
+//! Products on the device: the cases of all formats, and those of the device's own algorithms.
 
 use crate::formats::cases::{Expected, entries, on, ragged, reference, to_complex, with_lengths};
 use crate::formats::half;
@@ -60,7 +60,7 @@ fn operands<T: Scalar>(random: &mut Random, rows: usize, columns: usize) -> (T, 
     (T::from_f64(-1.5), random.vector(columns), T::from_f64(0.25), random.vector(rows))
 }
 
-/// Every algorithm is right for every matrix, and gives the same bits twice.
+/// Every algorithm is correct for every matrix, and gives the same bits twice.
 pub fn csr_algorithms(b: &Cuda) {
     fn cases<V: Scalar + Widen<T>, T: Scalar>(b: &Cuda) {
         let mut random = Random(21);
@@ -101,7 +101,7 @@ pub fn coordinates_by_atomics(b: &Cuda) {
     }
 }
 
-/// Rows that are cut where tiles end, among short and empty ones.
+/// Rows that span tiles, among short and empty ones.
 pub fn rows_of_several_tiles(b: &Cuda) {
     let mut lengths = vec![3; 900];
     lengths.extend([30_000, 0, 0, 5, 9_000, 40_000]);
@@ -110,7 +110,7 @@ pub fn rows_of_several_tiles(b: &Cuda) {
     cut_rows::<f64>(b, &lengths);
 }
 
-/// The same among so many short ones that tiles are those of large matrices, with columns close together and all over.
+/// The same among enough short ones for the tiles of large matrices, with columns close together and all over.
 pub fn rows_of_several_large_tiles(b: &Cuda) {
     for longest in [5_000, 40_000] {
         let mut lengths = vec![1; 40_000];
@@ -121,10 +121,10 @@ pub fn rows_of_several_large_tiles(b: &Cuda) {
     }
 }
 
-/// The ways that share a row between blocks.
+/// The algorithms that share a row between blocks.
 const CUT: [CsrAlgorithm; 2] = [CsrAlgorithm::Balanced, CsrAlgorithm::Binned];
 
-/// Rows that go on behind their tile by any number of nonzeros: they are cut from some number on.
+/// Rows that extend beyond their tile by any number of nonzeros: from some number on they are divided.
 pub fn rows_that_end_anywhere(b: &Cuda) {
     let lengths: Vec<usize> = (0..600).map(|i| i * 389 % 601).collect();
     cut_rows::<f64>(b, &lengths);
@@ -132,8 +132,8 @@ pub fn rows_that_end_anywhere(b: &Cuda) {
     cut_rows::<Complex<f64>>(b, &lengths);
 }
 
-/// Each size of tile, over rows of short and of any length among which some are cut. Every row is the beginning of one
-/// longest row, and values and x are small integers: sums are exact.
+/// Each size of tile, for short rows and rows of any length, of which some are divided. Every row is the beginning of
+/// one longest row, and values and x are small integers, so sums are exact.
 pub fn tiles_of_every_size(b: &Cuda) {
     let mixed = |rows: usize, below: usize, long: &[usize]| {
         let mut lengths: Vec<usize> = (0..rows).map(|i| i * 7919 % below).collect();
@@ -170,9 +170,9 @@ pub fn tiles_of_every_size(b: &Cuda) {
     }
 }
 
-/// Values of two types on one pattern, each with tiles of its own size, since columns lie close together and entries
-/// are many: multigrid counted with doubles on a level in single precision, whose products then took the tiles of
-/// doubles. Sums are exact, as in [`tiles_of_every_size`].
+/// Values of two types on one pattern, each with tiles of its own size, because columns are close together and there
+/// are many entries. Multigrid once counted tiles with doubles on a level in single precision, whose products then used
+/// the tiles of doubles. Sums are exact, as in [`tiles_of_every_size`].
 pub fn values_of_two_types_on_one_pattern(b: &Cuda) {
     let mut lengths: Vec<usize> = (0..270_000).map(|i| i * 7919 % 64).collect();
     lengths[135_000..135_003].copy_from_slice(&[200_000, 0, 2561]);
@@ -240,7 +240,7 @@ pub fn several_vectors(b: &Cuda) {
     blocks::<f32, f32, _>(b);
     blocks::<f32, f64, _>(b);
     blocks::<Complex<f64>, Complex<f64>, _>(b);
-    // Rows that several tiles share, rows without nonzeros at the ends of tiles, and vectors that do not start on 16
+    // Rows shared by several tiles, rows without nonzeros at the ends of tiles, and vectors that are not aligned to 16
     // bytes.
     let mut lengths = vec![3; 400];
     lengths[77] = 5000;
@@ -284,8 +284,8 @@ fn banded(n: usize, reach: usize) -> Csr<f64> {
     Csr::from_parts(n, n, offsets, indices, values).unwrap()
 }
 
-/// More blocks than the last one adds up alone, and warps that stream section after section, of a lane a row and of
-/// several.
+/// More blocks than the last one adds up alone, and warps that process one section after another, with one lane per row
+/// and with several.
 pub fn sums_of_many_blocks(b: &Cuda) {
     for (n, reach) in [(1_400_001, 1), (150_003, 16), (25_003, 30)] {
         let host = banded(n, reach);
@@ -314,7 +314,7 @@ pub fn sums_of_many_blocks(b: &Cuda) {
     }
 }
 
-/// A product whose first use is inside of a recording finds out there what the rows are like.
+/// The first use of a product is inside a recording, where it determines the shape of the rows.
 pub fn recorded_first(b: &Cuda) {
     let mut lengths = vec![4; 3000];
     lengths[17] = 2900;
@@ -333,7 +333,7 @@ pub fn recorded_first(b: &Cuda) {
     }
 }
 
-/// Products whose blocks may start while the launch before them ends read what that launch wrote, and write what it has
+/// Products whose blocks may start before the previous launch ends read what that launch wrote, and write what it has
 /// read: a long chain of short products, recorded, gives the bits of the same chain with a wait after each.
 pub fn chained_products(b: &Cuda) {
     let mut lengths = vec![4; 3000];
@@ -373,15 +373,15 @@ pub fn chained_products(b: &Cuda) {
     }
 }
 
-/// A product whose matrix is what the product before it wrote does not ask for it any sooner: recorded, it gives the
-/// bits of the same chain with a wait after each.
+/// A product whose matrix was written by the previous product does not load it too early: recorded, it gives the bits
+/// of the same chain with a wait after each.
 pub fn products_that_write_the_next_matrix(b: &Cuda) {
     let mut lengths = vec![4; 3000];
     lengths[17] = 2900;
     for host in [with_lengths::<f64>(3000, &lengths, 36), tridiagonal(3000)] {
         let pattern = on(b, &host);
         let nonzeros = pattern.nonzeros();
-        // Its products are the values of the next matrix; rows long enough that it takes a while.
+        // Its products are the values of the next matrix; rows are long enough that they take a while.
         let maker = on(b, &with_lengths::<f64>(3000, &vec![60; nonzeros], 37));
         let (start, ones) =
             (b.upload(Random(38).vector::<f64>(3000)).unwrap(), b.upload(vec![1e-3; 3000]).unwrap());
@@ -412,7 +412,7 @@ pub fn products_that_write_the_next_matrix(b: &Cuda) {
     }
 }
 
-/// Stencils on grids of so many points that a thread goes through several planes, with lines of any length: the
+/// Stencils on grids so large that a thread goes through several planes, with lines of any length: compared with the
 /// products of CSR.
 pub fn stencils_on_large_grids(b: &Cuda) {
     fn case<T: Scalar>(b: &Cuda, name: &str, a: &Csr<T, Cuda>, tolerance: f64) {

@@ -22,7 +22,7 @@ use residua::{Error, Host};
 use std::collections::BTreeSet;
 use twins::*;
 
-/// Everything on one matrix.
+/// Compares everything for one matrix.
 fn check(n: usize, entries: &Entries) {
     let a = csr(n, entries);
     let adjacent = neighbours(n, entries);
@@ -227,7 +227,7 @@ fn a_grid_in_its_natural_order_may_keep_it() {
 
 #[test]
 fn large_shuffled_graphs_agree_with_the_twins() {
-    // Enough vertices for several peers, and for threads; two components.
+    // Enough vertices for several other roots, and for threads; two components.
     let (n, entries) = grid(75, 140);
     let other = grid(31, 41).1;
     let total = n + 31 * 41;
@@ -299,7 +299,7 @@ cases::each_case!(on_host);
 
 fn pattern(symmetric: bool) -> impl Strategy<Value = (usize, Entries)> {
     (1usize..60).prop_flat_map(move |n| {
-        // Few edges leave many components, many make one; the giant row is a hub.
+        // Few edges leave many components, many edges one; the giant row is a hub.
         (Just(n), 0..3 * n, any::<bool>()).prop_flat_map(move |(n, edges, hub)| {
             prop::collection::vec((0..n, 0..n), edges).prop_map(move |pairs| {
                 let hubs = (0..n).filter(|_| hub).map(|k| (n / 2, k));
@@ -371,8 +371,8 @@ fn loading_kernels_for_one_short_solve_does_not_pay() {
     assert!(!pays(&a, loaded, 100_000), "in its natural order");
 }
 
-/// A 7-point mesh of k^3 takes some 2.3 k products: shuffled ones of 80^3 and 100^3 were left alone, and solved in
-/// twice the time.
+/// A 7-point mesh of k^3 takes about 2.3 k products: earlier, shuffled ones of 80^3 and 100^3 were not ordered, and
+/// took twice the time.
 #[test]
 fn a_shuffled_mesh_pays_for_its_ordering_on_a_cpu_and_one_in_order_never() {
     for (k, expected) in [(20, false), (80, true)] {
@@ -410,7 +410,7 @@ fn a_random_permutation_is_one_and_its_seed_tells_which() {
     assert!(Permutation::random(1 << 32, 1).is_err());
 }
 
-/// Runs something on so many parts, each on a thread of its own.
+/// Runs a function on several ranks, each on a thread of its own.
 fn on_parts<R: Send>(parts: usize, work: impl Fn(Space<Host, Parts>) -> R + Sync) -> Vec<R> {
     std::thread::scope(|scope| {
         let work = &work;

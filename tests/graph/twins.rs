@@ -1,4 +1,4 @@
-//! Sequential twins of what the library does with graphs, from their definitions, sharing no code with it.
+//! Sequential twins of the library's graph functions, from their definitions, sharing no code with it.
 
 use residua::Csr;
 use residua::backend::UNREACHED;
@@ -40,7 +40,7 @@ pub fn entries_of(a: &Csr<f64>) -> Entries {
     entries
 }
 
-/// Both directions of each edge, with a value that tells them apart.
+/// Both directions of each edge, with different values.
 pub fn undirected(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> (usize, Entries) {
     let mut entries = Entries::new();
     for (i, j) in edges {
@@ -93,8 +93,8 @@ pub fn twin_component_labels(adjacent: &[BTreeSet<usize>]) -> Vec<u32> {
     labels
 }
 
-/// Cuthill and McKee from one root, as in their paper: (order, bandwidth, levels, the vertex of lowest degree in the
-/// last level).
+/// Cuthill-McKee from one root, as in the paper: (order, bandwidth, levels, the vertex of lowest degree in the last
+/// level).
 pub fn twin_cuthill_mckee(adjacent: &[BTreeSet<usize>], root: usize) -> (Vec<usize>, usize, usize, usize) {
     let degree = |v: usize| adjacent[v].len();
     let mut order = vec![root];
@@ -118,8 +118,8 @@ pub fn twin_cuthill_mckee(adjacent: &[BTreeSet<usize>], root: usize) -> (Vec<usi
     (order, bandwidth, height as usize, end)
 }
 
-/// The whole ordering: components by (degree, number) of their roots; of each the best order from its root, the ends
-/// of George and Liu's search, and up to three other vertices of the root's degree.
+/// The whole ordering: components by (degree, number) of their roots; for each the best order from its root, from the
+/// ends of George and Liu's search, and from up to three other vertices of the root's degree.
 pub fn twin_reverse_cuthill_mckee(stored: usize, adjacent: &[BTreeSet<usize>]) -> Vec<u32> {
     let mut by_degree: Vec<usize> = (0..adjacent.len()).collect();
     by_degree.sort_by_key(|&v| (adjacent[v].len(), v));

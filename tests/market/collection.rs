@@ -1,5 +1,5 @@
-//! The gathered matrices: every one of them, its sizes, header variants and broken files. Where the folder does not
-//! exist (`RESIDUA_MATRICES`, or `../shared/matrices`), these tests say so and do nothing.
+//! The collection's matrices: reads every one of them, its sizes, header variants and broken files. If the folder does
+//! not exist (`RESIDUA_MATRICES`, or `../shared/matrices`), these tests print that and do nothing.
 
 #[path = "../common/collection.rs"]
 mod files;
@@ -13,7 +13,7 @@ fn read(path: &std::path::Path) -> residua::Result<MatrixFile<Complex<f64>>> {
     market::read_triplets(path, &ReadOptions::default())
 }
 
-/// Entries with those that follow by symmetry.
+/// The number of entries including those that follow by symmetry.
 fn full_count(file: &MatrixFile<Complex<f64>>) -> usize {
     let (rows, columns, _) = file.triplets().parts();
     let mirrored = file.symmetry() != Symmetry::General;
@@ -31,8 +31,8 @@ fn every_indexed_matrix_has_the_size_that_the_index_says() {
             Err(error) => panic!("{error}"),
         };
         let header = file.header();
-        // A directed graph under a symmetric banner: 13 places are there in both triangles, with equal values. Of a
-        // symmetric matrix these lines say the same thing twice, and each is taken once; SciPy adds them up.
+        // A directed graph with a symmetric header: 13 entries are in both triangles, with equal values. For a
+        // symmetric matrix these lines are duplicates, and each entry is taken once; SciPy adds them up.
         let again = header.repeated() as usize;
         assert_eq!(again, if record[0] == "EVA" { 13 } else { 0 }, "{}", record[0]);
         assert_eq!(header.rows().to_string(), record[2], "{}", record[0]);
@@ -103,7 +103,7 @@ fn header_variants_and_broken_files() {
                 assert!(scipy_accepts == disagreement.is_some(), "{name}: {error}; SciPy: {verdict}");
                 let text = error.to_string();
                 assert!(text.starts_with(path.to_str().unwrap()) && !text.contains('\n'), "{text}");
-                // SciPy counts lines too; where both refuse the same entry, the numbers agree.
+                // SciPy counts lines too; if both refuse the same entry, the numbers agree.
                 if let Some(line) =
                     verdict.strip_prefix("scipy rejects: Line ").and_then(|v| v.split(':').next())
                     && !text.contains("ends after")
@@ -132,7 +132,7 @@ fn entries_agree_with_another_reader() {
         assert_eq!(values.len(), expected.len(), "{}", record[0]);
         for (k, [row, column]) in places.iter().enumerate() {
             assert_eq!((rows[k] as usize, columns[k] as usize), (*row, *column), "{}: entry {k}", record[0]);
-            // Its numbers are not rounded correctly, hence the tolerance.
+            // The file's numbers are not rounded correctly, hence the tolerance.
             let error = (values[k].re - expected[k]).abs();
             assert!(error <= 1e-14 * expected[k].abs(), "{}: entry {k}", record[0]);
         }

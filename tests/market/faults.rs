@@ -86,7 +86,7 @@ fn headers_that_are_none() {
     }
 }
 
-/// Collections deliver archives: the SuiteSparse Collection tar.gz.
+/// Collections deliver archives; the SuiteSparse Collection uses tar.gz.
 #[test]
 fn archives_are_told_from_what_is_no_matrix() {
     let text = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n";
@@ -114,7 +114,7 @@ fn what_contradicts_the_symmetry() {
     assert_eq!((line, cause.contains("must be real")), (4, true), "{cause}");
     let (line, cause) = refused(format!("{head} real symmetric\n3 3 3\n1 1 1\n%\n2 3 1\n\n3 2 2\n"));
     assert_eq!((line, cause.contains("(3, 2) of a symmetric matrix is given in both")), (7, true), "{cause}");
-    // Equal, but one of them twice: perhaps to be added up.
+    // Equal values, but one of them twice: perhaps they are to be added up.
     let (line, cause) = refused(format!("{head} real symmetric\n3 3 3\n3 2 1\n2 3 1\n3 2 1\n"));
     assert_eq!((line, cause.contains("(2, 3) of a symmetric")), (4, true), "{cause}");
     let (line, cause) = refused("%%MatrixMarket matrix array complex hermitian\n2 2\n\n1 0\n1 1\n2 2\n");
@@ -135,7 +135,7 @@ fn the_line_is_exact_far_into_a_file() {
     }
 }
 
-/// None of these may take memory that the file does not justify; the test would not survive it.
+/// None of these may allocate memory that the file does not justify; the test would fail.
 #[test]
 fn headers_that_lie_about_size() {
     let head = "%%MatrixMarket matrix";

@@ -137,7 +137,7 @@ fn the_order_of_entries_is_reported() {
     assert_eq!(order("2 1\n1 2\n1 1\n"), Order::Any);
 }
 
-/// Large enough for several blocks and pieces; comments here and there leave gaps that must close.
+/// Large enough for several blocks and pieces; comments in between leave gaps that must be closed.
 #[test]
 fn many_blocks_with_and_without_gaps() {
     let n = 200_000u32;

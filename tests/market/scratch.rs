@@ -1,4 +1,4 @@
-//! Files that live as long as one test.
+//! Files that exist as long as one test.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is written is read back to the last bit.
+//! Written files are read back to the last bit.
 
 use crate::scratch::Folder;
 use num_complex::Complex;
@@ -40,7 +40,7 @@ fn bits<T: Scalar>(value: T) -> (u64, u64) {
     (value.re().to_f64().to_bits(), value.im().to_f64().to_bits())
 }
 
-/// Writes and reads; the header says `symmetry`.
+/// Writes and reads; checks that the header says `symmetry`.
 fn round_trip<T: Scalar>(
     name: &str,
     rows: usize,
@@ -171,7 +171,7 @@ fn the_text_is_short_and_plain() {
     assert_eq!(market::read_triplets::<f64>(&path, &ReadOptions::default()).unwrap().triplets(), &triplets);
 }
 
-/// More than one batch of chunks, so that order is at stake.
+/// More than one batch of chunks, so that their order matters.
 #[test]
 fn many_chunks_stay_in_order() {
     let n = 40_000;

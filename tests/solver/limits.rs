@@ -1,4 +1,4 @@
-//! What a factorisation may take, and what is not tried twice.
+//! Limits of a factorisation, and methods that are not tried twice.
 
 use super::*;
 use residua::LinearOperator;
@@ -12,12 +12,12 @@ fn factorisations(report: &residua::solver::SolveReport) -> Vec<&StageReport> {
 fn a_factorisation_that_takes_longer_than_is_left_is_not_begun() {
     let a = uneven(150);
     let limited = Solver::builder().time_limit(Duration::from_micros(500));
-    // Half of a millisecond is over in the search for an order.
+    // Half a millisecond is over during the search for an order.
     let late = limited.clone().method(Method::Direct).build_on(&Host, csr_copy(&a)).unwrap();
     let late = { late }.solve(&noise(a.rows(), 1)).unwrap();
     assert_eq!((late.report.outcome, late.report.relative_residual), (Outcome::TimeLimit, 1.0));
     assert!(late.x.iter().all(|&x| x == 0.0));
-    // Where the method is not named, something else has the time that is left.
+    // If the method is not named, another one gets the remaining time.
     let mut b = noise(a.rows(), 1);
     b[0] = 1.0;
     let report = limited.build_on(&Host, a).unwrap().solve(&b).unwrap().report;
@@ -49,8 +49,8 @@ fn kinds_that_failed_are_not_tried_again() {
     assert!(report.normal_residual.is_some_and(|normal| normal < 1e-10), "{report:?}");
 }
 
-/// Ones above the diagonal: structurally singular, whose least-squares solution LU leaves as good a residual as,
-/// without showing that nothing is nearer.
+/// Ones above the diagonal: structurally singular. LU finds a residual as small as that of its least-squares solution,
+/// but does not show that none is smaller.
 fn shift(n: usize) -> Csr<f64> {
     let starts = (0..=n).map(|row| row.min(n - 1)).collect();
     Csr::from_parts(n, n, starts, (1..n as u32).collect(), vec![1.0; n - 1]).unwrap()
@@ -65,8 +65,8 @@ fn of_a_zero_matrix_zero_is_the_least_squares_solution() {
     assert_eq!(factorisations(&solution.report).iter().filter(|stage| stage.outcome.is_some()).count(), 1);
 }
 
-/// A chain whose unknowns follow each other, which takes GMRES hundreds of iterations and LU next to nothing, and the
-/// same with couplings at random, whose factors fill and which takes GMRES 20.
+/// A chain of unknowns, for which GMRES takes hundreds of iterations and LU next to no time; and the same with random
+/// couplings, whose factors fill in and for which GMRES takes 20.
 fn chain(n: usize, by: f64, coupled: bool) -> Csr<f64> {
     csr(n, |i| {
         let far = (i * 7919 + 31) % n;
@@ -92,10 +92,10 @@ fn iterations_are_given_up_for_a_factorisation_that_is_forecast_to_be_faster() {
     assert_eq!((tried.method, tried.outcome), (Method::Gmres, Some(Outcome::GivenUp)));
     assert!(tried.remark.as_ref().is_some_and(|words| words.contains("given up")), "{tried:?}");
     assert!((4..100).contains(&tried.iterations), "{tried:?}");
-    // The factor is there: the next right-hand side begins with it.
+    // The factor exists now, so the next right-hand side begins with it.
     let second = solver.solve(&b).unwrap().report;
     assert_eq!((second.method, second.trail.stages[0].outcome), (Method::Direct, None));
-    // Nothing is read from a clock.
+    // The choice does not depend on a clock.
     let again = Solver::builder().build_on(&Host, a).unwrap().solve(&b).unwrap();
     assert_eq!(again.report.trail.stages[0].iterations, tried.iterations);
     assert_eq!(again.x, first.x);
@@ -119,7 +119,7 @@ fn multigrid_behind_a_factorisation_is_not_set_up() {
     let stages = &solver.trail().stages;
     let levels = stages.iter().position(|stage| stage.preconditioner.to_string().starts_with("amg")).unwrap();
     assert!(stages[..levels].iter().any(|stage| stage.method == Method::Direct), "{stages:?}");
-    // What is set up has a forecast.
+    // Methods with a setup have a forecast.
     assert_eq!(stages[levels].predicted_bytes, None);
     assert!(stages[0].predicted_bytes > Some(0.0));
 }
@@ -130,7 +130,7 @@ fn multigrid_at_once_on_a_long_mesh_in_random_order() {
     let solver = Solver::builder().build_on(&Host, a).unwrap();
     let first = &solver.trail().stages[0];
     assert_eq!(first.preconditioner.to_string(), "amg", "{first:?}");
-    // As many unknowns of which none is far from another.
+    // As many unknowns, none of which is far from another.
     let a = shuffled(&generate::poisson3d(60, 60, 60).unwrap());
     let solver = Solver::builder().reorder(Reorder::None).build_on(&Host, a).unwrap();
     assert_eq!(solver.trail().stages[0].preconditioner.to_string(), "jacobi");
@@ -140,7 +140,7 @@ fn multigrid_at_once_on_a_long_mesh_in_random_order() {
 fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
     let a = generate::quadratic_program(6000, 2000, 1e6, 1).unwrap();
     let b = noise(a.rows(), 2);
-    // As they come, and permuted.
+    // In natural order, and permuted.
     for a in [shuffled(&a), a] {
         let mut solver = Solver::builder().memory_limit(1000).build_on(&Host, csr_copy(&a)).unwrap();
         let solution = solver.solve(&b).unwrap();
@@ -148,14 +148,14 @@ fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
         assert_eq!((report.method, report.outcome), (Method::Gmres, Outcome::Converged), "{report:?}");
         assert!(report.preconditioner.to_string().starts_with("ilut"), "{report:?}");
         assert!(solves(&a, &b, &solution.x, 1e-8));
-        // One factorisation was looked at, not one after the other.
+        // Only one factorisation was examined, not one after another.
         assert_eq!(factorisations(report).iter().filter(|stage| stage.refused.is_some()).count(), 1);
     }
 }
 
 #[test]
 fn what_converged_is_so_in_twice_the_precision() {
-    // x has 1e8 to 1e9 times the size of b, so that b - A x is rounding, more or less of it by chance.
+    // x has 1e8 to 1e9 times the size of b, so b - A x is rounding, larger or smaller by chance.
     let mut met = 0;
     for seed in 0..400 {
         let r = noise(9, seed);

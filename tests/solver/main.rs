@@ -1,5 +1,4 @@
-//! The one door: what can be asked of a solver, what it refuses, and what it tells. The bodies are generic over the
-//! backend.
+//! The solver: its options, errors and reports. The bodies are generic over the backend.
 
 #[macro_use]
 #[path = "../common/systems.rs"]
@@ -29,7 +28,7 @@ fn uneven(k: usize) -> Csr<f64> {
     a
 }
 
-/// Values of the same pattern, other than before: positive definite all the same.
+/// Other values on the same pattern, positive definite as well.
 fn scaled(a: &mut Csr<f64>, factor: f64) {
     let diagonal: Vec<bool> = a.iter().map(|(i, j, _)| i == j).collect();
     for (number, (value, diagonal)) in a.values_mut().iter_mut().zip(diagonal).enumerate() {
@@ -41,7 +40,7 @@ fn noise(n: usize, seed: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919 + seed * 104_729) % 1009) as f64 / 500.0 - 1.0).collect()
 }
 
-/// The matrix with its rows and columns in a disorder.
+/// The matrix with its rows and columns in random order.
 fn shuffled(a: &Csr<f64>) -> Csr<f64> {
     let permutation = residua::graph::Permutation::random(a.rows(), 5).unwrap();
     residua::graph::permute_symmetric(a, &permutation).unwrap()
@@ -51,7 +50,7 @@ fn quick() -> Builder {
     Solver::builder().tolerance(1e-10)
 }
 
-/// Whether x solves A x = b to the tolerance, by the plainest loop.
+/// Returns whether x solves A x = b to the tolerance, by a plain loop.
 fn solves<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], tolerance: f64) -> bool {
     norm(&true_residual(a, b, x)) <= 1.01 * tolerance * norm(b)
 }
@@ -93,10 +92,10 @@ fn every_setting_solves<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             (400, a.nonzeros(), Symmetry::Symmetric)
         );
         assert_eq!(solver.device(), backend.description());
-        // The same again: a solver keeps nothing of a solve that changes the next.
+        // The same again: nothing of a solve changes the next.
         let again = solver.solve(&b)?;
         assert!(again.x == solution.x && again.report.iterations == report.iterations, "{builder:?}");
-        // The trail tells of all that.
+        // The trail includes all of these decisions.
         let trail = &report.trail;
         for subject in ["device", "symmetry", "order", "format"] {
             assert!(trail.decisions.iter().any(|d| d.subject == subject), "{subject}: {trail:?}");
@@ -132,11 +131,11 @@ fn a_starting_vector_is_used<B: Device + SolverBackend>(backend: &B) -> Result<(
         let mut solver = quick().reorder(reorder).build_on(backend, backend.place(csr_copy(&a)))?;
         let mut x = vec![0.0; 400];
         assert!(solver.solve_into(&b, &mut x)?.iterations > 10);
-        // From the solution there is nothing to do, and x stays.
+        // Starting from the solution there is nothing to do, and x is not changed.
         let before = x.clone();
         let report = solver.solve_into(&b, &mut x)?;
         assert!(report.iterations == 0 && report.outcome.is_converged() && x == before);
-        // An infinite start is refused as an outcome, and left alone.
+        // An infinite start has its own outcome, and is not changed.
         x[7] = f64::INFINITY;
         assert_eq!(solver.solve_into(&b, &mut x)?.outcome, Outcome::NotFinite);
         assert!(x[7] == f64::INFINITY && x[8] == before[8]);
@@ -204,7 +203,7 @@ fn an_update_may_spoil_and_mend<B: Device + SolverBackend>(backend: &B) -> Resul
 }
 
 fn several_right_hand_sides<B: Device + SolverBackend>(backend: &B) -> Result<()> {
-    // Rows of 27 entries are worth reading once for all.
+    // With rows of 27 entries it is worth reading the matrix once for all right-hand sides.
     let a = generate::poisson3d_27(7, 7, 7)?;
     let n = a.rows();
     for (builder, count) in [
@@ -229,7 +228,7 @@ fn several_right_hand_sides<B: Device + SolverBackend>(backend: &B) -> Result<()
             assert_eq!(solver.history_of(k).len(), report.iterations + 1, "{builder:?}, {k}");
             assert!(heard[k] > report.iterations, "{builder:?}: {heard:?}");
         }
-        // The same with vectors of the backend, from the solutions: nothing is left to do.
+        // The same with vectors of the backend, starting from the solutions: nothing is left to do.
         let (there_b, mut there_x) = (backend.upload(b.clone())?, backend.upload(x.clone())?);
         let reports = solver.solve_many_on(backend, &there_b, &mut there_x)?;
         assert!(reports.iter().all(|report| report.iterations == 0 && report.outcome.is_converged()));
@@ -248,7 +247,7 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let b = noise(1600, 5);
     let mut solver = quick().tolerance(0.0).build_on(backend, backend.place(csr_copy(&a)))?;
     let mut x = vec![0.0; 1600];
-    // By the observer, who hears of the start and of each iteration.
+    // By the observer, which is called at the start and after each iteration.
     let mut heard = Vec::new();
     let report = solver.solve_with(&b, &mut x, |progress| {
         heard.push(progress.iteration);
@@ -259,7 +258,7 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     assert_eq!(report.outcome, Outcome::Interrupted);
     assert!(heard.iter().enumerate().all(|(k, &iteration)| k == iteration) && heard.len() >= 6);
     assert!(report.relative_residual < 1.0 && norm(&true_residual(&a, &b, &x)) < norm(&b));
-    // By another thread, here before the start; then not any more.
+    // By another thread, here before the start; after that no more.
     let canceller = solver.canceller();
     std::thread::spawn(move || canceller.cancel()).join().unwrap();
     let report = solver.solve_into(&b, &mut x)?;
@@ -282,7 +281,7 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// What half the precision can't do, full precision does, within one report.
+/// A system that half the precision cannot solve is solved in full precision, within one report.
 fn a_fault_goes_on_with_the_next_stage<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let stiff = csr(2, |i| {
         let off = (1 - i, 0.999_999_98);
@@ -308,7 +307,7 @@ fn a_fault_goes_on_with_the_next_stage<B: Device + SolverBackend>(backend: &B) -
     );
     assert_eq!(solver.history().len(), report.iterations + 1);
     assert_eq!(iterations, (0..=report.iterations).collect::<Vec<_>>());
-    // What did not serve is not tried again, until there are other values.
+    // A stage that failed is not tried again, until there are other values.
     let again = solver.solve(&b)?.report;
     assert!(again.outcome.is_converged() && again.trail.stages[0].outcome.is_none(), "{again:?}");
     assert!(report.trail.stages[0].outcome.is_some(), "a report that was given out stays as it is");
@@ -323,11 +322,11 @@ fn what_is_not_positive_definite<B: Device + SolverBackend>(backend: &B) -> Resu
     let solution = solver.solve(&[3.0, 4.0])?;
     assert_eq!(solution.report.outcome, Outcome::NotPositiveDefinite { iteration: 0, curvature: -2.0 });
     assert_eq!((solution.report.residual_norm, solution.report.relative_residual), (5.0, 1.0));
-    // A start is neither lost nor made worse, and its residual is told.
+    // A start is neither lost nor made worse, and its residual is reported.
     let mut x = [3.0, 0.0];
     let report = solver.solve_into(&[3.0, 4.0], &mut x)?;
     assert_eq!((x, report.residual_norm, report.relative_residual), ([3.0, 0.0], 4.0, 0.8));
-    // A start that solves it is a solution whatever the matrix.
+    // A start that is a solution is accepted, whatever the matrix.
     let mut x = [3.0, -2.0];
     assert!(solver.solve_into(&[3.0, 4.0], &mut x)?.outcome.is_converged());
     Ok(())
@@ -350,7 +349,7 @@ fn complex_and_single<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let solution = solver.solve(&b)?;
     assert!(solution.report.outcome.is_converged() && solves(&hermitian, &b, &solution.x, 1e-10));
     assert_eq!(solver.symmetry(), Symmetry::Hermitian);
-    // In single precision there is no half of it: what asks for one gets the whole.
+    // In single precision there is no narrower precision: a request for it gets full precision.
     let single = tridiagonal::<f32>(300, 2.1);
     let b = vec![1.0_f32; 300];
     for precision in [Precision::Double, Precision::Mixed, Precision::Auto] {
@@ -385,7 +384,7 @@ fn a_matrix_is_taken_over_or_copied() {
     assert!(solves(&a, &b, &borrowed.x, 1e-8));
     let owned = Solver::builder().device(Where::Cpu).build(a).unwrap().solve(&b).unwrap();
     assert!(owned.x == borrowed.x && owned.report.device.starts_with("cpu"));
-    // So small a system is left to the CPU, and the trail says so.
+    // So small a system is computed on the CPU, and the trail says so.
     let device = &borrowed.report.trail.decisions[0];
     assert!(device.subject == "device" && device.why.contains("so small"), "{device:?}");
 }
@@ -407,19 +406,19 @@ fn what_makes_no_sense_is_refused_with_advice() {
     refused(Solver::builder().preconditioner(PreconditionerChoice::BlockJacobi(Some(33))), "1 to 32");
     refused(Solver::builder().device(Where::Cuda(77)), "");
     refused(Solver::builder().method(Method::Gmres).precision(Precision::Mixed), "cg has it");
-    // Matrices that no method takes.
+    // Matrices that no method can solve.
     let build = |a: Csr<f64>| Solver::builder().method(Method::Cg).build(a).expect_err("refused").to_string();
     let tall = Csr::from_parts(2, 1, vec![0, 1, 1], vec![0], vec![1.0]).unwrap();
     assert!(build(tall).contains("2 x 1 is not square"));
     let unsymmetric = csr(2, |i| if i == 0 { vec![(0, 1.0), (1, 7.0)] } else { vec![(1, 1.0)] });
     assert!(build(unsymmetric).contains("entry (1, 2) is 7"));
-    // Vectors of other lengths.
+    // Vectors with wrong lengths.
     let mut solver = Solver::builder().build(a()).unwrap();
     let mut x = [0.0; 25];
     assert!(matches!(solver.solve(&[1.0; 24]), Err(Error::Dimension { expected: 25, got: 24, .. })));
     assert!(matches!(solver.solve_into(&[1.0; 25], &mut x[1..]), Err(Error::Dimension { .. })));
     assert!(matches!(solver.update(&[1.0]), Err(Error::Dimension { .. })));
-    // The solver goes on.
+    // The solver remains usable.
     assert!(solver.solve(&[1.0; 25]).unwrap().report.outcome.is_converged());
 }
 
@@ -456,7 +455,7 @@ fn the_number_of_threads_changes_no_bit() {
     let (a, b) = (uneven(120), noise(14_400, 9));
     let solve = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        // The format is named: one that is chosen by measuring may be another the next time.
+        // The format is named, because one that is chosen by measurements may differ the next time.
         let builder = Solver::builder().device(Where::Cpu).format("csr").max_iterations(40);
         pool.install(|| builder.build(&a).unwrap().solve(&b).unwrap().x)
     };
@@ -479,7 +478,7 @@ fn a_solve_that_was_stopped_while_it_factorised_can_be_asked_for_again() -> Resu
     }
     let report = Work::default().run(|| solver.solve_into(&b, &mut x))?;
     assert!(report.outcome.is_converged() && solves(&a, &b, &x, 1e-8), "{report:?}");
-    // The same of a setup: nothing of it is left, and another one is as good as the first.
+    // The same for a setup: nothing of it is left, and another one is as good as the first.
     assert!(matches!(stopped.set_up(|| Solver::builder().build(&a)), Err(Error::Stopped)));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Which method solves what, named or found by the solver itself.
+//! The method that solves a system, named or chosen by the solver.
 
 use crate::systems::*;
 use crate::{noise, quick, shuffled, solves, uneven};
@@ -24,7 +24,7 @@ fn indefinite(k: usize) -> Csr<f64> {
     a
 }
 
-/// Three equations for each pair of unknowns that differ by one.
+/// Three equations for each pair of unknowns whose numbers differ by one.
 fn tall(n: usize) -> Csr<f64> {
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for i in 0..3 * n {
@@ -66,9 +66,9 @@ fn every_method_solves_what_it_is_for<B: Device + SolverBackend>(backend: &B) ->
     Ok(())
 }
 
-/// GMRES with the diagonal gives way to a factorisation soon, but not where the diagonal was named: a large matrix
-/// whose diagonal takes more iterations than the first turn has, with couplings of the sign that multigrid is not taken
-/// for. A device iterates on, since an order of elimination is found on its host.
+/// GMRES with the diagonal soon gives way to a factorisation, but not if the diagonal was named. The matrix is large
+/// and takes more iterations with its diagonal than the first turn has; its couplings have a sign for which multigrid
+/// is not used. A device continues to iterate, since an order of elimination is found on its host.
 fn a_preconditioner_that_was_named_keeps_its_turn<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let n = 200_100;
     let a = csr(n, |i| if i == 0 { vec![(0, 1.0)] } else { vec![(i - 1, 0.9), (i, 1.0)] });
@@ -106,7 +106,7 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             let solution = solver.solve(&b)?;
             assert!(solution.report.outcome.is_converged(), "{method}: {:?}", solution.report);
             assert!(solves(&shuffled(&a), &b, &solution.x, 1e-8), "{method}");
-            // A device solves by iterations what a factorisation solves on a CPU.
+            // A device solves by iteration what is factorised on a CPU.
             let is_device = <B as PreconditionSteps>::BYTES_TELL;
             assert!(is_device || solution.report.method == method, "{:?}", solution.report.trail);
             assert_eq!(solution.history.len(), solution.report.iterations + 1);
@@ -115,7 +115,7 @@ fn what_suits_is_found<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// On a CPU; a device takes all of its iterations with the diagonal, since its triangular solves take longer.
+/// On a CPU; a device does all iterations with the diagonal, since triangular solves take longer there.
 fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = residua::generate::convection_diffusion([20, 20, 20], 0.05)?;
     let b = noise(8000, 5);
@@ -134,14 +134,15 @@ fn incomplete_factors_take_over<B: Device + SolverBackend>(backend: &B) -> Resul
     assert_eq!(ran(&solution.report), both, "{:?}", solution.report.trail);
     let told = solution.report.trail.stages[0].remark.clone().unwrap_or_default();
     assert!(told.contains("with incomplete factors fewer are left"), "{told}");
-    // Another right-hand side begins with them.
+    // Another right-hand side begins with incomplete factors.
     let again = solver.solve(&noise(8000, 6))?;
     assert!(solves(&a, &noise(8000, 6), &again.x, 1e-8));
     assert_eq!(ran(&again.report), both[1..]);
     Ok(())
 }
 
-/// Multigrid by itself on a grid, and named with its options; left where it does not contract; new values.
+/// Multigrid is chosen on a grid, and can be named with its options; it is given up if it does not contract; new
+/// values.
 fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let grid = residua::generate::poisson2d(120, 120)?;
     let b = noise(14_400, 3);
@@ -160,7 +161,7 @@ fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> 
         let apart: Vec<f64> = half.x.iter().zip(&solution.x).map(|(half, x)| 2.0 * half - x).collect();
         assert!(norm(&apart) < 1e-4 * norm(&solution.x), "{name}: {:e}", norm(&apart));
     }
-    // A graph without a hierarchy that contracts is solved all the same, by another stage.
+    // A graph for which no hierarchy contracts is solved by another stage.
     let mut solver = quick().build_on(
         backend,
         shuffled(&residua::generate::anisotropic2d(110, 110, 1e-4)?).to_backend(backend)?,
@@ -170,8 +171,8 @@ fn multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> 
     Ok(())
 }
 
-/// Displacements: rigid body modes from coordinates, the same given as vectors, and unknowns of a node found by rows
-/// alike.
+/// Displacements: rigid body modes from coordinates, the same given as vectors, and unknowns of a node recognised by
+/// equal rows.
 fn nodes_of_several_unknowns<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let elements = 10;
     let a = residua::generate::elasticity3d(elements, elements, elements, 0.3)?;
@@ -203,7 +204,7 @@ fn nodes_of_several_unknowns<B: Device + SolverBackend>(backend: &B) -> Result<(
     assert!(given.abs_diff(from_points) <= 1, "{given} iterations, {from_points} from coordinates");
     let found = solved(amg("amg")?)?;
     assert!(found <= 30, "{found} iterations, nodes found");
-    // What does not fit is refused.
+    // Arguments that do not match are errors.
     let refused = |builder: residua::solver::Builder, why: &str| {
         let message =
             builder.build_on(backend, a.to_backend(backend).unwrap()).err().map(|error| error.to_string());
@@ -220,23 +221,24 @@ fn nodes_of_several_unknowns<B: Device + SolverBackend>(backend: &B) -> Result<(
     Ok(())
 }
 
-/// A long mesh, on which conjugate gradients would take thousands of iterations: multigrid is the first stage.
+/// A long mesh, for which conjugate gradients would take thousands of iterations: multigrid is the first stage.
 fn multigrid_at_once_on_a_long_mesh<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = residua::generate::anisotropic2d(100, 2500, 1e-2)?;
     let solver = Solver::builder().build_on(backend, a.to_backend(backend)?)?;
     let first = &solver.trail().stages[0];
     let told = format!("{first:?}");
     assert!(first.preconditioner.to_string() == "amg" && told.contains("large mesh"), "{told}");
-    // A smaller one is begun with the diagonal.
+    // For a smaller one, the diagonal is tried first.
     let a = residua::generate::anisotropic2d(100, 500, 1e-2)?;
     let solver = Solver::builder().build_on(backend, a.to_backend(backend)?)?;
     assert_eq!(solver.trail().stages[0].preconditioner.to_string(), "jacobi");
     Ok(())
 }
 
-/// A large matrix that is not Hermitian and on no grid, whose couplings have one sign: classical multigrid comes soon.
+/// A large matrix that is neither Hermitian nor on a grid, whose couplings have one sign: classical multigrid is tried
+/// early.
 fn classical_multigrid_in_its_place<B: Device + SolverBackend>(backend: &B) -> Result<()> {
-    // A small world: neighbours on a circle, and one far away.
+    // A small-world graph: neighbours on a circle, and one far away.
     let n = 200_100;
     let far = |i: usize| (i * 7919 + 13) % n;
     let with = |sign: f64| {
@@ -274,7 +276,7 @@ fn negative_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
             assert!(format!("{:?}", solver.trail().decisions).contains("the diagonal is negative"));
             let solution = solver.solve(&b)?;
             assert!(solves(&negative(&a), &b, &solution.x, 1e-10), "{:?}", solution.report);
-            // From what is the solution already.
+            // Starting from the solution.
             let mut x = solution.x.clone();
             let again = solver.solve_into(&b, &mut x)?;
             assert!(again.outcome.is_converged() && again.iterations <= 2, "{again:?}");
@@ -296,7 +298,7 @@ fn negative_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
         Solver::builder().preconditioner("amg".parse()?).build_on(backend, grid.to_backend(backend)?)?;
     let report = solver.solve(&noise(14_400, 3))?.report;
     assert!(report.method == Method::Cg && report.iterations <= 12, "{report:?}");
-    // One entry of another sign, and it is what it was: indefinite.
+    // With one entry of another sign, the matrix is indefinite.
     let mut mixed = negative(&uneven(20));
     let place = mixed.iter().position(|(i, j, _)| i == 399 && j == 399).expect("a diagonal entry");
     mixed.values_mut()[place] = 1.0;
@@ -306,7 +308,7 @@ fn negative_definite<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     Ok(())
 }
 
-/// Equations that were divided by volumes, unknowns in units of their own: multigrid, after few other iterations.
+/// Equations divided by volumes, and scaled unknowns: multigrid, after few other iterations.
 fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let a = shuffled(&residua::generate::anisotropic2d(150, 130, 0.3)?);
     let n = a.rows();
@@ -336,8 +338,8 @@ fn multigrid_where_rows_were_scaled<B: Device + SolverBackend>(backend: &B) -> R
     Ok(())
 }
 
-/// More unknowns than equations, rows scaled over `decades` of them: x = A^T y is the solution of least norm, whatever
-/// y.
+/// More unknowns than equations, with rows scaled over `decades` decades: x = A^T y is the solution of least norm, for
+/// any y.
 fn of_many_solutions_that_of_least_norm<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     for (decades, methods) in [(0.0, &[Method::Lsmr][..]), (8.0, &[Method::Lsmr, Method::Direct])] {
         let (rows, columns) = (60, 140);
@@ -350,7 +352,7 @@ fn of_many_solutions_that_of_least_norm<B: Device + SolverBackend>(backend: &B) 
         }
         let a = Csr::from_triplets(triplets)?;
         let y: Vec<f64> = noise(rows, 7);
-        // Rows of large entries get small y, so that all of them count in x.
+        // Rows with large entries get small y, so that all of them contribute to x.
         let weighted =
             y.iter().enumerate().map(|(i, y)| y * 10.0_f64.powf(-decades * i as f64 / rows as f64));
         let x_least = &a.transpose(&Host)? * &weighted.collect::<Vec<_>>();
@@ -371,14 +373,14 @@ fn least_squares_are_called_so<B: Device + SolverBackend>(backend: &B) -> Result
     let a = tall(40);
     let mut solver = quick().build_on(backend, backend.place(csr_copy(&a)))?;
     assert_eq!((solver.rows(), solver.columns()), (120, 40));
-    // Where there is a solution, it is found.
+    // If there is a solution, it is found.
     let known = noise(40, 12);
     let mut b = vec![0.0; 120];
     a.product(&Host, 1.0, &known, 0.0, &mut b)?;
     let solution = solver.solve(&b)?;
     assert!(solution.report.outcome.is_converged() && solution.report.method == Method::Lsmr);
     assert!(solution.x.iter().zip(&known).all(|(x, known)| (x - known).abs() < 1e-6));
-    // Where there is none, the nearest: A^T r = 0.
+    // If there is none, the nearest x is found: A^T r = 0.
     let b = noise(120, 13);
     let solution = solver.solve(&b)?;
     assert_eq!(solution.report.outcome, Outcome::LeastSquares);

@@ -1,10 +1,10 @@
-//! Null spaces: constants that are found, on one component or several, and vectors that are given.
+//! Null spaces: constants that are found, on one component or several, and given vectors.
 
 use super::*;
 use residua::Triplets;
 use residua::assemble::Assembler;
 
-/// The Laplacian of so many rings of different lengths with chords.
+/// The Laplacian of `count` rings of different lengths with chords.
 fn rings(count: usize) -> (Csr<f64>, Vec<usize>) {
     let (mut first, mut part) = (0, Vec::new());
     let lengths: Vec<usize> = (0..count).map(|k| 5 + 3 * k).collect();
@@ -27,7 +27,7 @@ fn rings(count: usize) -> (Csr<f64>, Vec<usize>) {
     (Assembler::default().to_csr(&Host, triplets).unwrap(), part)
 }
 
-/// What lies in the constants of each component.
+/// The mean of x on each component.
 fn means(x: &[f64], part: &[usize]) -> Vec<f64> {
     let parts = part.iter().max().unwrap() + 1;
     let (mut sums, mut sizes) = (vec![0.0; parts], vec![0.0; parts]);
@@ -39,7 +39,7 @@ fn means(x: &[f64], part: &[usize]) -> Vec<f64> {
 }
 
 fn constants_are_taken_out_of_b_and_x<B: Device + SolverBackend>(backend: &B) -> Result<()> {
-    // One component, a few, and more than are kept as vectors.
+    // One component, a few, and more than are stored as vectors.
     for count in [1, 3, 20] {
         let (a, part) = rings(count);
         let n = a.rows();
@@ -55,15 +55,15 @@ fn constants_are_taken_out_of_b_and_x<B: Device + SolverBackend>(backend: &B) ->
             assert_eq!(report.outcome, Outcome::LeastSquares, "{count}: {report:?}");
             assert!((report.outside_range.unwrap() - outside).abs() < 1e-10 * norm(&b), "{report:?}");
             assert!(solves(&a, &consistent, &solution.x, 1e-10));
-            // The shortest of all solutions has nothing constant.
+            // The shortest of all solutions has no constant part.
             assert!(means(&solution.x, &part).iter().all(|mean| mean.abs() < 1e-12 * norm(&solution.x)));
             let true_norm = norm(&true_residual(&a, &b, &solution.x));
             assert!((report.residual_norm / true_norm - 1.0).abs() < 1e-8, "{report:?}");
-            // Where b has nothing of it, the same is a solution.
+            // If b has no such part, the same x is a solution.
             let solution = solver.solve(&consistent)?;
             assert_eq!(solution.report.outcome, Outcome::Converged);
             assert!(solves(&a, &consistent, &solution.x, 1e-10));
-            // Of b nothing is left: x = 0 is the nearest.
+            // Nothing is left of b: x = 0 is the nearest.
             let constants: Vec<f64> = part.iter().map(|&part| 1.0 + part as f64).collect();
             let solution = solver.solve(&constants)?;
             assert_eq!(solution.report.outcome, Outcome::LeastSquares);
@@ -76,14 +76,14 @@ fn constants_are_taken_out_of_b_and_x<B: Device + SolverBackend>(backend: &B) ->
 fn vectors_that_are_given_are_checked<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     let (a, _) = rings(1);
     let n = a.rows();
-    // Rows scaled: not symmetric, constants are mapped to zero all the same.
+    // With scaled rows the matrix is not symmetric, but it maps constants to zero all the same.
     let mut rows = a.clone();
     let scale: Vec<usize> = rows.iter().map(|(i, _, _)| i).collect();
     rows.values_mut().iter_mut().zip(scale).for_each(|(value, row)| *value *= 1.0 + row as f64);
     let x = noise(n, 3);
     let mut b = vec![0.0; n];
     rows.product(&Host, 1.0, &x, 0.0, &mut b)?;
-    // Vectors that say the same twice are as good.
+    // Linearly dependent vectors are as good.
     let vectors = [vec![2.0; n], vec![-1.0; n]];
     let mut solver = quick().null_space(&vectors).build_on(backend, rows.to_backend(backend)?)?;
     let solution = solver.solve(&b)?;
@@ -125,7 +125,7 @@ fn constants_are_found_on_the_cpu_until_the_values_change() -> Result<()> {
     let solution = solver.solve(&b)?;
     assert!(solution.report.outcome.is_converged() && solution.report.outside_range.is_none());
     assert!(solves(&regular, &b, &solution.x, 1e-10));
-    // A method that was named takes b as it is.
+    // A method that was named takes b unchanged.
     let report = quick().method(Method::Lsmr).build(&a)?.solve(&b)?.report;
     assert!(report.outside_range.is_none());
     Ok(())
@@ -133,7 +133,7 @@ fn constants_are_found_on_the_cpu_until_the_values_change() -> Result<()> {
 
 #[test]
 fn a_structurally_singular_matrix_names_rows_and_columns_in_the_callers_order() -> Result<()> {
-    // Rows 1, 4 and 6 have entries in column 2 alone, so that two of them and two columns are left.
+    // Rows 1, 4 and 6 have entries in column 2 alone, so that two of these rows and two columns cannot be matched.
     let mut triplets = Triplets::new(8, 8)?;
     for i in 0..8 {
         if [1, 4, 6].contains(&i) {

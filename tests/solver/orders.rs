@@ -1,4 +1,4 @@
-//! Grids whose unknowns come in any order are solved as grids, and meshes are brought into a good order for multigrid.
+//! Grids whose unknowns are in any order are solved as grids, and meshes are reordered for multigrid.
 
 use super::*;
 use residua::backend::GraphSteps;
@@ -9,7 +9,7 @@ fn chosen_order(report: &SolveReport) -> &str {
     &report.trail.decisions.iter().find(|decision| decision.subject == "order").unwrap().chosen
 }
 
-/// Solves in the caller's order and in a disorder, and returns both reports.
+/// Solves in the caller's order and in random order, and returns both reports.
 fn both_ways(a: &Csr<f64>) -> [SolveReport; 2] {
     let b = noise(a.rows(), 3);
     [csr_copy(a), shuffled(a)].map(|a| {
@@ -36,12 +36,12 @@ fn multigrid_of_a_grid_in_random_order() {
             assert_eq!(report.preconditioner.to_string(), "amg", "{report:?}");
             assert_eq!(report.trail.stages[0].outcome, Some(Outcome::Converged), "{report:?}");
         }
-        // Axes may have changed places, which rounding and levels notice.
+        // Axes may have been exchanged, which affects rounding and levels.
         assert!(found.iterations.abs_diff(natural.iterations) <= 1, "{words}: {natural:?} {found:?}");
     }
 }
 
-/// The matrix with a coupling less between two points inside: no grid.
+/// The matrix without one coupling between two inner points, so that it is no grid.
 fn with_a_coupling_less(grid: &Csr<f64>) -> Csr<f64> {
     let most = (0..grid.rows()).map(|i| grid.row(i).0.len()).max().unwrap();
     let inside = |i: usize| grid.row(i).0.len() == most;
@@ -55,7 +55,7 @@ fn with_a_coupling_less(grid: &Csr<f64>) -> Csr<f64> {
     residua::assemble::to_csr(&Host, triplets).unwrap()
 }
 
-/// Solves with an x that is known, of which each entry is different, and compares with it.
+/// Solves with a known x whose entries are all different, and compares with it.
 fn solves_in_the_callers_order(builder: &Builder, a: &Csr<f64>) -> SolveReport {
     let expected: Vec<f64> = (0..a.rows()).map(|i| (i as f64 / 7.0).sin() + i as f64 * 1e-6).collect();
     let b = a * &expected;
@@ -71,17 +71,17 @@ fn solves_in_the_callers_order(builder: &Builder, a: &Csr<f64>) -> SolveReport {
 #[test]
 fn a_mesh_in_random_order_is_brought_into_a_good_one_for_multigrid() {
     let rcm = "by reverse Cuthill-McKee";
-    // Of so many unknowns multigrid is begun with where the mesh is large, which is found out in any order.
+    // Multigrid is tried first for a large mesh of this size, which is recognised in any order.
     let large = shuffled(&with_a_coupling_less(&generate::poisson2d(420, 490).unwrap()));
     let report = solves_in_the_callers_order(&Solver::builder(), &large);
     assert!(chosen_order(&report).starts_with(rcm), "{report:?}");
     assert_eq!(report.trail.stages[0].outcome, Some(Outcome::Converged), "{report:?}");
-    // Where it was named, any mesh is.
+    // If multigrid was named, any mesh is reordered.
     let mesh = with_a_coupling_less(&generate::poisson2d(110, 120).unwrap());
     let named = Solver::builder().preconditioner("amg".parse().unwrap());
     let report = solves_in_the_callers_order(&named, &shuffled(&mesh));
     assert!(chosen_order(&report).starts_with(rcm), "{report:?}");
-    // With new values too.
+    // Also with new values.
     let mut solver = named.clone().updates(true).build_on(&Host, shuffled(&mesh)).unwrap();
     let doubled = shuffled(&mesh).map(|value| 2.0 * value);
     solver.update(doubled.parts().values).unwrap();
@@ -89,7 +89,7 @@ fn a_mesh_in_random_order_is_brought_into_a_good_one_for_multigrid() {
     let solution = solver.solve(&b).unwrap();
     assert!(solves(&doubled, &b, &solution.x, 1e-8), "{:?}", solution.report);
     assert!(chosen_order(&solution.report).starts_with(rcm));
-    // Not where the order is a good one, where the caller wants another, or for what is not multigrid.
+    // Not if the order is good already, if the caller wants another one, or for other methods than multigrid.
     let chosen = |builder: &Builder, a: Csr<f64>| {
         let solver = builder.clone().build_on(&Host, a).unwrap();
         let decisions = &solver.trail().decisions;
@@ -99,7 +99,7 @@ fn a_mesh_in_random_order_is_brought_into_a_good_one_for_multigrid() {
     assert_eq!(chosen(&named.clone().reorder(Reorder::None), shuffled(&mesh)), "no");
     assert_eq!(chosen(&Solver::builder().preconditioner("jacobi".parse().unwrap()), shuffled(&mesh)), "no");
     assert_eq!(chosen(&Solver::builder(), shuffled(&mesh)), "no");
-    // Nor are nodes of several unknowns torn apart.
+    // Nodes with several unknowns are not torn apart either.
     let beam = generate::elasticity3d(8, 8, 24, 0.3).unwrap();
     assert!(chosen(&named, beam).starts_with("no"));
 }
@@ -114,7 +114,7 @@ fn what_is_nearly_a_grid_is_ordered_as_before() {
 
 #[test]
 fn a_grid_that_was_renumbered_well_is_found_too() {
-    // Reverse Cuthill-McKee saves the products most that can be saved, but hides the grid from multigrid.
+    // Reverse Cuthill-McKee saves the most products, but hides the grid from multigrid.
     let a = generate::poisson3d(64, 64, 64).unwrap();
     let renumbered = in_order_of_rcm(&a);
     assert!(bandwidth(&renumbered) < 3 * bandwidth(&a));
@@ -130,8 +130,8 @@ fn in_order_of_rcm(a: &Csr<f64>) -> Csr<f64> {
     residua::graph::permute_symmetric(a, &order).unwrap()
 }
 
-/// For so many right-hand sides the lines of x that rows share would pay for an order. A grid in its own is solved as a
-/// grid, and stays in it.
+/// For this number of right-hand sides an order would pay, because rows would share lines of x. But a grid in its own
+/// order is solved as a grid, and stays in it.
 #[test]
 fn a_grid_in_its_own_order_stays_in_it() {
     let a = generate::poisson3d(64, 60, 62).unwrap();

@@ -1,4 +1,4 @@
-//! New values from a matrix: of the same pattern, in whatever order its entries come, or none.
+//! New values from a matrix: with the same pattern, its entries in any order, or with another pattern.
 
 use super::*;
 use residua::assemble::{Arrays, Integers, Layout};
@@ -57,7 +57,7 @@ fn a_matrix_of_the_same_pattern_is_taken_in_any_order() {
                     solution.x
                 );
             }
-            // Values alone come in the order of the arrays, and only their number can be checked.
+            // Values alone are in the order of the arrays, and only their number can be checked.
             solver.update(&own.values).unwrap();
             assert!(solver.update(&own.values[1..]).is_err());
             assert!((solver.solver.solve(&[5.0, 6.0, 5.0]).unwrap().x[2] - 1.0).abs() < 1e-8);
@@ -87,7 +87,7 @@ fn a_matrix_of_another_pattern_is_refused_and_changes_nothing() {
     }
 }
 
-/// The pattern of a matrix that was renumbered and stored otherwise is still the caller's.
+/// The pattern of a matrix that was renumbered and stored in another format is still the caller's.
 #[test]
 fn patterns_are_compared_in_the_callers_order() {
     let a = shuffled(&uneven(30));

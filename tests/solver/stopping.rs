@@ -1,14 +1,13 @@
-//! An end that is asked for while something is set up, ordered or factorised: it comes soon, x is what it was, and the
-//! next solve gives the bits that a fresh solver gives.
+//! A stop requested during a setup, an ordering or a factorisation: it takes effect soon, x is not changed, and the
+//! next solve gives the bits of a fresh solver.
 
 use super::*;
 use std::time::Instant;
 
-/// How long an end may take beyond what was asked for: a third of a second on an idle machine, and tests run beside
-/// others.
+/// Maximum time until a requested stop: a third of a second on an idle machine, but other tests run at the same time.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Systems whose setups take different ways, each a second or so of orders, matchings and factors.
+/// Systems with different setups, each of which takes about a second for orders, matchings and factors.
 fn systems() -> Vec<(&'static str, Builder, Csr<f64>)> {
     let direct = || Solver::builder().device(Where::Cpu).method(Method::Direct);
     let auto = || Solver::builder().device(Where::Cpu);
@@ -40,7 +39,7 @@ fn a_cancelled_setup_or_factorisation_leaves_no_trace() {
         let whole = start.elapsed();
         let mut solver = builder.build(&a).unwrap();
         let mut x = vec![0.0; a.columns()];
-        // At once, and at times all over the setup.
+        // At once, and at times distributed over the setup.
         for part in [0, 1, 3, 6] {
             let canceller = solver.canceller();
             let asked = std::thread::spawn(move || {
@@ -63,9 +62,9 @@ fn a_cancelled_setup_or_factorisation_leaves_no_trace() {
                 report.outcome == Outcome::Interrupted || part > 0 && report.outcome == Outcome::Converged,
                 "{name}: {report:?}"
             );
-            // What is told is told of this x.
+            // The reported residual is that of this x.
             let residual = norm(&true_residual(&a, &b, &x)) / norm(&b);
-            // The residual that is told is exact, and this one is rounded: circuits have a large x.
+            // The reported residual is exact, while this one is rounded: circuits have a large x.
             let zeros = vec![0.0; b.len()];
             let sizes =
                 true_residual(&a.map(f64::abs), &zeros, &x.iter().map(|x| x.abs()).collect::<Vec<_>>());
@@ -74,7 +73,7 @@ fn a_cancelled_setup_or_factorisation_leaves_no_trace() {
             assert!(apart <= 1e-6 * residual.max(1e-6) + rounding, "{name}: {told:?}, {residual}");
             solver.canceller().reset();
             if report.outcome != Outcome::Interrupted {
-                // It was faster this time.
+                // It was finished before the stop.
                 solver = builder.build(&a).unwrap();
             }
         }
@@ -91,7 +90,7 @@ fn a_time_limit_ends_setups_and_factorisations() {
         let limit = Duration::from_millis(20);
         let mut solver = builder.time_limit(limit).build(&a).unwrap();
         let start = Instant::now();
-        // What is forecast to take longer is not begun, and what was named is refused then.
+        // A method that is forecast to take longer is not started; if it was named, that is an error.
         let Ok(solution) = solver.solve(&b) else { continue };
         assert!(start.elapsed() < limit + SOON, "{name}: {:?}", start.elapsed());
         assert_eq!(solution.report.outcome, Outcome::TimeLimit, "{name}: {:?}", solution.report);

@@ -1,4 +1,4 @@
-//! Batches of small systems: what is said of each is true, and what one system is does not touch another.
+//! Batches of small systems: what is reported on each is true, and one system does not affect another.
 
 use crate::elimination::{dense, rank};
 use crate::measure::Measures;
@@ -12,7 +12,7 @@ use residua::{Csr, Host, Scalar};
 struct System<T> {
     a: Vec<T>,
     b: Vec<T>,
-    /// Whether an infinity or NaN was put into it.
+    /// True if an infinity or NaN was put into it.
     spoilt: bool,
 }
 
@@ -41,7 +41,7 @@ fn system<T: Scalar>(random: &mut Random, n: usize, k: usize, kind: usize) -> Sy
             a.iter_mut().for_each(|a| *a *= powers(far));
             b.iter_mut().for_each(|b| *b *= powers(far / 2));
         }
-        // Rows in units of their own.
+        // Rows with different scales.
         5 => {
             for row in a.chunks_exact_mut(n) {
                 let unit = powers(random.below(60) as i32 - 30);
@@ -74,7 +74,7 @@ fn matrix<T: Scalar>(n: usize, a: &[T]) -> Csr<T> {
     Csr::from_parts(n, n, (0..=n).map(|i| i * n).collect(), columns, a.to_vec()).unwrap()
 }
 
-/// What is false of one system's verdict.
+/// A description of what is false in the verdict on a system, if anything.
 fn fault<T: Scalar>(
     (n, k): (usize, usize),
     (of, kind): (&System<T>, usize),
@@ -90,7 +90,7 @@ fn fault<T: Scalar>(
     match outcome {
         Outcome::Converged => (0..k).find_map(|c| {
             let true_of = Measures::new(&a, &column(&of.b, c), &column(x, c));
-            // What is told was computed in double precision.
+            // Residuals were computed in double precision.
             let slack = (4.0 + n as f64) * 4.0 * f64::EPSILON * true_of.terms;
             let told_enough = true_of.relative() <= 1.01 * residual + slack;
             (!true_of.meets(tolerance) || !told_enough)
@@ -100,15 +100,14 @@ fn fault<T: Scalar>(
         Outcome::Singular | Outcome::LeastSquares => {
             (rank(&dense(&a)) == n).then(|| format!("{outcome} of a regular matrix"))
         }
-        // Of a system that is solved as far as working precision allows, and of one that may be singular, no more is
-        // claimed.
+        // For a system that is solved as far as working precision allows, or that may be singular, no more is claimed.
         Outcome::PrecisionLimit { .. } => None,
         Outcome::Stagnated | Outcome::IterationLimit if kind != 0 => None,
         _ => Some(format!("{outcome}: neither solved nor shown to be singular")),
     }
 }
 
-/// So many systems of a type: what is false of them, and how many of them have converged.
+/// Solves `systems` systems of a type; returns the faults, and the number of systems that converged.
 fn faults<T: Solvable>(seed: u64, systems: usize) -> (Vec<String>, usize) {
     let (mut random, mut faults, mut converged) = (Random(seed), Vec::new(), 0);
     for (n, k) in [(1, 1), (2, 3), (3, 1), (4, 2), (7, 1), (10, 1)] {
@@ -176,7 +175,7 @@ fn a_system_has_the_same_bits_alone_and_among_others() {
     }
 }
 
-/// Rows of different lengths, of systems of different sizes, against the same entries in dense matrices.
+/// Rows of different lengths, in systems of different sizes, give the same as dense matrices with the same entries.
 #[test]
 fn patterns_tell_the_same_as_dense_matrices() {
     let (n, m, mut random) = (12, 40, Random(6));
@@ -206,7 +205,7 @@ fn patterns_tell_the_same_as_dense_matrices() {
     let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() <= 1e-6 * (1.0 + x.abs()));
     assert!(near(&x, &by_pattern), "another order of elimination, the same x");
 
-    // The same systems with one of a single unknown ahead of them.
+    // The same systems after one with a single unknown.
     let starts: Vec<u64> = std::iter::once(0).chain((0..=m).map(|s| (1 + s * n) as u64)).collect();
     let rows = (0..m).flat_map(|s| offsets[1..].iter().map(move |end| 1 + (s * each) as u64 + end));
     let all_offsets: Vec<u64> = [0, 1].into_iter().chain(rows).collect();
@@ -234,7 +233,7 @@ fn what_is_no_batch_is_refused() {
     assert!(batch.solve_into(&[1.0], &[1.0], &mut x[..1]).is_err(), "no tolerance");
 }
 
-/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worth it.
+/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worthwhile.
 #[test]
 fn sparse_elimination_is_judged_like_any_other() {
     let (side, m, mut random) = (9_usize, 21, Random(7));
@@ -300,7 +299,7 @@ fn sparse_elimination_is_judged_like_any_other() {
             }
         }
     }
-    // Alone and in other company each has the same bits.
+    // Each has the same bits alone and with other systems.
     for part in [0..1, 2..13, 10..m] {
         let (own, told) = solve(part.clone());
         let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();

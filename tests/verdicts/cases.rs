@@ -1,5 +1,5 @@
-//! Small systems, each of a kind that people have reported trouble with, and what is right for it. A kind is made in
-//! several variations of size and numbers.
+//! Small systems of kinds with which people have reported problems, and the right result for each. There are several
+//! variations in size and numbers of each kind.
 
 use crate::random::Random;
 use num_complex::Complex;
@@ -7,43 +7,44 @@ use residua::{Csr, Scalar};
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
-/// What has to hold of x beside the verdict.
+/// A condition on x in addition to the verdict.
 #[derive(Clone)]
 pub enum Want<T> {
-    /// Nothing: the verdict alone is looked at.
+    /// Nothing: only the verdict is checked.
     Truth,
-    /// The mean of x, taken with weights of size one, is this but for a relative error.
+    /// The mean of x, with weights of size one, equals this up to a relative error.
     Mean(Vec<T>, f64, f64),
     /// Every entry is within this of x.
     Within(Vec<T>, f64),
     /// Every entry is within this of x, relative to its own size.
     Digits(Vec<T>, f64),
-    /// The residual of each row is at most this beside its terms.
+    /// The residual of each row is at most this relative to its terms.
     Componentwise(f64),
-    /// The normwise backward error is at most this, and no method is tried when a factorisation has given it.
+    /// The normwise backward error is at most this, and no further method is tried after a factorisation.
     AtOnce(f64),
 }
 
-/// A system and what is right for it.
+/// A system and its right result.
 pub struct System<T: Scalar> {
     pub name: String,
     pub a: Csr<T>,
     pub b: Vec<T>,
     pub want: Want<T>,
-    /// The outcomes that may be told; any where there are none.
+    /// The outcomes that are allowed; all if empty.
     pub allowed: &'static [&'static str],
 }
 
-/// Regular systems are solved, as far as double precision goes.
+/// Regular systems are solved, as far as double precision allows.
 const SOLVED: &[&str] = &["converged", "precision_limit"];
 
-/// Least-squares problems, and matrices of which singularity can be shown.
+/// For least-squares problems, and matrices whose singularity can be shown.
 const LEAST: &[&str] = &["least_squares", "singular", UNSHOWN];
 
-/// With factors whose pivots were replaced no vector may be found that shows it, and nothing is claimed then.
+/// If pivots were replaced in the factors, perhaps no vector that shows singularity is found, and then nothing is
+/// claimed.
 const UNSHOWN: &str = "precision_limit";
 
-/// What is within rounding of a singular matrix may be called so, too.
+/// A matrix that is within rounding of a singular one may be called singular, too.
 const NEARLY_SINGULAR: &[&str] = &["converged", "precision_limit", "singular", "least_squares"];
 
 type Triplet = (usize, usize, f64);
@@ -63,7 +64,7 @@ fn of_entries<T: Scalar>(rows: usize, columns: usize, entries: BTreeMap<(usize, 
     Csr::from_parts(rows, columns, offsets, indices, entries.into_values().collect()).unwrap()
 }
 
-/// The Laplacian of a path; ends of 1: nothing is fixed, 2: both are tied to zero.
+/// The Laplacian of a path; with ends of 1 nothing is fixed, with ends of 2 both are fixed at zero.
 fn path(n: usize, ends: f64) -> Vec<Triplet> {
     let diagonal = |i: usize| if i == 0 || i + 1 == n { ends } else { 2.0 };
     let pairs = (1..n).flat_map(|i| [(i, i - 1, -1.0), (i - 1, i, -1.0)]);
@@ -106,12 +107,12 @@ fn pair_numbers(variation: usize) -> Vec<(f64, f64, f64)> {
     random.vec(20, |random| (between(random), between(random), 10_f64.powf(-11.5 + 3.5 * random.signed())))
 }
 
-/// Of the pairs, those that are within 200 times rounding of a singular one may be called so.
+/// Pairs that are within 200 times rounding of a singular one may be called singular.
 fn of_pair(d: f64) -> &'static [&'static str] {
     if d < 2e-13 { NEARLY_SINGULAR } else { SOLVED }
 }
 
-/// A certificate must not be blind where the terms of a row cancel.
+/// A certificate must notice if the terms of a row cancel.
 pub fn pairs(variation: usize) -> Vec<System<f64>> {
     let pair = |(g, l, d): (f64, f64, f64)| {
         let a = csr(2, 2, [(0, 0, -g), (0, 1, l), (1, 0, g * (1.0 - d)), (1, 1, -l)]);
@@ -120,7 +121,7 @@ pub fn pairs(variation: usize) -> Vec<System<f64>> {
     pair_numbers(variation).into_iter().map(pair).collect()
 }
 
-/// The same inside of a network that takes iterations.
+/// The same inside a network that takes iterations.
 pub fn pairs_in_a_network(variation: usize) -> Vec<System<f64>> {
     let n = [30, 23][variation % 2];
     let mut random = Random(7 + variation as u64);
@@ -135,7 +136,7 @@ pub fn pairs_in_a_network(variation: usize) -> Vec<System<f64>> {
     pair_numbers(variation).into_iter().take(4).map(&mut pair).collect()
 }
 
-/// A row whose entries are far larger than what they add up to.
+/// A row whose entries are far larger than their sum.
 pub fn a_row_that_cancels(variation: usize) -> Vec<System<f64>> {
     let large = [1e17, 3e18][variation % 2];
     let row = [(0, 0, large), (0, 1, 1.0), (0, 2, -large)];
@@ -143,12 +144,12 @@ pub fn a_row_that_cancels(variation: usize) -> Vec<System<f64>> {
     vec![system("cancelling row".into(), a, vec![0.0, 1.0, 1.0, 1e5], Want::Truth, SOLVED)]
 }
 
-/// Regular, though every row nearly adds up to zero: conductances to ground.
+/// Regular, though every row almost adds up to zero: conductances to ground.
 pub fn leaks(variation: usize) -> Vec<System<f64>> {
     let n = [40, 27][variation % 2];
     let leak = |g: f64| {
         let a = csr(n * n, n * n, grid(n, 1.0).into_iter().chain(diagonal(n * n, |_| g)));
-        // What the condition leaves, and what a residual of the tolerance does to the mean.
+        // The error that the condition allows, and the effect of a residual within the tolerance on the mean.
         let within = (100.0 * f64::EPSILON / g).max(1e-6);
         let mean = 1.0 / ((n * n) as f64 * g);
         system(format!("leak {g:.0e}"), a, unit(n * n), Want::Mean(vec![1.0; n * n], mean, within), SOLVED)
@@ -156,7 +157,7 @@ pub fn leaks(variation: usize) -> Vec<System<f64>> {
     [1e-8, 1e-10, 1e-11, 1e-12].map(leak).into()
 }
 
-/// Three points and hardly a leak: (x, x, x) nearly, 1 / 3e-8 each.
+/// Three points and hardly a leak: x is almost (x, x, x), 1 / 3e-8 each.
 pub fn a_leak_of_three(_: usize) -> Vec<System<f64>> {
     let g = 1e-8;
     let a = csr(3, 3, path(3, 1.0).into_iter().chain(diagonal(3, |_| g)));
@@ -175,7 +176,7 @@ pub fn chains(variation: usize) -> Vec<System<f64>> {
     sizes[variation % 2].map(chain).into()
 }
 
-/// Fixed values as identity rows, beside a small diffusion.
+/// Fixed values by identity rows, along with a small diffusion.
 pub fn identity_rows(variation: usize) -> Vec<System<f64>> {
     let n = [100, 61][variation % 2];
     let column = |i: usize| i % n;
@@ -228,7 +229,7 @@ pub fn two_fields(variation: usize) -> Vec<System<f64>> {
     [1e-10, 1e-16, 1e-20].into_iter().map(&mut fields).collect()
 }
 
-/// Shifted by nearly an eigenvalue: a factorisation has all that double precision can give.
+/// Shifted by almost an eigenvalue: a factorisation achieves everything that double precision allows.
 pub fn near_an_eigenvalue(variation: usize) -> Vec<System<f64>> {
     let n = [60, 41][variation % 2];
     let eigenvalue = 4.0 - 4.0 * (PI / (n + 1) as f64).cos();
@@ -287,7 +288,7 @@ fn plane_stress(ratio: f64) -> [[f64; 8]; 8] {
     stiffness
 }
 
-/// Least squares with rows in units of their own.
+/// Least squares with scaled rows.
 pub fn tall_with_scaled_rows(variation: usize) -> Vec<System<f64>> {
     let (rows, columns) = [(400, 60), (210, 33)][variation % 2];
     let mut random = Random(61 + variation as u64);
@@ -342,7 +343,7 @@ pub fn denormal_diagonals(variation: usize) -> Vec<System<f64>> {
     vec![make("symmetric", entries, 0.2), make("unsymmetric", twin, 0.75 / 2.75)]
 }
 
-/// Multiplies x, b and A by powers of i, differing from unknown to unknown: P A P^H (P x) = P b. Nothing is rounded.
+/// Multiplies x, b and A by powers of i that differ from unknown to unknown: P A P^H (P x) = P b. Nothing is rounded.
 pub fn turned(system: &System<f64>, seed: u64) -> System<Complex<f64>> {
     let (rows, columns) = (system.a.rows(), system.a.columns());
     let mut random = Random(seed);
@@ -359,7 +360,7 @@ pub fn turned(system: &System<f64>, seed: u64) -> System<Complex<f64>> {
     }
 }
 
-/// The same with rows and columns in a disorder: one for both where the matrix is square, unless they are torn apart.
+/// The same with rows and columns in random order: the same order for both if the matrix is square, unless `apart`.
 pub fn permuted<T: Scalar>(system: &System<T>, seed: u64, apart: bool) -> System<T> {
     let (rows, columns) = (system.a.rows(), system.a.columns());
     let mut random = Random(seed);
@@ -389,7 +390,7 @@ pub fn permuted<T: Scalar>(system: &System<T>, seed: u64, apart: bool) -> System
     }
 }
 
-/// The same wish for another x.
+/// The same condition for another x.
 fn with_vectors<T, U>(want: &Want<T>, vector: impl Fn(&[T]) -> Vec<U>) -> Want<U> {
     match want {
         Want::Truth => Want::Truth,

@@ -54,14 +54,14 @@ pub fn dense<T: Scalar>(a: &Csr<T>) -> Vec<Vec<Exact>> {
     (0..a.rows()).map(row).collect()
 }
 
-/// What elimination leaves of [A B]: a diagonal of `rank` equal pivots and what has become of B beside it, in rows and
+/// The result of elimination on [A B]: a diagonal of `rank` equal pivots next to the transformed B, with rows and
 /// columns in the order of pivots.
 struct Eliminated {
     rows: Vec<Vec<Gaussian>>,
     /// Which unknown each of the first columns belongs to.
     unknowns: Vec<usize>,
     rank: usize,
-    /// Unknown j is in units of two to the power of this.
+    /// Unknown j is scaled by two to the power of this.
     units: Vec<i64>,
 }
 
@@ -71,9 +71,9 @@ fn finest<'a>(numbers: impl Iterator<Item = &'a Exact>) -> i64 {
     parts.map(Dyadic::exponent).min().unwrap_or(0)
 }
 
-/// Gauss-Jordan elimination; pivots are sought in the first `columns` columns, and anywhere in them.
+/// Gauss-Jordan elimination; pivots are taken anywhere in the first `columns` columns.
 fn eliminate(mut rows: Vec<Vec<Exact>>, columns: usize) -> Eliminated {
-    // In units of their own columns and rows have short integers. These of columns are those of unknowns.
+    // Scaling of columns and rows keeps integers short. The scaling of columns is that of unknowns.
     let units: Vec<i64> = (0..columns).map(|j| finest(rows.iter().map(|row| &row[j]))).collect();
     for row in &mut rows {
         for (entry, unit) in row.iter_mut().zip(&units) {
@@ -116,7 +116,7 @@ pub fn rank(rows: &[Vec<Exact>]) -> usize {
     eliminate(rows.to_vec(), rows.first().map_or(0, Vec::len)).rank
 }
 
-/// Whether some x solves A x = b.
+/// Returns whether some x solves A x = b.
 pub fn is_consistent(rows: &[Vec<Exact>], b: &[Exact]) -> bool {
     rank(rows) == rank(&beside(rows, &[b.to_vec()]))
 }
@@ -129,7 +129,7 @@ fn beside(rows: &[Vec<Exact>], columns: &[Vec<Exact>]) -> Vec<Vec<Exact>> {
     rows.iter().enumerate().map(line).collect()
 }
 
-/// The solutions X of A X = B: numerators, column by column, over one denominator. None where A is singular.
+/// The solutions X of A X = B: numerators, column by column, over one denominator. None if A is singular.
 pub struct Solved {
     pub numerators: Vec<Vec<Exact>>,
     pub denominator: Exact,
@@ -155,7 +155,7 @@ impl Solved {
         Some(Self { numerators, denominator: number(&done.rows[0][0], 0) })
     }
 
-    /// ||x - x*|| / ||x*||, x* being the first column; zero where both are zero.
+    /// ||x - x*|| / ||x*||, where x* is the first column; zero if both are zero.
     pub fn error<T: Scalar>(&self, x: &[T]) -> f64 {
         let (mut above, mut below) = (Dyadic::zero(), Dyadic::zero());
         for (x, numerator) in x.iter().zip(&self.numerators[0]) {
@@ -191,7 +191,7 @@ fn ranks_and_solutions_are_exact() {
     let solved = Solved::new(&regular, &[b]).unwrap();
     assert_eq!((solved.rounded(0, 0).0, solved.rounded(1, 0).0), (0.0, 1.0 / 3.0));
     assert!(solved.error(&[0.0, 1.0 / 3.0]) < f64::EPSILON && solved.error(&[0.25, 1.0 / 3.0]) == 0.75);
-    // In units far apart, with a pivot that is not on the diagonal.
+    // With very different scales, and a pivot that is not on the diagonal.
     let scaled = of_numbers([[0.0, 1e200, 0.0], [1e-200, 0.0, 1.0], [0.0, 1e200, 1e-100]]);
     let solved = Solved::new(&scaled, &[Exact::of_all(&[1e200, 3.0, 1e200])]).unwrap();
     assert!(solved.error(&[3e200, 1.0, 0.0]) < 1e-15);

@@ -18,7 +18,7 @@ impl Dyadic {
         Self { integer: BigInt::ZERO, exponent: 0 }
     }
 
-    /// The number that a finite double is.
+    /// A finite double as such a number.
     pub fn new(value: f64) -> Self {
         assert!(value.is_finite(), "{value}");
         let (bits, biased) = (value.to_bits() & ((1 << 52) - 1), (value.to_bits() >> 52 & 0x7ff) as i64);
@@ -59,20 +59,20 @@ impl Dyadic {
         Self { integer, exponent }
     }
 
-    /// A number of 64 digits, and the power of two that belongs to it.
+    /// A number of 64 digits, and its power of two.
     fn leading(&self) -> (f64, i64) {
         let dropped = self.integer.bits().saturating_sub(64);
         let leading: i128 = (&self.integer >> dropped).try_into().expect("65 bits");
         (leading as f64, self.exponent + dropped as i64)
     }
 
-    /// This over `other`, rounded; infinite where only `other` is zero, and zero where this is.
+    /// This divided by `other`, rounded; infinite if only `other` is zero, and zero if this is.
     pub fn over(&self, other: &Self) -> f64 {
         if self.is_zero() {
             return 0.0;
         }
         let ((above, raised), (below, lowered)) = (self.leading(), other.leading());
-        // In two steps: half of it is within the range of doubles where all of it is.
+        // In two steps, because half of the exponent is within the range of doubles if the whole is.
         let shift = (raised - lowered).clamp(-4000, 4000) as i32;
         above / below * 2_f64.powi(shift / 2) * 2_f64.powi(shift - shift / 2)
     }

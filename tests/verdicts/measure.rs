@@ -1,9 +1,9 @@
-//! What is true of x: the measures of b - A x, in arithmetic without rounding.
+//! Measures of b - A x, in arithmetic without rounding.
 
 use crate::exact::{Dyadic, Exact, norm_squared};
 use residua::{Csr, Scalar};
 
-/// b - A x and what belongs to it. Squares are exact; what is named otherwise is rounded once.
+/// b - A x and related measures. Squares are exact; the others are rounded once.
 pub struct Measures {
     /// ||b - A x||^2 and ||b||^2.
     pub residual: Dyadic,
@@ -17,7 +17,7 @@ pub struct Measures {
     pub backward: f64,
     /// The largest of |b - A x|_i / (|A||x| + |b|)_i.
     pub componentwise: f64,
-    /// || |A||x| + |b| || / ||b||: what rounding of b - A x in working precision is in proportion to.
+    /// || |A||x| + |b| || / ||b||, to which the rounding errors of b - A x in working precision are proportional.
     pub terms: f64,
 }
 
@@ -77,13 +77,14 @@ impl Measures {
         self.normal.over(&(&self.matrix * &self.residual)).sqrt()
     }
 
-    /// Whether ||b - A x|| <= tolerance ||b||, compared without rounding, and the same of rows divided by their norms.
+    /// Returns whether ||b - A x|| <= tolerance ||b||, compared without rounding, and the same for rows divided by
+    /// their norms.
     pub fn meets(&self, tolerance: f64) -> bool {
         let allowed = &Dyadic::new(tolerance).square() * &self.b;
         self.residual <= allowed && self.row_wise <= tolerance * (1.0 + 1e-12)
     }
 
-    /// Whether ||A^H (b - A x)|| <= tolerance ||A||_F ||b - A x||, compared without rounding.
+    /// Returns whether ||A^H (b - A x)|| <= tolerance ||A||_F ||b - A x||, compared without rounding.
     pub fn is_least(&self, tolerance: f64) -> bool {
         let allowed = &(&Dyadic::new(tolerance).square() * &self.matrix) * &self.residual;
         self.normal <= allowed

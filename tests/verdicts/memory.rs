@@ -1,5 +1,5 @@
-//! A failure leaves no trace: after a solve that missed, was interrupted or met what is not finite, the next one gives
-//! the bits that a fresh solver gives.
+//! A failure does not affect later solves: after a solve that failed, was interrupted or met numbers that are not
+//! finite, the next one gives the bits of a fresh solver.
 
 use crate::random::Random;
 use crate::ways::bits;
@@ -11,10 +11,10 @@ use residua::solver::{Builder, Solvable, SolveReport};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// What goes wrong before the solve that is looked at.
+/// Failures of the solve before the one that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
-    /// 1e-15 is asked for.
+    /// A tolerance of 1e-15.
     Tolerance,
     /// One iteration is allowed.
     Limit,
@@ -32,7 +32,7 @@ const METHODS: [Method; 7] =
 const PRECONDITIONERS: [&str; 8] =
     ["auto", "none", "jacobi", "block-jacobi:4", "fsai", "chebyshev", "ilut", "amg"];
 
-/// x and what is told of it, of one right-hand side or several.
+/// x and the reports, for one right-hand side or several.
 type Told<T> = (Vec<T>, Vec<SolveReport>);
 
 /// The matrices: definite, unsymmetric, nearly singular, singular.
@@ -81,7 +81,7 @@ fn solved<T: Solvable>(solver: &mut Solver<T>, b: &[T], stop: Option<usize>) -> 
     Ok((x, reports))
 }
 
-/// Looks at one setting with all troubles; counts what was compared.
+/// Tests one setting with all failures; counts the comparisons.
 fn look_at<T: Solvable>(
     (method, preconditioner): (Method, &str),
     random: &mut Random,
@@ -98,7 +98,7 @@ fn look_at<T: Solvable>(
             Trouble::Limit => usual.max_iterations(1),
             Trouble::Interrupted | Trouble::NotFinite => usual,
         };
-        // Not every method takes every preconditioner and every matrix.
+        // Not every method supports every preconditioner and every matrix.
         let Ok(fresh) = builder.build(&a).and_then(|mut solver| solved(&mut solver, &b, None)) else {
             continue;
         };
@@ -112,15 +112,15 @@ fn look_at<T: Solvable>(
             Trouble::Interrupted => solved(&mut solver, &other, Some(stop)),
             Trouble::Tolerance | Trouble::Limit => solved(&mut solver, &other, None),
         };
-        // What succeeds may let the next solve begin with what succeeded.
+        // After a success, the next solve may begin with the method that succeeded.
         if first.is_ok_and(|(_, reports)| reports.iter().any(|report| report.outcome.is_solved())) {
             continue;
         }
         *compared.entry(trouble).or_default() += 1;
         let setting =
             format!("{} {method} {preconditioner}, matrix {kind}, {count} at once, {trouble:?}", T::NAME);
-        // Factors in doubles may come from another kind the second time, whose x rounds to other bits in single:
-        // the verdict is the same.
+        // Factors in doubles may be of another kind the second time, and x may round differently to single precision:
+        // then only the verdict must be the same.
         let may_differ = method == Method::Direct && T::Real::epsilon().to_f64() > 1e-10;
         match solved(&mut solver, &b, None) {
             Err(error) => faults.push(format!("{setting}: {error}")),

@@ -1,4 +1,4 @@
-//! One test for each kind of trouble, by every way to call a solver.
+//! One test for each kind of problem, with every way to call a solver.
 
 use crate::cases::{self, System, permuted, turned};
 use crate::judge::epsilon;
@@ -8,7 +8,7 @@ use residua::generate;
 use residua::prelude::*;
 use residua::solver::Solvable;
 
-/// Looks at a kind: as it is by all ways, complex and in other orders by the two that differ most.
+/// Tests a kind: unchanged in all ways; complex and in other orders in the two ways that differ most.
 fn look_at(kind: fn(usize) -> Vec<System<f64>>) {
     let mut count = 0;
     let mut tell = |faults: Vec<String>| {
@@ -30,7 +30,7 @@ fn look_at(kind: fn(usize) -> Vec<System<f64>>) {
     assert_eq!(count, 0, "faults, which are printed above");
 }
 
-/// A test of the name of each kind.
+/// A test with the name of each kind.
 macro_rules! kinds {
     ($($kind:ident),* $(,)?) => {
         $(
@@ -72,7 +72,7 @@ fn defaults_are_those_of_the_type() {
             for builder in [auto, direct] {
                 let report = builder.build(&a).unwrap().solve(&b).unwrap().report;
                 assert!(report.outcome.is_solved(), "{} {n}: {report:?}", T::NAME);
-                // Of larger grids x has more size than single precision has digits for.
+                // For larger grids single precision has fewer digits than x needs.
                 assert!(report.outcome.is_converged() || epsilon::<T>() > 1e-10 && n > 20, "{} {n}", T::NAME);
             }
         }
@@ -92,7 +92,8 @@ fn offsets<T: Solvable>(a: &Csr<T>) -> Vec<usize> {
         .collect()
 }
 
-/// What is asked for cannot be had, so that the factors end with a miss: the next b is solved as the first all the same.
+/// The requested tolerance cannot be met, so solves with the factors fail; the next b is solved like the first all the
+/// same.
 #[test]
 fn factors_are_kept_when_a_tolerance_is_missed() {
     let grids = [12, 20, 45, 71].map(|n| generate::poisson2d(n, n).unwrap());
@@ -114,7 +115,7 @@ fn factors_are_kept_when_a_tolerance_is_missed() {
     }
 }
 
-/// NaN and infinity are refused with their place.
+/// NaN and infinity are errors that name their place.
 #[test]
 fn what_is_not_finite_is_named() {
     let a = generate::poisson2d(9, 9).unwrap();

@@ -1,5 +1,5 @@
-//! How far the nearest singular matrix is, entry by entry: the least w for which some v has |A v|_i <= w (|A||v|)_i in
-//! every row (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 7.2).
+//! The distance to the nearest singular matrix, entry by entry: the smallest w for which some v has |A v|_i <= w
+//! (|A||v|)_i in every row (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 7.2).
 
 use crate::elimination::Solved;
 use crate::exact::Exact;
@@ -7,11 +7,11 @@ use crate::random::Random;
 use num_complex::Complex;
 use residua::Scalar;
 
-/// An upper bound of that distance, of which a v was found, and A v computed without rounding; zero where A is singular.
-/// The search ends where the bound is at most `enough`.
+/// An upper bound of that distance from a v that was found, with A v computed without rounding; zero if A is singular.
+/// The search ends when the bound is at most `enough`.
 ///
-/// v = A^-1 u, u in proportion to |A||v| in size. Which phases of u make v largest is tried: those that add up in some
-/// row of the inverse, and at random.
+/// v = A^-1 u, where the sizes of u are proportional to |A||v|. Phases of u that make v large are tried: those that add
+/// up in some row of the inverse, and random ones.
 pub fn distance_to_singular(rows: &[Vec<Exact>], enough: f64) -> f64 {
     let n = rows.len();
     let unit = |k: usize| (0..n).map(|i| if i == k { Exact::new(1.0) } else { Exact::zero() }).collect();
@@ -41,7 +41,7 @@ pub fn distance_to_singular(rows: &[Vec<Exact>], enough: f64) -> f64 {
             let v: Vec<Complex<f64>> =
                 inverse.iter().map(|row| row.iter().zip(&u).map(|(a, b)| a * b).sum()).collect();
             weights = product_of_sizes(&sizes, &v);
-            // Nothing is gained by w beyond one; in some units it is out of the range of doubles too.
+            // A w greater than one gains nothing; with some scales it is also outside the range of doubles.
             if weights.iter().any(|w| !w.is_normal()) {
                 break;
             }
@@ -56,8 +56,8 @@ pub fn distance_to_singular(rows: &[Vec<Exact>], enough: f64) -> f64 {
     best
 }
 
-/// Whether a singular matrix may be as near as that, entry by entry: |det A| is then at most ((1 + w)^n - 1) times the
-/// permanent of |A|. The search above finds no v that has to be zero somewhere.
+/// Returns whether a singular matrix may be as near as that, entry by entry: |det A| is then at most ((1 + w)^n - 1)
+/// times the permanent of |A|. The search above does not find a v with an element that must be zero.
 pub fn may_be_singular(rows: &[Vec<Exact>], w: f64) -> bool {
     let n = rows.len();
     // Sums over sets of columns that the first rows have taken, one row after the other, without rounding.
@@ -79,7 +79,7 @@ pub fn may_be_singular(rows: &[Vec<Exact>], w: f64) -> bool {
         }
         sums = next;
     }
-    // The permanent is in units of the largest entries of rows.
+    // The permanent is scaled by the largest entries of rows.
     let (determinant, permanent) = &sums[(1 << n) - 1];
     let units: f64 = rows.iter().map(|row| row.iter().map(Exact::abs).fold(0.0, f64::max).log2()).sum();
     let allowed = (1.0 + w).powi(n as i32) - 1.0;
@@ -108,7 +108,7 @@ fn distances_are_those_of_entries() {
     // [[1, 1], [1 - d, 1]]: each entry moves by d / 4.
     for (d, is) in [(1e-3, 2.5e-4), (1e-12, 2.5e-13)] {
         assert!((distance(&[[1.0, 1.0], [1.0 - d, 1.0]]) / is - 1.0).abs() < 1e-2);
-        // Units of rows and columns change nothing.
+        // Scaling rows and columns changes nothing.
         assert!((distance(&[[1e9, 1e-4], [1e-7 * (1.0 - d), 1e-20]]) / is - 1.0).abs() < 1e-2);
     }
     assert_eq!((distance(&[[1.0, 0.0], [5.0, 1.0]]), distance(&[[1.0, 2.0], [3.0, 6.0]])), (1.0, 0.0));

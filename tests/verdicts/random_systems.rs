@@ -1,6 +1,6 @@
-//! Random systems of 2 to 8 unknowns. Each verdict is checked as it is worded, without rounding.
+//! Random systems of 2 to 8 unknowns. The statement of each verdict is checked without rounding.
 //!
-//! `RESIDUA_VERDICTS` names how many are drawn, half of them complex; 10 000 where it is not set.
+//! `RESIDUA_VERDICTS` is the number of systems, half of them complex; the default is 10 000.
 
 use crate::elimination::{Solved, dense, rank};
 use crate::exact::Exact;
@@ -14,33 +14,33 @@ use residua::prelude::*;
 use residua::solver::{Solvable, SolveReport};
 use std::collections::BTreeMap;
 
-/// How many are drawn in the gate.
+/// The default number of systems.
 const USUAL: usize = 10_000;
 
-/// A matrix whose nearest singular one is farther than this away, entry by entry, is regular for all to see.
+/// A matrix whose distance to the nearest singular one is greater than this, entry by entry, counts as regular.
 const REGULAR: f64 = 1e-10;
 
-/// What is drawn.
+/// Classes of random systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     Regular,
-    /// A row is a combination of others, but for one entry in 1e4 to 1e17.
+    /// A row is a linear combination of others, except for one entry that differs by one in 1e4 to 1e17.
     NearlySingular,
     /// [[-g, l], [g (1 - d), -l]].
     Pair,
-    /// Rows, columns or both have units over forty decades.
+    /// Rows, columns or both are scaled over forty decades.
     Scaled,
     ScaledNearlySingular,
-    /// Integers in units of powers of two, a row a combination of others, with a solution and without.
+    /// Integers scaled by powers of two, where a row is a combination of others; with a solution and without.
     Consistent,
     Inconsistent,
     Triangular,
     Integers,
-    /// Some rows have no columns of their own.
+    /// Some rows cannot be matched with columns.
     Structural,
     /// Conductances between nodes, and small ones to ground, or none.
     Network,
-    /// Symmetric, and singular but for a small shift.
+    /// Symmetric, and singular except for a small shift.
     Shifted,
 }
 
@@ -61,7 +61,7 @@ const CLASSES: [Class; 12] = [
 
 type Rows<T> = Vec<Vec<T>>;
 
-/// Ten to the power of something between two numbers.
+/// Ten to a random power between two numbers.
 fn decades(random: &mut Random, from: f64, to: f64) -> f64 {
     10_f64.powf(from + (to - from) * (0.5 + 0.5 * random.signed()))
 }
@@ -91,7 +91,7 @@ fn combine<T: Solvable>(random: &mut Random, rows: &mut Rows<T>) -> usize {
     last
 }
 
-/// Multiplies rows and columns; b goes along with the rows.
+/// Multiplies rows and columns by factors, and b like the rows.
 fn scale<T: Solvable>(
     random: &mut Random,
     rows: &mut Rows<T>,
@@ -143,7 +143,7 @@ fn draw<T: Solvable>(class: Class, random: &mut Random) -> (Csr<T>, Vec<T>) {
             scale(random, &mut rows, &mut b, |random| 2_f64.powi(random.below(121) as i32 - 60));
         }
         Class::Network => {
-            // A current goes in at one node, and where nothing else is asked for, out at another.
+            // A current enters at one node and, unless something else is required, leaves at another.
             b = (0..n).map(|i| T::from_f64(f64::from(u8::from(i == 0)))).collect();
             if random.below(2) == 0 {
                 b[n - 1] -= T::one();
@@ -185,7 +185,7 @@ fn triangular<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
     rows
 }
 
-/// Of `few` + 1 rows all entries lie in `few` columns.
+/// The entries of `few` + 1 rows are all in `few` columns.
 fn structural<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
     let few = random.below(n);
     let mut rows = filled(random, n, |random| integer::<T>(random, 5));
@@ -239,7 +239,7 @@ fn stored<T: Solvable>(rows: &Rows<T>) -> Csr<T> {
     Csr::from_parts(rows.len(), rows.len(), offsets, indices, values).unwrap()
 }
 
-/// What is false of what is told of x, in words.
+/// What is false in the report on x, in words.
 fn faults<T: Solvable>(a: &Csr<T>, b: &[T], x: &[T], report: &SolveReport) -> Vec<String> {
     let mut faults = judge(a, b, x, report, 1e-8).faults;
     let solved = report.outcome.is_solved();
@@ -248,7 +248,7 @@ fn faults<T: Solvable>(a: &Csr<T>, b: &[T], x: &[T], report: &SolveReport) -> Ve
     }
     let (rows, right) = (dense(a), Exact::of_all(b));
     let Some(exact) = Solved::new(&rows, std::slice::from_ref(&right)) else {
-        // Of x, which is one of many or none at all, no digit is there to be told of.
+        // If x is one of many solutions or none exists, no correct digits can be claimed.
         if solved && !matches!(report.outcome, Outcome::LeastSquares) {
             faults.push(format!("{}: the rank is {} of {}", report.outcome, rank(&rows), rows.len()));
         }
@@ -268,7 +268,7 @@ fn faults<T: Solvable>(a: &Csr<T>, b: &[T], x: &[T], report: &SolveReport) -> Ve
     faults
 }
 
-/// How often each outcome was told of each class, and what was false.
+/// How often each outcome was reported for each class, and the faults.
 #[derive(Default)]
 struct Tally {
     outcomes: BTreeMap<(Class, Way, &'static str), usize>,

@@ -1,4 +1,4 @@
-//! New values and then the old ones again: what is told, and the x that is given, are those of before.
+//! New values and then the old ones again: the report and x are those of before.
 
 use crate::judge::judge;
 use crate::random::Random;
@@ -39,7 +39,7 @@ fn look_at<T: Solvable>(method: Method, updates: bool) {
     let builder = Solver::builder().method(method).updates(updates);
     for other in &others {
         let setting = format!("{} {method}, updates: {updates}", T::NAME);
-        // What an update sets up anew is so in both.
+        // An update sets up the same things in both.
         let mut fresh = builder.build(with(&old)).unwrap();
         fresh.update(&old).unwrap();
         let expected = fresh.solve(&b).unwrap();
@@ -49,7 +49,7 @@ fn look_at<T: Solvable>(method: Method, updates: bool) {
         let back = solver.solve(&b).unwrap();
         assert_eq!(back.report.outcome, expected.report.outcome, "{setting}");
         assert!(bits(&back.x) == bits(&expected.x), "{setting}");
-        // The same with a solve in between, whose verdict is true of the values that it had.
+        // The same with a solve in between, whose verdict must be true for the values at that time.
         solver.update(other).unwrap();
         let between = solver.solve(&b).unwrap();
         let judged = judge(&with(other), &b, &between.x, &between.report, default_tolerance::<T>());

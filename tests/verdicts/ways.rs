@@ -1,4 +1,4 @@
-//! The ways to call a solver, each looked at with one system after the other.
+//! The ways to call a solver, each tested with one system after another.
 
 use crate::cases::{System, Want};
 use crate::judge::{Judged, epsilon, judge};
@@ -7,7 +7,7 @@ use residua::solver::{Builder, Solvable, SolveReport};
 use residua::{Real, Scalar};
 use residua::{prelude::*, solver::Solution};
 
-/// What is asked for where nothing is asked for.
+/// The tolerance if none is given.
 pub fn default_tolerance<T: Scalar>() -> f64 {
     if epsilon::<T>() < 1e-10 { 1e-8 } else { 1e-5 }
 }
@@ -21,9 +21,9 @@ pub enum Way {
     Direct,
     /// Several right-hand sides: b times powers of two.
     Several(usize),
-    /// A second time, which changes nothing.
+    /// A second time, which must change nothing.
     Again,
-    /// The same by a factorisation.
+    /// A second time by a factorisation.
     DirectAgain,
 }
 
@@ -40,7 +40,7 @@ impl Way {
     }
 }
 
-/// What is wrong with a system's solution by a way, in words; nothing where all is right.
+/// What is wrong with a system's solution in a given way, in words; empty if nothing is.
 pub fn faults<T: Solvable>(system: &System<T>, way: Way) -> Vec<String> {
     let told = match solutions(system, way) {
         Ok(told) => told,
@@ -55,7 +55,7 @@ pub fn faults<T: Solvable>(system: &System<T>, way: Way) -> Vec<String> {
     found.map(|fault| format!("{} by {way:?}: {fault}", system.name)).collect()
 }
 
-/// An x with what is told of it, or what is wrong before that is looked at.
+/// An x with its report, or an error before these can be checked.
 type Told<T> = std::result::Result<(Vec<T>, SolveReport), String>;
 
 fn solutions<T: Solvable>(system: &System<T>, way: Way) -> Result<Vec<Told<T>>> {
@@ -75,7 +75,7 @@ fn solutions<T: Solvable>(system: &System<T>, way: Way) -> Result<Vec<Told<T>>> 
             if status(&first.report) != status(&second.report) {
                 told.push(Err(format!("first {}, then {}", status(&first.report), status(&second.report))));
             }
-            // Only a success may let the next solve begin with the method that succeeded.
+            // Only after a success may the next solve begin with the method that succeeded.
             let shortened = first.report.outcome.is_solved() && first.report.method == second.report.method;
             if !(same || shortened && way == Way::Again) {
                 told.push(Err("x has other bits the second time".into()));
@@ -147,7 +147,7 @@ fn faults_of<T: Solvable>(system: &System<T>, x: &[T], report: &SolveReport) -> 
     faults
 }
 
-/// Methods that were tried when a factorisation had ended.
+/// Methods that were tried after a factorisation.
 fn behind_a_factorisation(report: &SolveReport) -> Option<String> {
     let mut tried = report.trail.stages.iter().filter(|stage| stage.outcome.is_some());
     tried.find(|stage| stage.method == Method::Direct)?;

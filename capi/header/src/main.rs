@@ -1,11 +1,11 @@
-//! The header that C, C++ and Fortran see is what the Rust sources declare: names, types, order and words.
+//! Makes the header for C, C++ and Fortran from the Rust sources: names, types, order and documentation.
 //!
-//! `cargo run --manifest-path capi/header/Cargo.toml` compares the committed one, `-- --write` writes it anew.
+//! `cargo run --manifest-path capi/header/Cargo.toml` compares the committed header, `-- --write` writes it anew.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Sources with entries, in the header's order.
+/// Sources with entries, in the order of the header.
 const SOURCES: &[&str] = &["status", "options", "function", "solver", "spaces", "batch", "report"];
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
@@ -15,7 +15,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let builder = sources.fold(cbindgen::Builder::new().with_config(config), |b, source| b.with_src(source));
     let mut made = Vec::new();
     builder.generate()?.write(&mut made);
-    // The words that Rust's documentation has for it are no C programmer's.
+    // Rust's heading for this means nothing to C programmers.
     let made = String::from_utf8(made)?.replace("# Safety\n", "Asked of the caller:\n");
     let place = folder.join("include/residua.h");
     if std::env::args().any(|argument| argument == "--write") {

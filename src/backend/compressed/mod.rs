@@ -1,9 +1,9 @@
-//! The compressed format in memory, and what a backend does to fill it.
+//! The compressed format in memory, and the steps with which a backend fills it.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `found` | what repeats in a matrix, and how it will be held |
-//! | `order` | rows of a window in the order of their lengths |
+//! | `found` | the repetitions in a matrix, and the resulting layout |
+//! | `order` | the rows of a window sorted by length |
 //! | `parts` | the arrays, as products read them |
 
 mod found;
@@ -19,60 +19,60 @@ use super::{Backend, CsrParts, OffsetsRef};
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
 
-/// Rows of a section.
+/// Rows of a slice.
 pub(crate) const SECTION: usize = 32;
 
-/// Rows of a window within which rows may be ordered by length.
+/// Rows of a window within which rows may be sorted by length.
 pub(crate) const COMPRESSED_WINDOW: usize = 256;
 
-/// Entries of a tile, where they are dealt out evenly.
+/// Entries of a tile in the balanced form.
 pub(crate) const BALANCED_TILE: usize = 2048;
 
-/// Places of entries that are dealt out.
+/// Entries of the balanced form, including the padding of the last tile.
 pub(crate) fn balanced_places(nonzeros: usize) -> usize {
     nonzeros.next_multiple_of(BALANCED_TILE)
 }
 
-/// Bytes of the tiles of entries that are dealt out, values aside: 16 a tile and at the end, starts of rows, and of
-/// each place a code and a bit.
+/// Bytes of the tiles of the balanced form without values: 16 for each tile and at the end, row starts, and a code and
+/// a bit for each entry.
 pub(crate) fn balanced_bytes(rows: usize, nonzeros: usize) -> usize {
     let places = balanced_places(nonzeros);
     16 * (places / BALANCED_TILE + 1) + 2 * rows + 2 * places + places / 8
 }
 
-/// Keys that a table may have, of which code 255 is never one where an entry may be missing.
+/// The most keys of a table. Code 255 is not used if entries may be missing.
 #[doc(hidden)]
 pub const MOST_KEYS: usize = 256;
 
-/// The code of no entry, in 8, 16 and 32 bits.
+/// The code of padding, in 8, 16 and 32 bits.
 pub(crate) const NO_ENTRY: u32 = u32::MAX;
 
-/// Set in the width of a section whose distances are too far apart for 16 bits.
+/// Set in the width of a slice whose distances do not fit 16 bits.
 pub(crate) const WIDE_COLUMNS: u32 = 1 << 31;
 
-/// What the rows of a matrix lack of a stencil on the points of a grid.
+/// How the rows of a matrix differ from a full stencil on a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GridRows {
-    /// What lies beyond the grid, and nothing else.
+    /// All rows lack only the neighbours beyond the boundary.
     Whole,
-    /// Some lack more, and so many do not lack all but their own point.
+    /// Some rows lack more; of those, this number have more than their diagonal entry.
     Holes(usize),
-    /// Some have what lies beyond: they are no points of this grid.
+    /// Some rows have entries beyond the boundary: they are not rows of this grid.
     Others,
 }
 
-/// The steps of compressing and restoring a matrix. What is done in which order is in
-/// [`Compressed`](crate::matrix::Compressed). Matrices have fewer than 2^32 - 1 columns.
+/// The steps of compressing and decompressing a matrix. [`Compressed`](crate::matrix::Compressed) calls them in order.
+/// Matrices have fewer than 2^32 - 1 columns.
 pub trait CompressedSteps: Backend {
-    /// Where rows and columns of a compressed matrix are whose entries are dealt out evenly, in an order of the
-    /// backend's own ([`CompressedBody::Balanced`]). A type without values where there is no such order.
+    /// Rows and columns of a compressed matrix in the balanced form, in the backend's own layout
+    /// ([`CompressedBody::Balanced`]). An uninhabited type if the backend has no such layout.
     type Balanced: std::fmt::Debug + Send + Sync + 'static;
 
-    /// Whether products are faster where kinds of rows are known to be parts of one stencil.
+    /// True if products are faster if kinds of rows are known to be parts of one stencil.
     const STENCILS: bool = false;
 
-    /// What rows lack of the places of a stencil ([`StencilParts`]) on a grid of so many points a line, lines a plane
-    /// and planes. There are as many rows as points. Asked where [`CompressedSteps::STENCILS`] is set.
+    /// How rows differ from a full stencil ([`StencilParts`]) on a grid with these numbers of points per line, lines
+    /// per plane and planes. There are as many rows as points. Called only if [`CompressedSteps::STENCILS`] is set.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -86,8 +86,8 @@ pub trait CompressedSteps: Backend {
         Ok(GridRows::Others)
     }
 
-    /// Marks of the rows, so many of them listed, where [`CompressedSteps::compressed_is_grid`] found holes; `None`
-    /// where products are faster by kinds.
+    /// The marks of the rows, of which `listed` are in the list, if [`CompressedSteps::compressed_is_grid`] found
+    /// holes; `None` if products are faster by kinds.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -102,17 +102,17 @@ pub trait CompressedSteps: Backend {
         Ok(None)
     }
 
-    /// What repeats in a matrix.
+    /// Finds the repetitions in a matrix.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn compressed_survey<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
         longest: usize,
     ) -> Result<Survey<V, Self>>;
 
-    /// The kind of every row and the kinds' tables. Where a row differs from all of them, `sets` is told.
+    /// The kind of every row and the tables of kinds. If a row matches none of them, the flag in `sets` is set.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -124,14 +124,13 @@ pub trait CompressedSteps: Backend {
         with_values: bool,
     ) -> Result<Kinds<V, Self>>;
 
-    /// Whether a row, distance or value was in no table, since the survey whose `sets` these are.
+    /// Returns whether a row, distance or value was missing in its table since the survey that returned `sets`.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
     fn compressed_wrong(&self, sets: &Self::Slice<u64>) -> Result<bool>;
 
-    /// Distances and values of the kinds' tables, in the host's memory; `None` where
-    /// [`CompressedSteps::compressed_wrong`] says so.
+    /// Distances and values of the kinds' tables, on the host; `None` if [`CompressedSteps::compressed_wrong`] is true.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -148,8 +147,8 @@ pub trait CompressedSteps: Backend {
         Ok(Some((self.download(distances)?, self.download(values)?)))
     }
 
-    /// How large sections are without rows of more than `longest` entries, in the order that they want; with `columns`
-    /// also what distances they have.
+    /// Sizes of slices without rows of more than `longest` entries, and the order of rows that they need; with
+    /// `columns` also their distances.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -160,8 +159,8 @@ pub trait CompressedSteps: Backend {
         columns: bool,
     ) -> Result<SectionSizes<Self>>;
 
-    /// Where places and words of sections of such widths start, and the ends, so many words for a row and quad as
-    /// [`CompressedPlan::quad_words`] says.
+    /// The start of the places and words of slices with these widths, and the ends, with as many words for a row and
+    /// quad as [`CompressedPlan::quad_words`] says.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -173,8 +172,8 @@ pub trait CompressedSteps: Backend {
         word_offsets: &mut Self::Slice<O>,
     ) -> Result<()>;
 
-    /// Codes and values of every section; `offsets` are those of places and of words. `bases` are those of the
-    /// sections. Where a distance or value is not in its table, `sets` is told.
+    /// Writes the codes and values of every slice; `offsets` are those of places and of words, `bases` those of the
+    /// slices. If a distance or value is not in its table, the flag in `sets` is set.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -191,8 +190,7 @@ pub trait CompressedSteps: Backend {
         values: ValuesMut<'_, V, Self>,
     ) -> Result<()>;
 
-    /// Tiles for entries dealt out evenly, not yet filled; `None` where columns of a tile are too far apart, and on
-    /// backends to which rows of any lengths are alike.
+    /// Empty tiles for the balanced form; `None` if the columns of a tile do not fit, or on backends without this form.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -200,7 +198,7 @@ pub trait CompressedSteps: Backend {
         Ok(None)
     }
 
-    /// Fills such tiles; `values` are no codes.
+    /// Fills such tiles; values are not coded.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].
@@ -213,7 +211,7 @@ pub trait CompressedSteps: Backend {
         Ok(())
     }
 
-    /// The given rows, one after the other.
+    /// Copies the given rows, one after another.
     ///
     /// # Errors
     /// As [`CompressedSteps::compressed_survey`].

@@ -1,22 +1,22 @@
-//! Rows of each window in the order of their lengths.
+//! The rows of each window sorted by length.
 
 use super::COMPRESSED_WINDOW;
 use crate::backend::{Backend, Host};
 use crate::parallel::prelude::*;
 
-/// An order of rows within windows of 256: at each position the row's number within the window. Only this crate
-/// makes one, each row of a window once, so kernels may write `y` through it from many threads without a row being
+/// An order of rows within windows of 256: at each position the row's number within the window. Only this crate creates
+/// it, with each row of a window once, so kernels may write `y` through it from many threads without a row being
 /// written twice.
 #[derive(Debug)]
 pub struct WindowOrder<B: Backend>(B::Vec<u8>);
 
 impl<B: Backend> WindowOrder<B> {
-    /// From a buffer that holds each row of a window once.
+    /// From a buffer that has each row of a window once.
     pub(crate) fn new(rows: B::Vec<u8>) -> Self {
         Self(rows)
     }
 
-    /// The same, borrowed.
+    /// Borrows it.
     pub fn as_ref(&self) -> WindowOrderRef<'_, B> {
         WindowOrderRef(&*self.0)
     }
@@ -51,7 +51,7 @@ impl<B: Backend> Clone for WindowOrderRef<'_, B> {
 }
 impl<B: Backend> Copy for WindowOrderRef<'_, B> {}
 
-/// Rows of each window of 256 from longest to shortest, rows of equal length in their order.
+/// Sorts the rows of each window of 256 from longest to shortest; rows of equal length keep their order.
 pub(crate) fn ordered_by_length(lengths: &[u32]) -> WindowOrder<Host> {
     let mut order: Vec<u8> = (0..lengths.len()).map(|row| row as u8).collect();
     let sort = |(window, order): (&[u32], &mut [u8])| {

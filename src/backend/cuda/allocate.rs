@@ -1,4 +1,4 @@
-//! Buffers' memory, in the order of a stream.
+//! Memory of buffers, allocated and freed in the order of a stream.
 
 use super::driver::{self, call};
 use super::pool::Allocation;
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use cudarc::driver::sys::CUresult;
 
 impl Stream {
-    /// Memory that is not initialised.
+    /// Allocates memory without initialising it.
     pub(super) fn allocate(&self, bytes: usize) -> Result<Allocation> {
         if let Some(kept) = self.pool.take(bytes) {
             return Ok(kept);
@@ -29,8 +29,8 @@ impl Stream {
         }
     }
 
-    /// Gives the system what buffers of no stream hold: what is kept, what was freed and still waits behind work, and
-    /// what lies in the pool in pieces.
+    /// Returns memory that no buffer uses to the system: kept memory, freed memory that is waiting for work, and the
+    /// free parts of the pool.
     fn give_all_back(&self) -> Result<()> {
         for stream in self.others().into_iter().chain([self]) {
             stream.pool.empty(stream.main_stream());
@@ -39,7 +39,7 @@ impl Stream {
         self.pool.trim(&self.name)
     }
 
-    /// Takes memory back, behind the work enqueued so far on all streams of the device.
+    /// Takes memory back, after the work enqueued so far on all streams of the device.
     pub(super) fn free(&self, allocation: Allocation) {
         self.pool.uncount(allocation);
         if self.bind().and_then(|()| self.join()).is_ok() {

@@ -1,4 +1,5 @@
-//! A basis of vectors that lie one behind the other, and the small dense steps of its Hessenberg matrix, on the device.
+//! Operations on a basis of vectors that are stored one after another, and the small dense steps of its Hessenberg
+//! matrix, on the device.
 
 use super::Cuda;
 use super::launch::kernels;

@@ -1,4 +1,4 @@
-//! Many small systems on the device.
+//! Batches of small systems on the device.
 
 use super::launch::kernels;
 use super::slice::Slice;
@@ -52,7 +52,7 @@ mod kernel {
     }
 }
 
-/// Matrices of the systems that are solved at a time, where they don't fit in shared memory.
+/// Workspace for the matrices of the systems that are solved at the same time, if they don't fit in shared memory.
 #[derive(Debug)]
 pub struct BatchRoom<T: Scalar>(Option<<Cuda as Backend>::Vec<T::Double>>);
 
@@ -63,7 +63,7 @@ impl<T: Scalar> Default for BatchRoom<T> {
 }
 
 impl<T: Scalar> BatchRoom<T> {
-    /// Room for so many numbers.
+    /// The workspace, extended to this many scalars.
     fn of(&mut self, cuda: &Cuda, len: usize) -> Result<&mut Slice<T::Double>> {
         if self.0.as_ref().is_none_or(|room| room.len() < len) {
             self.0 = None;

@@ -1,5 +1,4 @@
-//! What this thread records, where it does: the stream that its work goes to meanwhile, and what the recording has to
-//! keep.
+//! The current thread's recording: the stream to which its work goes, and the memory that the recording has to keep.
 
 use super::pool::Allocation;
 use cudarc::driver::sys::CUstream;
@@ -17,22 +16,22 @@ thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// What is enqueued for the device goes to `stream` from now on.
+/// Directs the work of this thread for the device to `stream` from now on.
 pub(super) fn begin(ordinal: usize, stream: CUstream) {
     CURRENT.set(Some(Current { ordinal, stream, kept: Vec::new(), written: None }));
 }
 
-/// It goes to the device's own stream again. Returns what has to stay as long as the recording.
+/// Directs it to the device's own stream again. Returns the memory that must live as long as the recording.
 pub(super) fn end() -> Vec<Allocation> {
     CURRENT.take().map(|current| current.kept).unwrap_or_default()
 }
 
-/// The stream that this thread records for the device.
+/// The stream of this thread's recording for the device, if there is one.
 pub(super) fn stream(ordinal: usize) -> Option<CUstream> {
     CURRENT.with_borrow(|current| current.as_ref().filter(|c| c.ordinal == ordinal).map(|c| c.stream))
 }
 
-/// Lets this thread's recording own an allocation. Returns whether there is a recording.
+/// Transfers an allocation to this thread's recording. Returns whether there is a recording.
 pub(super) fn keep(ordinal: usize, allocation: Allocation) -> bool {
     CURRENT.with_borrow_mut(|current| match current.as_mut().filter(|c| c.ordinal == ordinal) {
         Some(current) => {
@@ -43,8 +42,8 @@ pub(super) fn keep(ordinal: usize, allocation: Allocation) -> bool {
     })
 }
 
-/// Runs `body` as if this thread recorded nothing: its work happens at once, on the device's own stream. For what a
-/// recorded operation has to know of its operands before it can be enqueued.
+/// Runs `body` as if this thread were not recording: its work runs at once, on the device's own stream. For facts about
+/// operands that a recorded operation needs before it can be enqueued.
 pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
     struct Resume(Option<Current>);
     impl Drop for Resume {
@@ -56,7 +55,7 @@ pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Notes a launch: the addresses that it writes, where all of them are known.
+/// Notes a launch with the addresses that it writes, if all of them are known.
 pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current.as_mut().filter(|c| c.ordinal == ordinal) {
@@ -65,9 +64,9 @@ pub(super) fn launched(ordinal: usize, written: Option<Vec<Range<u64>>>) {
     });
 }
 
-/// Whether this thread's recording knows that its last launch leaves these addresses as they are. That launch has then
-/// waited for all before it, so a kernel that starts while it ends may read them at once. What is no launch ends before
-/// the next one starts.
+/// Returns whether this thread's recording knows that its last launch does not write to these addresses. That launch
+/// has waited for all earlier ones, so a kernel that starts while it ends may read them at once. Operations other than
+/// launches end before the next one starts.
 pub(super) fn settled(ordinal: usize, read: &[Range<u64>]) -> bool {
     let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
     CURRENT.with_borrow(|current| {

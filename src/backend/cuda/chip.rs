@@ -1,26 +1,26 @@
-//! What the driver tells of a device before it is opened.
+//! Properties of a device that the driver reports before it is opened.
 
 use super::driver::{self, call};
 use crate::error::Result;
 use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute};
 
-/// The most blocks that a cluster has on any chip.
+/// The most blocks of a cluster on any chip.
 pub(super) const LARGEST_CLUSTER: u32 = 16;
 
-/// What a chip has, as far as launches and policies need it.
+/// The properties of a chip on which launches and tuning depend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chip {
     /// Compute capability: (9, 0) is sm_90.
     pub(super) capability: (u32, u32),
-    /// The most blocks that a cluster may have; 1 where there are no clusters.
+    /// The most blocks of a cluster; 1 if there are no clusters.
     pub(super) cluster: u32,
     pub(super) multiprocessors: u32,
     pub(super) threads_per_multiprocessor: u32,
-    /// Bytes of shared memory that a block can have, where it asks for more than 48 KiB.
+    /// The most bytes of shared memory of a block, if it requests more than 48 KiB.
     pub(super) shared_a_block: u32,
-    /// Bytes of a multiprocessor's memory that can be shared memory; what is not, is first-level cache.
+    /// The most bytes of a multiprocessor's memory that can be shared memory; the rest is first-level cache.
     pub(super) shared_a_multiprocessor: u32,
-    /// Bytes of shared memory that each block takes beside its own.
+    /// Bytes of shared memory that each block needs in addition to its own.
     pub(super) shared_reserved: u32,
 }
 
@@ -44,21 +44,21 @@ impl Chip {
     }
 }
 
-/// The most blocks of a cluster, or what `RESIDUA_CLUSTERS` says, on chips with clusters. With 1 kernels go the way of
-/// chips without, which is how these are tested on a newer one, and what racecheck can follow.
+/// The most blocks of a cluster, or the value of `RESIDUA_CLUSTERS`, on chips with clusters. With 1, kernels run as on
+/// chips without clusters; tests use this on newer chips, and racecheck requires it.
 fn most_in_a_cluster() -> u32 {
     let asked = std::env::var("RESIDUA_CLUSTERS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.unwrap_or(LARGEST_CLUSTER).max(1)
 }
 
-/// Multiprocessors that launches are made for: all, or at most what `RESIDUA_MULTIPROCESSORS` says, so that tests and
-/// tools see a smaller chip.
+/// The number of multiprocessors for which launches are made: all, or at most the value of `RESIDUA_MULTIPROCESSORS`,
+/// so that tests and tools see a smaller chip.
 fn multiprocessors(there: u32) -> u32 {
     let asked = std::env::var("RESIDUA_MULTIPROCESSORS").ok().and_then(|text| text.parse::<u32>().ok());
     asked.map_or(there, |asked| there.min(asked.max(1)))
 }
 
-/// Number of devices that the driver shows.
+/// Number of devices that the driver reports.
 pub(super) fn count() -> Result<usize> {
     driver::start()?;
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! How long the device works on something, by its own clock.
+//! Measures times on the device, by its own clock.
 
 use super::Cuda;
 use super::driver::call;
@@ -6,7 +6,7 @@ use crate::error::Result;
 use cudarc::driver::sys::CUevent;
 use std::time::Duration;
 
-/// A place in the stream whose time can be told once it is reached.
+/// A position in the stream whose time can be read once it is reached.
 struct Event(CUevent);
 
 impl Event {
@@ -31,11 +31,11 @@ impl Drop for Event {
 }
 
 impl Cuda {
-    /// How long the device takes from the first to the last of what `work` enqueues, by its own clock; waits for it.
-    /// What was enqueued before does not count, and hides how long the first launch takes.
+    /// The time that the device takes from the first to the last operation that `work` enqueues, by its own clock;
+    /// waits for it. Earlier work does not count, and hides the latency of the first launch.
     ///
     /// # Errors
-    /// Those of `work`, and when the device fails.
+    /// Errors of `work`, and if the device fails.
     pub fn time(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
         self.0.bind()?;
         let (start, end) = (Event::new(*self)?, Event::new(*self)?);

@@ -1,4 +1,4 @@
-//! Steps of algebraic multigrid's setup, on the device.
+//! Setup steps of algebraic multigrid, on the device.
 
 use super::launch::kernels;
 use super::product::extent;
@@ -185,12 +185,12 @@ mod kernel {
     }
 }
 
-/// A thread for each node, or row.
+/// A thread for each node or row.
 pub(super) fn nodes(cuda: Cuda, n: usize) -> super::shape::Shape {
     tuning::row_threads(cuda.0.chip, n + 1)
 }
 
-/// The same where the entries of rows come to shared memory first: more blocks where rows are long.
+/// A shape for kernels that first copy the entries of rows to shared memory: more blocks if rows are long.
 fn entries<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>) -> super::shape::Shape {
     tuning::row_entries(cuda.0.chip, a.rows + 1, a.indices.len())
 }
@@ -444,7 +444,7 @@ impl CoarseningSteps for Cuda {
     }
 }
 
-/// Where the members of each block start.
+/// The start of each block's members.
 fn narrow_starts(blocks: &ScatteredBlocks<Cuda>) -> Result<&Slice<u32>> {
     match blocks.members().offsets {
         OffsetsRef::Narrow(starts) => Ok(starts),

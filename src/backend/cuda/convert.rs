@@ -1,4 +1,4 @@
-//! Conversions on the device. Sizes and entries are worked out and moved there; nothing is copied to the host.
+//! Conversions on the device. Sizes are computed and entries moved there; nothing is copied to the host.
 
 use super::launch::kernels;
 use super::primitives::{bits_to, exclusive_scan, histogram_of_neighbours};
@@ -34,7 +34,7 @@ mod kernel {
             order: &Slice<u32>, diagonals: &Slice<J>, count: u64, columns: &Slice<u32>, values: &Slice<V>,
             splits: u32, near: u32, far: u32,
         );
-        /// `order` is null where rows keep their order.
+        /// `order` is null if rows keep their order.
         fn csr_to_sell(
             rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
             order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
@@ -102,14 +102,14 @@ kernels! {
     );
 }
 
-/// What both directions of a conversion by rows share.
+/// The launch shape for conversions by rows, in both directions.
 fn rows_shape<V: Element>(positions: usize, nonzeros: usize, longest: usize) -> (Shape, u32) {
     let (shape, splits) = tuning::convert_rows(positions, nonzeros, longest);
     (shape.for_values::<V>(), splits)
 }
 
-/// The same where the columns of a layout behind some near ones have few entries each: near columns, and blocks for
-/// what is behind them, which are so many of all.
+/// The shape for layouts in which columns after some near ones have few entries each: a part for the near columns, and
+/// additional blocks for the rest.
 fn near_and_far<V: Element>(
     positions: usize,
     nonzeros: usize,
@@ -119,7 +119,7 @@ fn near_and_far<V: Element>(
     (shape.blocks(shape.blocks as usize + far), splits, near as u32, far as u32)
 }
 
-/// The number of as many bits as `most` that is largest.
+/// The largest number with as many bits as `most`.
 fn all_ones(most: usize) -> u32 {
     let bits = bits_to(most).min(u32::BITS);
     ((1_u64 << bits) - 1) as u32
@@ -154,7 +154,7 @@ impl Cuda {
 }
 
 impl Conversions for Cuda {
-    /// A warp's rows.
+    /// The rows of a warp.
     const CHUNK_HEIGHT: usize = 32;
 
     fn row_lengths(
@@ -191,7 +191,7 @@ impl Conversions for Cuda {
         if let Some(shape) = tuning::order_windows(rows, window) {
             return order_windows(*self, shape, lengths, rows as u64, window as u64, order, sorted, moved);
         }
-        // Digits that all keys share cost the sort no pass, but a launch; to ask for the longest row is a wait.
+        // Digits that all keys share cost a launch, but no pass; computing the longest row would cost a wait.
         *order = self.longest_first(lengths, window, all_ones(most))?;
         let shape = tuning::elementwise(self.0.chip, rows);
         kernel::ordered_lengths::<u32>(*self, shape, lengths, rows as u64, order, sorted, moved)

@@ -1,4 +1,4 @@
-//! An open device: one of its streams, and what all operations of the stream share.
+//! An open device with one of its streams, and the state that operations of the stream share.
 
 use super::chip;
 use super::modules::Kernels;
@@ -12,17 +12,16 @@ use std::ops::Deref;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 
-/// An open device with one of its streams. There is one a process, device and stream, for the life of the process:
-/// every handle of it shares its stream, so that whatever buffers meet in an operation, the order of calls is the order
-/// of execution.
+/// An open device with one of its streams. There is one for each process, device and stream, as long as the process
+/// lives: every handle of it shares its stream, so the order of calls is the order of execution.
 pub(super) struct Device {
     stream: &'static Stream,
-    /// Those of all streams.
+    /// The kernels of all streams.
     pub(super) kernels: &'static Kernels,
     pub(super) staging: Staging,
     pub(super) workspaces: Workspaces,
-    /// Bit by bit, whether the threads of a place enqueued work that counts indices out of range, since the last
-    /// synchronisation of one of them.
+    /// For each group of threads, a bit that says whether it has enqueued work that counts indices out of range since
+    /// its last synchronisation.
     pub(super) checks_indices: AtomicU32,
 }
 
@@ -36,7 +35,7 @@ impl Deref for Device {
 static DEVICES: Mutex<BTreeMap<(usize, usize), &'static Device>> = Mutex::new(BTreeMap::new());
 
 impl Device {
-    /// The device of this number with one of its streams, opened at its first use.
+    /// The device with this number and one of its streams, opened at its first use.
     pub(super) fn open(ordinal: usize, number: usize) -> Result<&'static Device> {
         let mut devices = lock(&DEVICES);
         if let Some(device) = devices.get(&(ordinal, number)) {

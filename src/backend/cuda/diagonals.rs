@@ -1,4 +1,4 @@
-//! Diagonals on the device: which there are, and their values to and from CSR.
+//! Diagonals on the device: finding them, and converting their values from and to CSR.
 
 use super::launch::kernels;
 use super::shape::Shape;
@@ -47,14 +47,14 @@ mod kernel {
     }
 }
 
-/// Words of diagonals that come to the host with their number.
+/// Words of diagonals that are copied to the host with their number.
 const ALONG: usize = 1 << 10;
 
 fn shape<V: Element>(rows: usize, diagonals: usize) -> Shape {
     tuning::convert_dia(rows, diagonals).for_values::<V>()
 }
 
-/// Which diagonals have an entry.
+/// Finds the diagonals that have an entry.
 pub(super) fn find(
     cuda: Cuda,
     (rows, columns): (usize, usize),

@@ -1,17 +1,18 @@
-//! The driver: whether it is there, and what its codes mean. The only calls that are made before a device is open.
+//! The driver: whether it is available, and its error codes. Contains the only calls that are made before a device is
+//! open.
 
 use crate::error::{CudaError, Error, Result};
 use cudarc::driver::sys::{self, CUresult};
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// The oldest driver interface that has every function we call.
+/// The oldest driver interface that has all required functions.
 const NEEDED: (i32, &str) = (12000, "12.0 (driver 525)");
 
-/// What the driver serves, as 1000 major + 10 minor, once it is loaded and started.
+/// Loads and starts the driver. Returns the version that it supports, as 1000 major + 10 minor.
 ///
 /// # Errors
-/// Why it cannot be: see [`CudaError`].
+/// The reason why it can't, see [`CudaError`].
 pub(super) fn start() -> Result<i32> {
     static STARTED: OnceLock<Result<i32, CudaError>> = OnceLock::new();
     Ok(STARTED.get_or_init(try_start).clone()?)
@@ -63,7 +64,7 @@ pub(super) fn words(code: CUresult) -> String {
     }
 }
 
-/// The error that a code of `call` means, if it is one.
+/// The error for a code of `call`, if it is one.
 pub(super) fn check(device: &str, call: &'static str, code: CUresult) -> Result<()> {
     use CUresult as C;
     if code == C::CUDA_SUCCESS {
@@ -86,8 +87,8 @@ pub(super) fn check(device: &str, call: &'static str, code: CUresult) -> Result<
     }))
 }
 
-/// Calls a function of the driver and turns its code into a `Result`: `call!(device_name, cuMemFree_v2(address))`.
-/// To be used inside of an `unsafe` block that gives the reason.
+/// Calls a function of the driver and converts its code into a `Result`: `call!(device_name, cuMemFree_v2(address))`.
+/// Must be used inside of an `unsafe` block with a `SAFETY` comment.
 macro_rules! call {
     ($device:expr, $function:ident($($argument:expr),* $(,)?)) => {
         $crate::backend::cuda::driver::check(
@@ -99,14 +100,13 @@ macro_rules! call {
 }
 pub(super) use call;
 
-/// An attribute of a launch, its value to be written.
+/// An attribute of a launch, whose value is set later.
 pub(super) fn attribute(id: sys::CUlaunchAttributeID) -> sys::CUlaunchAttribute {
     // SAFETY: plain numbers and pointers, of which zero and null are valid.
     sys::CUlaunchAttribute { id, ..unsafe { std::mem::zeroed() } }
 }
 
-/// A launch of so many blocks of so many threads, with bytes of shared memory and one attribute, which has to outlive
-/// it.
+/// A launch configuration: blocks, threads, bytes of shared memory, and one attribute, which has to outlive it.
 pub(super) fn configuration(
     (blocks, threads, shared): (u32, u32, u32),
     stream: sys::CUstream,

@@ -1,7 +1,7 @@
-//! Memory and streams of other code on a device: of a caller's own kernels, of CuPy, torch or JAX.
+//! Memory and streams of other code on a device: a caller's own kernels, CuPy, torch or JAX.
 //!
-//! Work of different streams has no order of its own. Nobody has to wait on the host for it: an event is recorded
-//! behind what one stream has so far, and the other one waits for it.
+//! Work on different streams is not ordered by itself. The host need not wait for it: an event is recorded after the
+//! work that one stream has so far, and the other stream waits for that event.
 //!
 //! ```text
 //! the caller's stream   ... writes b  |event|                           waits |  reads x ...
@@ -17,10 +17,10 @@ use crate::scalar::Element;
 use cudarc::driver::sys::{self, CUmemorytype, CUpointer_attribute as Pointer, CUstream};
 
 impl Cuda {
-    /// The device on whose memory an address lies.
+    /// The device whose memory contains an address.
     ///
     /// # Errors
-    /// Where it is none of a device, or no driver is to be had.
+    /// If it is not device memory, or no driver is available.
     pub fn holding(address: u64) -> Result<Self> {
         driver::start()?;
         let (mut kind, mut managed, mut ordinal) = (0_u32, 0_u32, 0_i32);
@@ -49,17 +49,17 @@ impl Cuda {
         Self::new(ordinal)
     }
 
-    /// Elements that other code placed on this device, as a buffer to compute with.
+    /// Elements that other code has allocated on this device, as a buffer.
     ///
     /// # Safety
-    /// `address` is of `len` elements on this device, aligned to their size and valid for as long as the slice is used;
-    /// work on them of other streams has ended, or is waited for ([`Cuda::run_after`]), and nothing else changes them
+    /// `address` has `len` elements on this device, aligned to their size and valid as long as the slice is used; work
+    /// on them on other streams has ended, or is waited for ([`Cuda::run_after`]), and nothing else changes them
     /// meanwhile.
     pub unsafe fn foreign<'a, T: Element>(&self, address: u64, len: usize) -> &'a Slice<T> {
         Slice::at(if len == 0 { NOWHERE } else { address }, len)
     }
 
-    /// As [`Cuda::foreign`], to write to. The reader of the buffer hears of the end by [`Cuda::run_before`] or
+    /// As [`Cuda::foreign`], mutable. A reader of the buffer must wait by [`Cuda::run_before`] or
     /// [`Backend::synchronize`](crate::Backend::synchronize).
     ///
     /// # Safety
@@ -68,28 +68,29 @@ impl Cuda {
         Slice::at_mut(if len == 0 { NOWHERE } else { address }, len)
     }
 
-    /// The driver's number of the stream that this handle's work goes to, as protocols between libraries hand streams
-    /// on (DLPack's `stream`): whoever makes it wait for an event has this handle's later work wait.
+    /// The driver's number of the stream to which this handle's work goes, in the form in which libraries exchange
+    /// streams (DLPack's `stream`): if other code makes this stream wait for an event, this handle's later work waits.
     pub fn stream_number(&self) -> u64 {
         self.0.main_stream().addr() as u64
     }
 
-    /// Lets what is enqueued here from now on begin when the work that a stream of other code has so far has ended. The
-    /// host does not wait. 0 and 1 are the device's default stream, 2 is this thread's.
+    /// Makes work that is enqueued here from now on wait for the work that a stream of other code has so far. The host
+    /// does not wait. 0 and 1 are the device's default stream, 2 is this thread's.
     ///
     /// # Errors
-    /// When the device fails, and while this thread records.
+    /// If the device fails, and while this thread is recording.
     ///
     /// # Safety
-    /// `stream` is a `CUstream` or `cudaStream_t` of this device's primary context that lives, or one of these three.
+    /// `stream` is a valid `CUstream` or `cudaStream_t` of this device's primary context, or one of these three
+    /// numbers.
     pub unsafe fn run_after(&self, stream: u64) -> Result<()> {
         let stream = std::ptr::with_exposed_provenance_mut(stream as usize);
         // SAFETY: this function's own promise.
         unsafe { self.ordered(stream, self.0.main_stream()) }
     }
 
-    /// Lets what other code enqueues on its stream from now on begin when the work that was enqueued here so far has
-    /// ended. The host does not wait.
+    /// Makes work that other code enqueues on its stream from now on wait for the work that was enqueued here so far.
+    /// The host does not wait.
     ///
     /// # Errors
     /// As [`Cuda::run_after`].
@@ -102,10 +103,10 @@ impl Cuda {
         unsafe { self.ordered(self.0.main_stream(), stream) }
     }
 
-    /// Lets later work of `second` wait for what `first` has so far.
+    /// Makes later work of `second` wait for the work that `first` has so far.
     ///
     /// # Safety
-    /// Both are streams of the device that live.
+    /// Both are valid streams of the device.
     unsafe fn ordered(&self, first: CUstream, second: CUstream) -> Result<()> {
         record::forbid(*self, "another library's stream")?;
         self.0.bind()?;

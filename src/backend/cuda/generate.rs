@@ -1,4 +1,4 @@
-//! Model matrices made on the device: too large, or too often needed, to be copied there.
+//! Model matrices generated on the device, because they are too large, or needed too often, to be copied there.
 
 use super::launch::kernels;
 use super::slice::{Slice, Vec as DeviceVec};
@@ -30,11 +30,11 @@ mod kernel {
 type StencilArrays<T> = (usize, Offsets<Cuda>, DeviceVec<u32>, DeviceVec<T>);
 
 impl Cuda {
-    /// The arrays of a stencil's matrix in CSR on a grid of so many points a side: its number of rows, offsets, columns
-    /// and values. `all_around` couples a point to all 26 around it, else to the 6 beside it.
+    /// The arrays of a stencil's matrix in CSR on a grid with these sides: its number of rows, offsets, columns and
+    /// values. `all_around` couples a point to all 26 points around it, else to 6.
     ///
     /// # Errors
-    /// On 2^32 points or more, too little memory, or when the device fails.
+    /// If there are 2^32 points or more, if memory runs out, or if the device fails.
     pub(crate) fn stencil<T: Scalar>(
         &self,
         sides: [usize; 3],
@@ -63,7 +63,7 @@ impl Cuda {
         Ok((points, offsets, indices, values))
     }
 
-    /// Row offsets; columns and values are filled. `diagonal` and `other` are what values are.
+    /// Returns the row offsets; columns and values are filled, the latter with `diagonal` and `other`.
     fn stencil_arrays<T: Scalar, I: Offset>(
         &self,
         sides: [usize; 3],

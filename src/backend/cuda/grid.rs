@@ -82,7 +82,7 @@ mod linear {
     }
 }
 
-/// Refuses vectors of other lengths than a grid and its boxes have.
+/// Returns an error for vectors whose lengths are not those of a grid and its boxes.
 fn check<T>(grid: Grid, fine: &Slice<T>, coarse: &Slice<T>) -> Result<[u32; 3]> {
     Error::check_dimension("length of the fine vector", grid.points(), fine.len())?;
     Error::check_dimension("length of the coarse vector", grid.coarser().points(), coarse.len())?;

@@ -1,4 +1,4 @@
-//! Steps that put the nodes of a graph into groups, on the device.
+//! Steps that divide the nodes of a graph into groups, on the device.
 
 use super::coarsen::nodes;
 use super::launch::kernels;

@@ -1,11 +1,11 @@
-//! What there is: for `residua devices`, and for the reason why a program goes on with the CPU.
+//! The available software and devices: for `residua devices`, and for the reason why a program uses the CPU.
 
 use super::chip;
 use super::compile::Compiler;
 use super::{cudss, driver};
 use crate::error::Result;
 
-/// A device, as the driver shows it.
+/// A device as the driver reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -23,15 +23,16 @@ pub struct DeviceInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Release of CUDA that the driver serves, `13.0`; or why there is no driver.
+    /// Release of CUDA that the driver supports, `13.0`; or the reason why there is no driver.
     pub driver: Result<String, String>,
-    /// Release and place of the run-time compiler; or why there is none.
+    /// Release and path of the run-time compiler; or the reason why there is none.
     pub compiler: Result<(String, String), String>,
-    /// Release and place of cuDSS, which factorises on the device; or why there is none. Nothing else needs it.
+    /// Release and path of cuDSS, which factorises on the device; or the reason why there is none. Nothing else needs
+    /// it.
     pub direct_solver: Result<(String, String), String>,
 }
 
-/// Driver, compiler and cuDSS, each with the reason where it is missing. Opens no device.
+/// Driver, compiler and cuDSS, each with the reason if it is missing. Opens no device.
 pub fn status() -> Status {
     Status {
         driver: driver::start().map(driver::version_text).map_err(|error| error.to_string()),
@@ -43,10 +44,10 @@ pub fn status() -> Status {
     }
 }
 
-/// The devices that the driver shows. Opens none of them.
+/// The devices that the driver reports. Opens none of them.
 ///
 /// # Errors
-/// [`Error::Cuda`](crate::Error::Cuda) with the reason why there is none.
+/// [`Error::Cuda`](crate::Error::Cuda) with the reason if there is none.
 pub fn devices() -> Result<Vec<DeviceInfo>> {
     let count = chip::count()?;
     if count == 0 {

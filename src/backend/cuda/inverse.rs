@@ -1,7 +1,6 @@
-//! How a diagonal preconditioner reaches the kernels of a Krylov iteration.
+//! Passes a diagonal preconditioner to the kernels of a Krylov iteration.
 
-/// The diagonal of the inverse as an option, in the type in which it is held:
-/// `with_diagonal!(inverse, n, d => launch)`.
+/// The diagonal of the inverse as an option, in its stored type: `with_diagonal!(inverse, n, d => launch)`.
 macro_rules! with_diagonal {
     ($inverse:expr, $n:expr, $d:ident => $launch:expr) => {
         match $inverse {

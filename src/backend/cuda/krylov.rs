@@ -16,7 +16,7 @@ mod kernel {
     use super::*;
     kernels! {
         "krylov.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
-        /// `d` is null but for a diagonal inverse, `rz` for a general one.
+        /// `d` is null unless the inverse is a diagonal; `rz` is null if it is neither that nor the identity.
         fn cg_residual(
             d: Option<&Slice<D>>,
             pq: &Slice<T>,
@@ -28,7 +28,7 @@ mod kernel {
             partials: u64,
             finished: u64,
         );
-        /// `z` is r for an identity or diagonal inverse; `d` is null but for a diagonal one.
+        /// `z` is r if the inverse is the identity or a diagonal; `d` is null unless it is a diagonal.
         fn cg_direction(
             d: Option<&Slice<D>>,
             z: &Slice<T>,

@@ -1,8 +1,8 @@
 //! Kernels as typed functions.
 //!
-//! [`kernels!`] declares the kernels of a file beside its name, with the types of their arguments. Each becomes a Rust
-//! function of that name, so a wrong argument does not compile; the first call compiles and loads the file for the
-//! types at hand, later ones find it in a table.
+//! [`kernels!`] declares the kernels of a file, with the types of their arguments. Each becomes a Rust function of that
+//! name, so a wrong argument does not compile; the first call compiles and loads the file for the given types, later
+//! ones find it in a table.
 
 use super::compile::Unit;
 use super::driver::{attribute, call, configuration};
@@ -17,11 +17,11 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// What a kernel can be given, and the bits that it receives.
+/// A type that can be passed to a kernel, and the bits that the kernel receives.
 pub(super) trait Argument {
     type Bits: Copy;
     fn bits(self) -> Self::Bits;
-    /// The addresses that the kernel may write through it. A bare address is one of a workspace of the library's.
+    /// The addresses that the kernel may write through it. A bare address belongs to a workspace of the library.
     fn written(&self) -> Option<Range<u64>> {
         None
     }
@@ -44,7 +44,7 @@ impl<T> Argument for &mut Slice<T> {
     }
 }
 
-/// Null where there is none.
+/// Null if there is none.
 impl<A: Argument<Bits = u64>> Argument for Option<A> {
     type Bits = u64;
     fn bits(self) -> u64 {
@@ -62,7 +62,7 @@ impl<T: Element> Argument for T {
     }
 }
 
-/// A few constants that a kernel gets by value.
+/// A few constants that are passed to a kernel by value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Constants<T, const N: usize>(pub(super) [T; N]);
 
@@ -73,8 +73,8 @@ impl<T: Element, const N: usize> Argument for Constants<T, N> {
     }
 }
 
-/// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` where none
-/// does), and the arguments of each kernel in order. A launch of no blocks does nothing.
+/// Declares kernels: the file, its type parameters with the macros that represent them in the file (`_` if none does),
+/// and the arguments of each kernel in order. A launch with no blocks does nothing.
 macro_rules! kernels {
     ($file:literal, types $types:tt; $($(#[$doc:meta])* fn $name:ident $arguments:tt;)*) => {
         $($crate::backend::cuda::launch::kernel! { $file, $types, $(#[$doc])* $name $arguments })*
@@ -103,8 +103,8 @@ macro_rules! kernel {
 }
 pub(super) use {kernel, kernels};
 
-/// Tells a recording what a launch may write. Of a kernel that does not wait by itself, nothing is said: the next one
-/// would not start any sooner.
+/// Notes in a recording which addresses a launch may write. Not needed for a kernel that does not wait by itself, since
+/// the next one could not start any sooner.
 fn note(cuda: Cuda, kernel: Kernel, written: &[Option<Range<u64>>]) {
     if capture::stream(cuda.0.ordinal).is_some() {
         let written = kernel.early.then(|| written.iter().flatten().cloned().collect());
@@ -112,11 +112,11 @@ fn note(cuda: Cuda, kernel: Kernel, written: &[Option<Range<u64>>]) {
     }
 }
 
-/// Finds the kernel `name` of a unit, and enqueues it. All that does not depend on the types of a kernel's arguments is
-/// here, so that it is compiled once and not for each of some hundred kernels and their types.
+/// Finds the kernel `name` of a unit, and enqueues it. Everything that does not depend on the types of a kernel's
+/// arguments is here, so that it is compiled once and not for each of some hundred kernels and their types.
 ///
 /// # Safety
-/// `arguments` point to the kernel's arguments, in order and of its types, and the addresses among them are of
+/// `arguments` point to the kernel's arguments, in order and with its types, and the addresses among them belong to
 /// allocations as long as the kernel reads and writes.
 pub(super) unsafe fn launch(
     cuda: Cuda,
@@ -179,7 +179,7 @@ pub(super) unsafe fn launch(
     }
 }
 
-/// Enqueues a kernel whose blocks may take their places while the launch before it ends.
+/// Enqueues a kernel whose blocks may start while the launch before it ends.
 ///
 /// # Safety
 /// As [`launch`], and every thread of the kernel waits for the launch before it ahead of its first access to memory.

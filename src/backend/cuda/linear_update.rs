@@ -1,4 +1,4 @@
-//! Linear updates of vectors and programs on the scalars of a recurrence, on the device.
+//! Linear updates of vectors and scalar programs, on the device.
 
 use super::compile::program_number;
 use super::launch::{Constants, kernels};
@@ -9,12 +9,12 @@ use crate::backend::{Coefficient, LinearUpdate, ScalarProgram, Slot};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// Words of a `Table` of `kernels/linear_update.cu`, and where its parts begin.
+/// Words of a `Table` of `kernels/linear_update.cu`, and the start of its parts.
 const TABLE: usize = REFERENCES + 3 * MOST + 1;
 const REFERENCES: usize = 2 * MOST * MOST;
 const MOST: usize = 4;
 
-/// Instructions of a program that is compiled, at most: 200 take 0.9 s, 1000 take 14 s.
+/// The most instructions of a program that is compiled: 200 take 0.9 s, 1000 take 14 s.
 const MOST_COMPILED: usize = 256;
 
 mod kernel {
@@ -52,7 +52,7 @@ mod kernel {
     }
 }
 
-/// A coefficient as the kernel reads it: what it is, and its place in the state.
+/// A coefficient as the kernel reads it: its kind, and its position in the state.
 fn encoded(coefficient: Coefficient) -> u32 {
     let (kind, place) = match coefficient {
         Coefficient::Zero => (0, 0),
@@ -64,8 +64,8 @@ fn encoded(coefficient: Coefficient) -> u32 {
     kind << 8 | place as u32
 }
 
-/// The class of the units for a program: its own where iterations are being recorded, which repeat it often enough that
-/// compiling it pays, else that of the interpreter.
+/// The class of the units for a program: its own if iterations are being recorded, because they repeat it often enough
+/// for compiling to pay; else that of the interpreter.
 fn class(cuda: Cuda, program: &ScalarProgram<Cuda>) -> u32 {
     let instructions = program.code.len() / WORDS;
     if !(1..=MOST_COMPILED).contains(&instructions) || capture::stream(cuda.0.ordinal).is_none() {
@@ -85,7 +85,7 @@ fn check_state(size: usize) -> Result<()> {
 }
 
 /// See [`VectorOps::run_program`](crate::backend::VectorOps::run_program). With `if_running` a state that has ended is
-/// left alone whatever the program begins with.
+/// not changed, whatever the program begins with.
 pub(super) fn run_program<T: Scalar>(
     cuda: Cuda,
     program: &ScalarProgram<Cuda>,

@@ -1,8 +1,8 @@
-//! Values on their way from recorded work to the host, without stopping the device.
+//! Sends values from recorded work to the host, without stopping the device.
 //!
-//! A ring in pinned host memory that the device can write. A kernel writes the message in words of eight bytes, each
-//! with the number of the message beside four bytes of it; the host reads them until all have the number that it waits
-//! for:
+//! A ring buffer in pinned host memory that the device can write. A kernel writes the message in words of eight bytes,
+//! each with four bytes of it and the number of the message; the host reads the words until all have the number that it
+//! waits for:
 //!
 //! ```text
 //! slot     0                              1                 2 ...
@@ -10,7 +10,7 @@
 //! counter  messages posted so far                                  device memory, counted by the kernel
 //! ```
 //!
-//! A word is written and read whole, so that no fence stands between payload and number, and a message that was
+//! A word is written and read as a whole, so that no fence is needed between payload and number, and a message that was
 //! overwritten is an error and never a mixture.
 
 use super::launch::kernels;
@@ -33,16 +33,16 @@ kernels! {
     fn post(ring: u64, slot_words: u32, slots: u32, message: u64, bytes: u32, counter: &Slice<u64>);
 }
 
-/// Messages that fit: more than any caller leaves unread.
+/// The capacity in messages: more than any caller leaves unread.
 const SLOTS: usize = 4 * (Cuda::QUEUE_DEPTH + 1);
 const _: () = assert!(SLOTS > Cuda::QUEUE_DEPTH * <Cuda as VectorOps>::RECORDED);
-/// Looks at a slot between two questions to the driver, which cost a microsecond each.
+/// Polls of a slot between two queries of the driver, which take a microsecond each.
 const LOOKS: u32 = 4096;
 
-/// A ring of messages of type `T`. See the module's text.
+/// A ring buffer of messages of type `T`. See the module's text.
 pub struct Mailbox<T: Element> {
     cuda: Cuda,
-    /// Pinned memory: `SLOTS` times as many words.
+    /// Pinned memory of `SLOTS` slots.
     ring: *mut u64,
     on_device: u64,
     slot_words: usize,
@@ -99,7 +99,7 @@ impl<T: Element> Mailbox<T> {
         Ok(mailbox)
     }
 
-    /// Copies the message with this number, if it has come.
+    /// Copies the message with this number, if it has arrived.
     fn look(&self, number: u64, message: &mut [T]) -> Result<bool> {
         let slot = ((number - 1) % SLOTS as u64) as usize * self.slot_words;
         let bytes = size_of_val(message);
@@ -153,8 +153,8 @@ impl<T: Element> Trait<T> for Mailbox<T> {
         let mut turns = 0_u32;
         loop {
             turns = turns.wrapping_add(1);
-            // Now and then: where the stream is idle and nothing has come, nothing will; where it failed, this tells
-            // it.
+            // From time to time: if the stream is idle and no message has arrived, none will; if the stream failed,
+            // this returns the error.
             let idle = (!wait || turns.is_multiple_of(LOOKS)) && backend.0.idle()?;
             if self.look(number, message)? {
                 *taken = number;

@@ -12,15 +12,14 @@ use std::ops::Range;
 
 kernels! {
     "memory.cu", types();
-    /// Every 8 bytes of `to` become `bits`.
+    /// Sets every 8 bytes of `to` to `bits`.
     fn fill8(bits: u64, to: u64, n: u64);
-    /// Every 16 bytes of `to` become `low` and `high`.
+    /// Sets every 16 bytes of `to` to `low` and `high`.
     fn fill16(low: u64, high: u64, to: u64, n: u64);
 }
 
 impl Cuda {
-    /// A buffer whose content is not initialised on the device: whatever lay there, which is a valid value of every
-    /// element type.
+    /// A buffer whose content is undefined: any bits, which are valid for every element type.
     pub(super) fn uninitialised<T: Element>(self, len: usize) -> Result<DeviceVec<T>> {
         if len == 0 {
             return Ok(DeviceVec::new(self, Allocation::none(NOWHERE), 0));
@@ -37,15 +36,15 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// What `look` makes of elements, without a copy of them on the host where they are few. It reads nothing of the
-    /// device meanwhile.
+    /// The result of `look` on elements, without copying them on the host if there are few. `look` must not read from
+    /// the device.
     pub(super) fn look_at<T: Element, R>(self, from: &Slice<T>, look: impl FnOnce(&[T]) -> R) -> Result<R> {
         record::forbid(self, "a copy to the host")?;
         // SAFETY: the slice's own address and length.
         unsafe { self.0.staging.look_at(from.address(), from.len(), look) }
     }
 
-    /// Reads three slices and waits once.
+    /// Reads three slices with a single wait.
     pub(super) fn read_three<A: Element, B: Element, C: Element>(
         self,
         a: (&Slice<A>, &mut [A]),
@@ -222,7 +221,7 @@ impl Backend for Cuda {
     }
 }
 
-/// The bytes of an element, the rest zero. Elements have at most sixteen.
+/// The bytes of an element, padded with zeros. Elements have at most sixteen.
 fn bits<T: Element>(value: T) -> [u8; 16] {
     const { assert!(size_of::<T>() <= 16) };
     let mut bytes = [0; 16];

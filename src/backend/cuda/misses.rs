@@ -1,4 +1,5 @@
-//! Indices out of range: kernels count them, and the next synchronisation of the thread that enqueued them tells.
+//! Indices out of range: kernels count them, and the next synchronisation of the thread that enqueued them reports an
+//! error.
 
 use super::device::Device;
 use super::driver::call;
@@ -6,16 +7,16 @@ use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 impl Device {
-    /// Where kernels count indices out of range, to be told by this thread's next synchronisation.
+    /// The address at which kernels count indices out of range for this thread's next synchronisation.
     pub(super) fn misses(&self) -> u64 {
         let place = place_of_thread();
         self.checks_indices.fetch_or(1 << place, Ordering::Relaxed);
         self.workspaces.counter(place)
     }
 
-    /// As [`Stream::synchronize`](super::stream::Stream::synchronize), and an error where an index of this thread's lay
-    /// out of range since the last time. The count is fetched behind all work, so that this waits once, and cleared
-    /// only where there is something to clear.
+    /// As [`Stream::synchronize`](super::stream::Stream::synchronize), with an error if an index of this thread was out
+    /// of range since the last time. The count is copied after all work, so that this waits once, and cleared only if
+    /// it is not zero.
     pub(super) fn synchronize_and_check(&self) -> Result<()> {
         let place = place_of_thread();
         if self.checks_indices.fetch_and(!(1 << place), Ordering::Relaxed) & 1 << place == 0 {
@@ -42,7 +43,7 @@ impl Device {
     }
 }
 
-/// One of 32 places for this thread's counts, so that threads hear of their own errors.
+/// One of 32 counters for this thread, so that threads get their own errors.
 fn place_of_thread() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     thread_local!(static PLACE: u32 = NEXT.fetch_add(1, Ordering::Relaxed) % 32);

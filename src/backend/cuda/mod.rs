@@ -1,34 +1,34 @@
-//! The backend for NVIDIA devices: the same traits as the [`Host`](super::Host)'s, with kernels in CUDA C++.
+//! The backend for NVIDIA devices: the same traits as for [`Host`](super::Host), with kernels in CUDA C++.
 //!
-//! Nothing of CUDA is needed to build this. When a program asks for a device, the driver's library is loaded (drivers
-//! of CUDA 12 and 13 serve), and at the first use of a kernel the run-time compiler NVRTC is looked for: in a
-//! toolkit, beside the driver, in Python's packages (`pip install nvidia-cuda-nvrtc`). What is missing is told by
-//! [`CudaError`](crate::error::CudaError). Kernels are compiled for the chip at hand and kept on disk.
+//! Building this needs no part of CUDA. When a program requests a device, the driver's library is loaded (drivers of
+//! CUDA 12 and 13 are supported), and at the first use of a kernel the run-time compiler NVRTC is searched for: in a
+//! toolkit, next to the driver, in Python's packages (`pip install nvidia-cuda-nvrtc`). Missing software is reported by
+//! [`CudaError`](crate::error::CudaError). Kernels are compiled for the present chip and cached on disk.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `driver` | loading the driver, and what its codes mean |
-//! | `chip` | what a device is, before it is opened |
-//! | `pool` | where buffers come from, and where they go |
+//! | `driver` | loading the driver, and its error codes |
+//! | `chip` | properties of a device before it is opened |
+//! | `pool` | memory of buffers |
 //! | `stream`, `allocate` | one stream of an open device, its order with others, its memory |
-//! | `workspace`, `staging` | what a stream's operations use in passing; copies between host and device |
-//! | `device`, `misses` | a stream with all that; indices out of range |
+//! | `workspace`, `staging` | temporary memory of a stream's operations; copies between host and device |
+//! | `device`, `misses` | a stream with all of that; indices out of range |
 //! | `side_by_side` | several solvers at once |
-//! | `slice` | device memory behind Rust references, and why that is sound |
+//! | `slice` | device memory as Rust references, and why that is sound |
 //! | `foreign` | memory and streams of other code |
-//! | `memory` | buffers, as the `Backend` trait has them |
-//! | `capture`, `record`, `mailbox` | recorded iterations, and what they tell the host |
-//! | `compile` | kernels from text to machine code, and their cache; needs no device |
-//! | `find`, `cudss` | where libraries of CUDA's may lie; factorisations by the library cuDSS, where it is installed |
-//! | `launch`, `modules` | kernels as typed functions, and those in use so far |
+//! | `memory` | buffers of the `Backend` trait |
+//! | `capture`, `record`, `mailbox` | recorded iterations, and their messages to the host |
+//! | `compile` | compiling kernels, and their cache; needs no device |
+//! | `find`, `cudss` | finding libraries of CUDA; factorisations by cuDSS, if it is installed |
+//! | `launch`, `modules` | kernels as typed functions, and those loaded so far |
 //! | `shape`, `tuning` | how a kernel is launched, and every tuning constant |
 //! | `clock` | the device's own time |
 //! | `linear_update`, `basis`, `pairs` | the vector operations that read their scalars from the device's memory |
-//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the capability traits |
+//! | `primitives`, `vector`, `product`, `convert`, `krylov`, `precondition`, `graph` | the traits of operations |
 //! | `persistent` | many iterations of a small system in one launch |
 //!
-//! All work of a process on one device goes to one stream, whichever handle enqueues it, but for handles that
-//! [`Cuda::side_by_side`] makes: each of those has a stream of its own.
+//! All work of a process on a device goes to one stream, from any handle, except for handles that
+//! [`Cuda::side_by_side`] makes: each of those has its own stream.
 
 mod allocate;
 mod basis;
@@ -100,14 +100,13 @@ use crate::error::Result;
 use device::Device;
 use pool::Allocation;
 
-/// A CUDA device. Cheap to copy; every handle of one device is the same device, and of one stream but for those of
-/// [`Cuda::side_by_side`].
+/// A CUDA device. Cheap to copy; all handles of a device share one stream, except those of [`Cuda::side_by_side`].
 #[derive(Clone, Copy)]
 pub struct Cuda(&'static Device);
 
 impl Cuda {
     /// The device with this number, as `nvidia-smi` and CUDA_VISIBLE_DEVICES count them. The first call opens it (a
-    /// third of a second); it stays open for the life of the process.
+    /// third of a second); it stays open as long as the process lives.
     ///
     /// # Errors
     /// [`Error::Cuda`](crate::Error::Cuda) with the reason why there is none, and what to do.
@@ -120,26 +119,27 @@ impl Cuda {
         self.0.ordinal
     }
 
-    /// Free and total memory in bytes. What residua keeps for later allocations does not count as free.
+    /// Free and total memory in bytes. Memory that residua keeps for later allocations does not count as free.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.0.memory()
     }
 
-    /// The most bytes that buffers held at one time since [`Cuda::forget_peak`] or the start: what an operation took
-    /// for itself shows here.
+    /// The most bytes that buffers used at one time since [`Cuda::forget_peak`] or the start, which includes the
+    /// temporary memory of operations.
     pub fn peak_memory(&self) -> usize {
         self.0.pool.usage().peak()
     }
 
-    /// Counts the peak anew, from what buffers hold now.
+    /// Restarts the measurement of the peak from the current use.
     pub fn forget_peak(&self) {
         self.0.pool.usage().forget_peak();
     }
 
-    /// Takes back what a buffer of this device held. A recording under way keeps it instead: its graph may use it.
+    /// Takes back the memory of a buffer of this device. A recording in progress keeps it instead, because its graph
+    /// may use it.
     fn release(&self, allocation: Allocation) {
         if !capture::keep(self.0.ordinal, allocation) {
             self.0.free(allocation);

@@ -1,4 +1,4 @@
-//! Kernels that are loaded: compiled or found at their first use, and kept for the life of the process.
+//! Loaded kernels: compiled or found at their first use, and kept as long as the process lives.
 
 use super::compile::{Ahead, Compiler, CompilingAhead, Unit, packed_kernels};
 use super::driver::{attribute, call, configuration, words};
@@ -22,14 +22,14 @@ const PORTABLE_CLUSTER: u32 = 8;
 /// The first driver that captures launches which start early: CUDA 12.3.
 const EARLY_DRIVER: i32 = 12_030;
 
-/// A loaded kernel, and how many of its blocks the device holds at a time.
+/// A loaded kernel, and how many of its blocks the device can run at a time.
 #[derive(Clone, Copy)]
 pub(super) struct Kernel {
     pub(super) function: CUfunction,
     pub(super) resident: u32,
-    /// Whether its blocks may start while the launch before it ends: the kernel waits by itself (`common.cuh`).
+    /// True if its blocks may start while the launch before it ends: the kernel then waits by itself (`common.cuh`).
     pub(super) early: bool,
-    /// Whether any launch of it was enqueued.
+    /// Whether it has been launched.
     pub(super) launched: &'static AtomicBool,
 }
 
@@ -38,7 +38,7 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
-/// How far a unit has come in this process.
+/// How soon a unit can be used in this process.
 pub(super) enum Readiness {
     Loaded,
     /// It is in the archive, or in the cache.
@@ -46,7 +46,7 @@ pub(super) enum Readiness {
     Source,
 }
 
-/// A loaded unit, and what there is to tell of it until it is told.
+/// A loaded unit, and notes about it that have not been written yet.
 struct Module {
     handle: CUmodule,
     story: Option<String>,
@@ -55,7 +55,7 @@ struct Module {
 // SAFETY: as for `Kernel`.
 unsafe impl Send for Module {}
 
-/// The kernels that were used so far, by unit, name and shared memory.
+/// The kernels used so far, by unit, name and shared memory.
 #[derive(Default)]
 pub(super) struct Kernels {
     loaded: RwLock<HashMap<(Unit, &'static str, u32), Kernel>>,
@@ -98,12 +98,12 @@ impl Cuda {
         Ok(kernel)
     }
 
-    /// Seconds that first uses of kernels took so far.
+    /// Seconds that first uses of kernels have taken so far.
     pub(super) fn spent_on_first_uses(self) -> f64 {
         self.0.kernels.spent.load(Ordering::Relaxed) as f64 * 1e-9
     }
 
-    /// A unit's module, compiled and loaded unless it is there, for who has taken the unit.
+    /// A unit's module, compiled and loaded if necessary, for the thread that has reserved the unit.
     fn module(self, unit: &Unit) -> Result<CUmodule> {
         let kernels = &self.0.kernels;
         if !kernels.modules().contains_key(unit) {
@@ -118,13 +118,12 @@ impl Cuda {
         Ok(module.handle)
     }
 
-    /// Has kernel files compiled and loaded on other threads while the caller goes on, so that their first use waits
-    /// less:
-    /// [`units_of_a_solve`](super::compile::units_of_a_solve) for a start.
+    /// Compiles and loads kernel files on other threads, so that their first use waits less:
+    /// [`units_of_a_solve`](super::compile::units_of_a_solve), for example.
     pub fn compile_ahead(&self, units: Vec<Unit>) -> CompilingAhead {
         let device = self.0;
         device.kernels.ahead.start(units, |unit| {
-            // Whoever asks for a unit that failed gets to know what is wrong.
+            // Every thread that needs a unit that failed gets the error.
             if !device.kernels.modules().contains_key(unit)
                 && let Ok(module) = load(device, unit)
             {
@@ -148,15 +147,15 @@ impl Cuda {
         }
     }
 
-    /// The kernels that this process has launched on the device so far, each as its file and its name: what a profiler
-    /// or a sanitizer that watched has seen.
+    /// The kernels that this process has launched on the device so far, each as its file and its name: those that a
+    /// profiler or sanitizer can have seen.
     pub fn launched_kernels(&self) -> BTreeSet<(&'static str, &'static str)> {
         let loaded = self.0.kernels.loaded.read().unwrap_or_else(PoisonError::into_inner);
         let launched = loaded.iter().filter(|(_, kernel)| kernel.launched.load(Ordering::Relaxed));
         launched.map(|((unit, name, _), _)| (unit.source(), *name)).collect()
     }
 
-    /// Whether the device can hold all blocks of a launch at a time.
+    /// Returns whether the device can run all blocks of a launch at the same time.
     pub(super) fn holds(self, unit: Unit, name: &'static str, shape: &Shape) -> Result<bool> {
         let kernel = self.kernel(shape.unit(unit), name, shape)?;
         match shape.together {
@@ -167,7 +166,7 @@ impl Cuda {
         }
     }
 
-    /// The first of some shapes that this device can hold.
+    /// The first of several shapes that this device can run as a whole.
     pub(super) fn first_held(
         self,
         unit: Unit,
@@ -177,7 +176,8 @@ impl Cuda {
         self.first_of_clusters(unit, name, shapes, 1)
     }
 
-    /// The first of some shapes of which this device holds so many clusters (or blocks, where they are none) at a time.
+    /// The first of several shapes of which this device can run this many clusters (or blocks without clusters) at the
+    /// same time.
     pub(super) fn first_of_clusters(
         self,
         unit: Unit,
@@ -200,7 +200,7 @@ impl Cuda {
         Err(Error::Unsupported(format!("{name} on {}: it holds too few blocks of it at a time", self.0.name)))
     }
 
-    /// How many clusters of so many blocks the device holds at a time; none where the driver refuses to tell.
+    /// How many clusters of this many blocks the device can run at the same time; none if the driver returns an error.
     fn clusters(self, function: CUfunction, shape: &Shape, blocks: u32) -> Result<Option<u32>> {
         let mut clusters = 0;
         let mut cluster = attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
@@ -263,8 +263,8 @@ impl Cuda {
 }
 
 impl Cuda {
-    /// Leaves to the first-level cache what a kernel's blocks do not need as shared memory: by itself the driver keeps
-    /// more of it back.
+    /// Leaves to the first-level cache the memory that a kernel's blocks do not need as shared memory; the driver's
+    /// default reserves more.
     fn leave_cache(self, kernel: Kernel, shape: &Shape) -> Result<()> {
         use CUfunction_attribute as Attribute;
         let (chip, device, mut declared) = (self.0.chip, &self.0.name, 0);
@@ -280,7 +280,7 @@ impl Cuda {
     }
 }
 
-/// Adds a line to the file that `RESIDUA_UNITS` names, if it does: how lists for [`Cuda::compile_ahead`] are made.
+/// Appends a line to the file that `RESIDUA_UNITS` names, if it is set: this makes lists for [`Cuda::compile_ahead`].
 fn record_unit(story: &str) {
     let Some(path) = std::env::var_os("RESIDUA_UNITS") else { return };
     let file = OpenOptions::new().append(true).create(true).open(path);
@@ -291,11 +291,11 @@ fn record_unit(story: &str) {
 fn load(device: &Stream, unit: &Unit) -> Result<Module> {
     let chip = device.chip.capability;
     let start = Instant::now();
-    // An archive that cannot be used is told by `residua devices`: here what it should have is compiled, as is what it
-    // has not, or what the driver refuses of it.
+    // `residua devices` reports an archive that cannot be used. Here, units that it lacks or that the driver refuses
+    // are compiled.
     let packed = packed_kernels(chip).ok().flatten().and_then(|kernels| kernels.code(unit));
     if let Some(code) = packed {
-        // The driver reads numbers in it where they lie.
+        // The driver reads numbers in the code in place.
         let (from, code) = (start.elapsed(), code.to_vec());
         if let Ok(module) = Module::load(device, unit, &code, from, "from the archive")? {
             return Ok(module);
@@ -315,7 +315,7 @@ fn load(device: &Stream, unit: &Unit) -> Result<Module> {
 }
 
 impl Module {
-    /// Loads the code of a unit, which took so long to come; inside, the driver's answer if it does not take code of
+    /// Loads the code of a unit, which took `time` to make or find; the inner result is the driver's refusal of code of
     /// this kind.
     fn load(
         device: &Stream,

@@ -1,12 +1,11 @@
-//! NCCL: sums and exchanges between GPUs whose memory cannot be shared, such as those of several machines.
+//! NCCL: sums and exchanges between GPUs that can't share memory, such as those of several machines.
 //!
-//! The library is loaded when the first communicator is made: the one that the process has loaded already (PyTorch's,
-//! say), else the file that `RESIDUA_NCCL` names, else the one in a toolkit, among Python's packages or where the
-//! system's loader looks. Six of its functions do the work, all in the order of the backend's stream, so that they can
-//! be recorded.
+//! The library is loaded when the first communicator is made: the one that the process has already loaded (for example
+//! PyTorch's), else the file that `RESIDUA_NCCL` names, else one in a toolkit, in Python's packages or on the loader's
+//! path. Six of its functions are used for data, all enqueued on the backend's stream, so that they can be recorded.
 //!
-//! Sums are gathered from all ranks and added by a kernel in the order of ranks, so that they have the bits that
-//! windows give them.
+//! Sums are gathered from all ranks and added by a kernel in the order of ranks, so that they have the same bits as
+//! with windows.
 
 use super::find::{self, Wanted};
 use super::launch::kernels;
@@ -22,15 +21,15 @@ use std::sync::OnceLock;
 
 kernels! {
     "peers.cu", types(T: Scalar as SCALAR);
-    /// `sums[k]` becomes the sum of `all[k]`, `all[count + k]` and so on, those of one rank after the other.
+    /// `sums[k]` = `all[k]` + `all[count + k]` + ..., added in the order of ranks.
     fn peers_add(ranks: u64, count: u64, all: u64, sums: &mut Slice<T>);
 }
 
-/// Where the library may lie, beside what the process has loaded.
+/// Where the library is searched for, unless the process has loaded it.
 const NCCL: Wanted =
     Wanted { variable: Some("RESIDUA_NCCL"), file: "libnccl.so", releases: &["2"], packages: &["nccl/lib"] };
 
-/// Names a communicator that is to be made.
+/// Bytes of the identifier of a new communicator.
 const ID: usize = 128;
 
 #[derive(Clone, Copy)]
@@ -41,10 +40,10 @@ type Comm = *mut c_void;
 type Code = c_int;
 type Stream = *mut c_void;
 
-/// `ncclInt8`: everything is moved as bytes.
+/// `ncclInt8`: all data is moved as bytes.
 const BYTES: c_int = 0;
 
-/// Says to the loader that only what is loaded already is wanted.
+/// The flag with which the loader only returns a library that is already loaded.
 const RTLD_NOLOAD: c_int = 4;
 
 /// The functions, by type and name.
@@ -60,7 +59,7 @@ struct Table {
     receive: unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, Stream) -> Code,
     group_start: unsafe extern "C" fn() -> Code,
     group_end: unsafe extern "C" fn() -> Code,
-    /// Kept loaded for as long as the process lives: the library has threads.
+    /// Kept loaded as long as the process lives, because the library has threads.
     _library: Library,
 }
 
@@ -121,10 +120,10 @@ impl Table {
     }
 }
 
-/// A name for a communicator of all ranks, which one of them makes and tells the others.
+/// An identifier for a communicator of all ranks, which one rank makes and sends to the others.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where there is no NCCL, and where it fails.
+/// [`Error::Unsupported`] if there is no NCCL, or if it fails.
 pub fn unique_id() -> Result<Vec<u8>> {
     let (table, mut id) = (Table::get()?, UniqueId([0; ID]));
     // SAFETY: writes a name.
@@ -133,14 +132,14 @@ pub fn unique_id() -> Result<Vec<u8>> {
     Ok(id.0.iter().map(|&byte| byte.cast_unsigned()).collect())
 }
 
-/// This process among the ranks of a communicator.
+/// This process as a rank of a communicator.
 pub struct Nccl {
     table: &'static Table,
     cuda: Cuda,
     comm: Comm,
     rank: usize,
     ranks: usize,
-    /// What all ranks bring to a sum.
+    /// The scalars of all ranks for a sum.
     gathered: DeviceVec<u64>,
 }
 
@@ -154,10 +153,10 @@ impl std::fmt::Debug for Nccl {
 }
 
 impl Nccl {
-    /// Joins the communicator of that name; all ranks call.
+    /// Joins the communicator with this identifier; all ranks call it.
     ///
     /// # Errors
-    /// Where there is no NCCL, or it fails.
+    /// If there is no NCCL, or if it fails.
     pub fn join(cuda: Cuda, id: &[u8], rank: usize, ranks: usize) -> Result<Self> {
         let (table, mut name) = (Table::get()?, UniqueId([0; ID]));
         Error::check_dimension("bytes of a communicator's name", ID, id.len())?;
@@ -169,13 +168,13 @@ impl Nccl {
         let code = unsafe { (table.init_rank)(&raw mut comm, ranks as c_int, name, rank as c_int) };
         table.check("ncclCommInitRank", &cuda.0.name, code)?;
         let mut made = Self { table, cuda, comm, rank, ranks, gathered };
-        // What connects the ranks happens at the first call, which must not be recorded.
+        // The ranks are connected during the first call, which must not be recorded.
         made.all_sum(&mut *cuda.zeros::<f64>(1)?)?;
         cuda.synchronize()?;
         Ok(made)
     }
 
-    /// The library's version, in words.
+    /// The library's version as text.
     pub fn version(&self) -> String {
         let mut version = 0;
         // SAFETY: writes a number.
@@ -191,10 +190,10 @@ impl Nccl {
         self.cuda.0.stream().cast()
     }
 
-    /// Whether all is well, as far as the library knows.
+    /// Checks for errors that the library has noticed.
     ///
     /// # Errors
-    /// Where another rank has gone, or the way there is broken.
+    /// If another rank has gone, or the connection to it is broken.
     pub fn check_all(&self) -> Result<()> {
         let mut code = 0;
         // SAFETY: writes a code.
@@ -203,10 +202,10 @@ impl Nccl {
         self.check("NCCL", code)
     }
 
-    /// Every scalar becomes its sum over all ranks, in their order.
+    /// Replaces every scalar by its sum over all ranks, added in the order of ranks.
     ///
     /// # Errors
-    /// When NCCL or the device fails.
+    /// If NCCL or the device fails.
     pub fn all_sum<T: Scalar>(&mut self, sums: &mut Slice<T>) -> Result<()> {
         let mut first = 0;
         while first < sums.len() {
@@ -232,10 +231,10 @@ impl Nccl {
         Ok(())
     }
 
-    /// Sends so many entries to each rank and receives so many of each, one rank's behind the other's.
+    /// Sends these numbers of entries to each rank and receives those of each, in the order of ranks.
     ///
     /// # Errors
-    /// When NCCL or the device fails.
+    /// If NCCL or the device fails.
     pub fn exchange<T: Scalar>(
         &mut self,
         counts: [&[usize]; 2],

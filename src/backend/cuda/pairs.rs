@@ -1,4 +1,4 @@
-//! Two steps of an Arnoldi process at a time, on the device.
+//! Two-step Arnoldi process on the device.
 
 use super::Cuda;
 use super::launch::kernels;

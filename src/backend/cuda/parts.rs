@@ -1,4 +1,4 @@
-//! The fused steps of conjugate gradients on one of several parts, with sums in memory or by the windows of GPUs.
+//! The fused steps of conjugate gradients on one of several ranks, with sums in memory or by windows of GPUs.
 
 use super::inverse::with_diagonal;
 use super::launch::kernels;
@@ -13,7 +13,7 @@ mod kernel {
     use super::*;
     kernels! {
         "cg_part.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL);
-        /// `pq` is null where the windows have it.
+        /// `pq` is null if it is received through the windows.
         fn cg_part_residual(
             d: Option<&Slice<D>>,
             pq: Option<&Slice<T>>,
@@ -30,7 +30,7 @@ mod kernel {
             windows: Option<&Slice<u64>>,
             rounds: Option<&mut Slice<u64>>,
         );
-        /// `sums` is null where the windows have them, `marks` where nothing is sent.
+        /// `sums` is null if they are received through the windows, `marks` if nothing is sent.
         fn cg_part_direction(
             d: Option<&Slice<D>>,
             z: &Slice<T>,
@@ -54,7 +54,7 @@ mod kernel {
     }
 }
 
-/// Where sums go, and where they come from, if not to memory and from there.
+/// The windows through which sums are sent and received; without, they are in memory.
 pub(super) struct Way<'a> {
     pub(super) rank: u64,
     pub(super) ranks: u64,
@@ -87,8 +87,8 @@ pub(super) fn residual<T: Scalar>(
     ))
 }
 
-/// See [`KrylovSteps::cg_part_direction`](crate::backend::KrylovSteps::cg_part_direction). With a way, what begins at
-/// `starts[p]` of the entries sent goes to part p.
+/// See [`KrylovSteps::cg_part_direction`](crate::backend::KrylovSteps::cg_part_direction). With `way`, the entries for
+/// rank p begin at `starts[p]` of those sent.
 pub(super) fn direction<T: Scalar>(
     cuda: Cuda,
     step: PartDirection<'_, T, Cuda>,
@@ -123,11 +123,11 @@ pub(super) fn direction<T: Scalar>(
 }
 
 impl Windows {
-    /// Which of the entries that others ask for each piece of a vector of n scalars has, as the kernel of
-    /// [`Windows::direction`] computes it. None where there are too many ranks for it.
+    /// The entries needed by others in each piece of a vector of n scalars, where pieces are those that the kernel of
+    /// [`Windows::direction`] computes. None if there are too many ranks for it.
     ///
     /// # Errors
-    /// Without memory.
+    /// If memory runs out.
     pub fn sends<T: Scalar>(&self, asked: &[u32], n: usize) -> Result<Option<Sends<Cuda>>> {
         if self.ranks() as usize > tuning::PART_RANKS {
             return Ok(None);
@@ -139,7 +139,8 @@ impl Windows {
         let pieces = n.div_ceil(piece);
         let marks =
             (0..=pieces).map(|k| numbers.partition_point(|&number| (number as usize) < k * piece) as u32);
-        // What is asked for lies at both ends most often: from the far one on, and then from the near one.
+        // The entries that others need are mostly at both ends: pieces are taken from the far end on, and then from the
+        // near one.
         let far = numbers.partition_point(|&number| (number as usize) < n / 2);
         let first = numbers.get(far).map_or(0, |&number| number as usize / piece);
         let cuda = self.cuda();
@@ -154,16 +155,16 @@ impl Windows {
     /// See [`Communicator::cg_residual`](crate::backend::Communicator::cg_residual).
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn residual<T: Scalar>(&mut self, step: PartResidual<'_, T, Cuda>) -> Result<()> {
         residual(self.cuda(), step, Some(self.way()))
     }
 
-    /// See [`Communicator::cg_direction`](crate::backend::Communicator::cg_direction). What goes to part p begins at
-    /// `starts[p]` of what is sent.
+    /// See [`Communicator::cg_direction`](crate::backend::Communicator::cg_direction). The entries for rank p begin at
+    /// `starts[p]` of those sent.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn direction<T: Scalar>(
         &mut self,
         starts: &Slice<u64>,

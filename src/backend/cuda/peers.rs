@@ -1,4 +1,4 @@
-//! Windows: memory of a GPU that processes with other GPUs of the machine write, for sums over all ranks and halos.
+//! Windows: memory of a GPU that processes with other GPUs of the machine can write, for sums over all ranks and halos.
 
 use super::driver::call;
 use super::launch::kernels;
@@ -85,11 +85,11 @@ mod kernel {
     }
 }
 
-/// Bytes that name a window to other processes.
+/// Bytes of the handle of a window.
 const HANDLE: usize = 64;
 
-/// This process's window, which others can open. An allocation of its own: what comes from the driver's pool can't be
-/// shared.
+/// This process's window, which others can open. It is a separate allocation, because memory of the driver's pool can't
+/// be shared.
 #[derive(Debug)]
 pub struct Window {
     cuda: Cuda,
@@ -99,13 +99,13 @@ pub struct Window {
     room: usize,
 }
 
-/// The windows of all ranks, as this process sees them, and how far it has come.
+/// The windows of all ranks, as mapped in this process, and the number of exchanges so far.
 #[derive(Debug)]
 pub struct Windows {
     cuda: Cuda,
     rank: usize,
     own: Window,
-    /// Kept for as long as their addresses are used.
+    /// Kept open as long as their addresses are used.
     _opened: Vec<Opened>,
     addresses: DeviceVec<u64>,
     state: DeviceVec<u64>,
@@ -126,10 +126,10 @@ impl Drop for Opened {
 }
 
 impl Window {
-    /// For so many ranks, with room for halos of so many bytes from each.
+    /// For this number of ranks, with memory for `room` bytes of halo from each.
     ///
     /// # Errors
-    /// Without memory, or where the driver can't share it.
+    /// If memory runs out, or if the driver can't share it.
     pub fn new(cuda: Cuda, ranks: usize, room: usize) -> Result<Self> {
         let room = room.next_multiple_of(256);
         let bytes = 16 * ranks + 2 * ranks * tuning::PEERS_MOST * 32 + 2 * ranks * room;
@@ -149,7 +149,7 @@ impl Window {
         Ok(made)
     }
 
-    /// What names the window to other processes of this machine.
+    /// The handle that identifies the window to other processes of this machine.
     pub fn handle(&self) -> &[u8] {
         &self.handle
     }
@@ -164,10 +164,10 @@ impl Drop for Window {
 }
 
 impl Windows {
-    /// Opens the windows that the handles name, one of each rank, of which this rank's is `own`.
+    /// Opens the windows with these handles, one of each rank, of which this rank's is `own`.
     ///
     /// # Errors
-    /// Where a GPU can't reach the memory of another.
+    /// If a GPU can't access the memory of another.
     pub fn open(own: Window, rank: usize, handles: &[Vec<u8>]) -> Result<Self> {
         let cuda = own.cuda;
         cuda.0.bind()?;
@@ -193,7 +193,7 @@ impl Windows {
         Ok(Self { cuda, rank, own, _opened: opened, addresses, state })
     }
 
-    /// Bytes of a halo from each rank at most.
+    /// The most bytes of a halo from each rank.
     pub fn room(&self) -> usize {
         self.own.room
     }
@@ -211,19 +211,19 @@ impl Windows {
         Way { rank, ranks, windows: &self.addresses, rounds: &mut self.state, room }
     }
 
-    /// Counts as received what was sent last, if it was not.
+    /// Counts what was sent last as received, if it was not.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn drop_exchange<T: Scalar>(&mut self) -> Result<()> {
         let (rank, ranks) = (self.rank as u64, self.ranks());
         kernel::peers_drop::<T>(self.cuda, tuning::peers(1), rank, ranks, &self.addresses, &mut self.state)
     }
 
-    /// Every scalar becomes its sum over all ranks.
+    /// Replaces every scalar by its sum over all ranks.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn all_sum<T: Scalar>(&mut self, sums: &mut Slice<T>) -> Result<()> {
         let mut first = 0;
         while first < sums.len() {
@@ -245,10 +245,10 @@ impl Windows {
         Ok(())
     }
 
-    /// Every word gets the bits that it has on any rank. The windows serve nothing else, and have the room.
+    /// Combines words of all ranks by bitwise or. The windows must be used for nothing else, and be large enough.
     ///
     /// # Errors
-    /// Without the room, or when the device fails.
+    /// If the windows are too small, or if the device fails.
     pub fn all_or(&mut self, words: &mut Slice<u32>) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let (count, windows) = (words.len() as u64, &self.addresses);
@@ -281,11 +281,11 @@ impl Windows {
         )
     }
 
-    /// Writes into the windows of others: of `send` the entries that are `asked` for, where those are named, else all.
-    /// What goes to part p begins at `starts[p]`.
+    /// Writes into the windows of others: the entries of `send` with indices `asked`, or all of them. The entries for
+    /// rank p begin at `starts[p]`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn send<T: Scalar>(
         &mut self,
         starts: &Slice<u64>,
@@ -298,10 +298,10 @@ impl Windows {
         kernel::peers_send(self.cuda, shape, rank, ranks, windows, &mut self.state, room, starts, asked, send)
     }
 
-    /// Adds the products of rows with what others have sent, which begins at `starts[p]` for part p.
+    /// Adds the products of rows with what others have sent, which begins at `starts[p]` for rank p.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn add_rows<T: Scalar>(&mut self, starts: &Slice<u64>, halo: HaloProduct<'_, T, Cuda>) -> Result<()> {
         let HaloProduct { rows, matrix, alpha, d, y, dot, publish } = halo;
         let (x, xy) = dot.unzip();
@@ -313,10 +313,10 @@ impl Windows {
         ))
     }
 
-    /// Takes what others have sent. Part p of `halo` begins at `starts[p]`.
+    /// Copies what others have sent. The entries of rank p begin at `starts[p]` of `halo`.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn receive<T: Scalar>(&mut self, starts: &Slice<u64>, halo: &mut Slice<T>) -> Result<()> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = tuning::peers(halo.len());
@@ -335,7 +335,7 @@ impl Windows {
 }
 
 impl Drop for Windows {
-    /// Nothing that uses a window is under way any more when the windows go.
+    /// Waits until no work uses a window before the windows are dropped.
     fn drop(&mut self) {
         let _ = self.cuda.synchronize();
     }

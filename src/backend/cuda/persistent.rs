@@ -1,9 +1,9 @@
-//! Persistent iterations: one launch for many, of systems whose matrix fits the chip's shared memory
-//! (`kernels/cg_resident.cu`, `kernels/minres_resident.cu`), or whose vectors do while the matrix streams
+//! Persistent iterations: one launch for many, for systems whose matrix fits the chip's shared memory
+//! (`kernels/cg_resident.cu`, `kernels/minres_resident.cu`), or whose vectors do while the matrix is streamed
 //! (`kernels/cg_streamed.cu`).
 //!
-//! How blocks share the rows, and where each finds its operands, depends on the pattern alone. It is worked out at a
-//! matrix's first launch and kept with it; values are read anew by every launch.
+//! How rows are divided among blocks, and where each block finds its operands, depends only on the pattern. It is
+//! computed at a matrix's first launch and kept with it; every launch reads the values again.
 
 use super::compile::Unit;
 use super::inverse::with_diagonal;
@@ -20,7 +20,7 @@ use crate::scalar::{Element, Offset, Scalar, Widen};
 
 /// Iterations of a launch: enough that loading the matrix costs a few percent.
 pub(super) const LENGTH: usize = 128;
-/// Blocks for whose sums there are slots, and 64-bit words of a slot (`MAX_BLOCKS`, `Slot` in the kernel).
+/// The most blocks for which there are slots for sums, and 64-bit words of a slot (`MAX_BLOCKS`, `Slot` in the kernel).
 const MOST_BLOCKS: usize = 1024;
 const SLOT_WORDS: usize = 2;
 
@@ -41,7 +41,7 @@ mod kernel {
     }
     kernels! {
         "cg_resident.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
-        /// `d` is null but for a diagonal inverse.
+        /// `d` is null unless the inverse is a diagonal.
         fn cg_resident(
             rows: u32,
             rows_a_block: u32,
@@ -92,7 +92,7 @@ mod kernel {
     }
     kernels! {
         "cg_streamed.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
-        /// `d` is null but for a diagonal inverse.
+        /// `d` is null unless the inverse is a diagonal.
         fn cg_streamed(
             rows: u32,
             rows_a_block: u32,
@@ -113,10 +113,10 @@ mod kernel {
     }
 }
 
-/// How a matrix lies in the shared memory of the blocks.
+/// The layout of a matrix in the shared memory of the blocks.
 struct Plan {
     shape: Shape,
-    /// Bytes of a scalar for which there is room.
+    /// Bytes of the largest scalar that fits.
     scalar: usize,
     rows_a_block: u32,
     entries: u32,
@@ -126,10 +126,10 @@ struct Plan {
     locals: DeviceVec<u16>,
 }
 
-/// Words of the slots in which blocks meet.
+/// Words of the slots through which blocks exchange sums.
 const SLOTS: usize = 4 * MOST_BLOCKS * SLOT_WORDS;
 
-/// Enqueues a launch of persistent iterations for a matrix that streams, or declines.
+/// Enqueues a launch of persistent iterations for a matrix that is streamed, or declines.
 pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
@@ -266,13 +266,13 @@ fn minres<V: Widen<T>, T: Scalar>(
     Ok(true)
 }
 
-/// What kernels call the elements of a diagonal.
+/// The name of a diagonal's element type in kernels.
 fn name_of<D: Element>(_: Option<&Slice<D>>) -> &'static str {
     D::NAME
 }
 
-/// The unit of a kernel that keeps a matrix on the chip, for any method, with the element of a diagonal where it has
-/// one. Its types stand in the order of the kernel's declaration: in another one they would be another unit.
+/// The unit of a kernel that keeps a matrix on the chip, for any method, with the element type of a diagonal if there
+/// is one. Its types are in the order of the kernel's declaration, because another order would be another unit.
 fn unit<T: Scalar, V: Element, I: Offset>(
     file: &'static str,
     diagonal: Option<&'static str>,
@@ -284,7 +284,7 @@ fn unit<T: Scalar, V: Element, I: Offset>(
 }
 
 impl Plan {
-    /// The plan for a pattern; none where it does not fit in any way.
+    /// The plan for a pattern; none if it does not fit.
     fn new<V: Widen<T>, T: Scalar>(
         cuda: Cuda,
         a: CsrParts<'_, V, Cuda>,
@@ -339,17 +339,17 @@ impl Plan {
     }
 }
 
-/// What the blocks need for a pattern.
+/// The requirements of the blocks for a pattern.
 struct Measured {
-    /// Padded entries of a block at most, and entries of its halo.
+    /// The most padded entries of a block, and entries of its halo.
     entries: usize,
     halo_room: usize,
-    /// Entries of all halos, and where each starts.
+    /// Entries of all halos, and the start of each.
     halo: usize,
     halo_starts: Vec<u32>,
 }
 
-/// None where the chip has no room to find out.
+/// None if the chip does not have enough memory for the measurement.
 fn measure<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,

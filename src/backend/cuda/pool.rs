@@ -1,18 +1,19 @@
-//! Memory of a stream's buffers: what was freed is kept for the next that is made.
+//! Memory of a stream's buffers: freed memory is kept for the next buffers.
 //!
-//! The driver's pool takes one to two microseconds to hand a buffer out, and as many to take it back. A conversion of a
-//! small matrix makes a dozen of them, most for itself alone, and waits for the host throughout. So freed buffers stay
-//! here first, by their size:
+//! The driver's pool takes one to two microseconds to allocate a buffer, and as long to free it. A conversion of a
+//! small matrix allocates a dozen temporary ones, and waits for the host each time. So freed buffers are first kept
+//! here, sorted by size:
 //!
 //! ```text
 //! freed     512 512 4096 81920                 asked for 3000: takes 4096
 //! ```
 //!
-//! A buffer is handed out again on the stream that it was freed on, behind all work that was enqueued before: freed
-//! memory is in no other stream's hands. What is kept has bounds, and goes back to the pool when they are reached or
+//! A buffer is reused on the stream on which it was freed, after all work that was enqueued before, so freed memory is
+//! never used by another stream. The kept memory is limited, and is returned to the pool when the limit is reached or
 //! memory runs out.
 //!
-//! A tool that watches accesses sees kept memory as one allocation for ever: `RESIDUA_KEEP_BUFFERS=0` keeps nothing.
+//! A tool that checks accesses sees kept memory as one permanent allocation; with `RESIDUA_KEEP_BUFFERS=0` nothing is
+//! kept.
 
 use super::driver::call;
 use crate::error::Result;
@@ -24,11 +25,11 @@ use std::sync::{Mutex, MutexGuard};
 
 /// Sizes are multiples of this, the pool's own unit.
 const UNIT: usize = 512;
-/// A kept buffer serves where it is larger by at most this part of what is asked for (and a unit).
+/// A kept buffer is reused if it is larger by at most this fraction of the requested size (plus a unit).
 const LARGER: usize = 16;
-/// Bytes of a buffer that is kept at most: to larger ones the driver's microseconds are nothing.
+/// The largest buffer that is kept; for larger ones the driver's microseconds do not matter.
 const LARGEST: usize = 16 << 20;
-/// Bytes and buffers that a stream keeps at most.
+/// The most bytes and buffers that a stream keeps.
 const MOST: usize = 64 << 20;
 const MOST_BUFFERS: usize = 256;
 
@@ -40,13 +41,13 @@ pub(super) struct Allocation {
 }
 
 impl Allocation {
-    /// Of empty buffers.
+    /// The allocation of an empty buffer.
     pub(super) const fn none(address: u64) -> Self {
         Allocation { address, bytes: 0 }
     }
 }
 
-/// Bytes that buffers of all streams of a device hold, and the most that they held.
+/// Bytes that buffers of all streams of a device use, and the peak.
 #[derive(Default)]
 pub(super) struct Usage {
     now: AtomicUsize,
@@ -63,7 +64,7 @@ impl Usage {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// Counts the peak anew, from what buffers hold now.
+    /// Restarts the measurement of the peak from the current use.
     pub(super) fn forget_peak(&self) {
         self.most.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -77,7 +78,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// The smallest with room for so many bytes, unless it is much too large.
+    /// The smallest kept buffer with at least `bytes`, unless it is much too large.
     fn take(&mut self, bytes: usize) -> Option<Allocation> {
         let &(size, address) = self.blocks.range((bytes, 0)..).next()?;
         if size - bytes > bytes / LARGER + UNIT {
@@ -88,8 +89,8 @@ impl Kept {
         Some(Allocation { address, bytes: size })
     }
 
-    /// Keeps a buffer. Returns what has to go: nothing mostly, and all that was kept where that is too much, so that
-    /// sizes which are asked for no more do not stay for ever.
+    /// Keeps a buffer. Returns the buffers to be freed: usually none, and all kept ones if they exceed the limit, so
+    /// that sizes that are no longer needed do not stay forever.
     fn put(&mut self, block: Allocation) -> Vec<Allocation> {
         if block.bytes > LARGEST {
             return vec![block];
@@ -110,16 +111,16 @@ impl Kept {
     }
 }
 
-/// Where a stream's buffers come from.
+/// The source of a stream's buffers.
 pub(super) struct Pool {
-    /// The device's; `None` where it has no pools.
+    /// The device's pool; `None` if it has no pools.
     driver: Option<CUmemoryPool>,
     kept: Option<Mutex<Kept>>,
     usage: &'static Usage,
 }
 
 impl Pool {
-    /// Over the driver's pool, told to keep memory from the system: asking for it costs a hundred times more.
+    /// Uses the driver's pool, configured to keep memory from the system: requesting it takes a hundred times longer.
     pub(super) fn new(name: &str, device: CUdevice, pools: bool, usage: &'static Usage) -> Result<Self> {
         let kept = std::env::var_os("RESIDUA_KEEP_BUFFERS").is_none_or(|asked| asked != "0");
         let driver = if pools { Some(keeping_pool(name, device)?) } else { None };
@@ -130,7 +131,7 @@ impl Pool {
         self.kept.as_ref().map(lock)
     }
 
-    /// What the stream's buffers count into.
+    /// The counter of the stream's memory use.
     pub(super) fn usage(&self) -> &'static Usage {
         self.usage
     }
@@ -142,7 +143,7 @@ impl Pool {
         Some(taken)
     }
 
-    /// New memory for `bytes`, that is not initialised.
+    /// New memory for `bytes`, not initialised.
     pub(super) fn allocate(&self, bytes: usize, stream: CUstream) -> Result<Allocation, CUresult> {
         let bytes = whole(bytes);
         let mut address = 0;
@@ -160,7 +161,7 @@ impl Pool {
         Ok(Allocation { address, bytes })
     }
 
-    /// Takes memory back, which no stream's work uses any more once `stream` has come here.
+    /// Takes memory back that no stream's work uses any more once `stream` has reached this point.
     pub(super) fn put(&self, allocation: Allocation, stream: CUstream) {
         match self.kept() {
             Some(mut kept) => self.give_back(kept.put(allocation), stream),
@@ -168,18 +169,18 @@ impl Pool {
         }
     }
 
-    /// Counts an allocation no longer.
+    /// Stops counting an allocation.
     pub(super) fn uncount(&self, allocation: Allocation) {
         self.usage.now.fetch_sub(allocation.bytes, Ordering::Relaxed);
     }
 
-    /// Keeps nothing any longer.
+    /// Frees all kept memory.
     pub(super) fn empty(&self, stream: CUstream) {
         let kept = self.kept().map(|mut kept| kept.take_all());
         self.give_back(kept.unwrap_or_default(), stream);
     }
 
-    /// Gives the system what the driver's pool holds for nobody.
+    /// Returns the unused memory of the driver's pool to the system.
     pub(super) fn trim(&self, name: &str) -> Result<()> {
         match self.driver {
             // SAFETY: the device's pool; what is allocated stays.
@@ -188,7 +189,7 @@ impl Pool {
         }
     }
 
-    /// Gives memory back to the driver, behind the stream's work.
+    /// Returns memory to the driver, after the stream's work.
     fn give_back(&self, allocations: impl IntoIterator<Item = Allocation>, stream: CUstream) {
         for block in allocations {
             // SAFETY: each came from `allocate` and nobody has it any more; without a pool the stream is waited for.
@@ -206,7 +207,7 @@ impl Pool {
     }
 }
 
-/// In whole units.
+/// Rounds up to whole units.
 fn whole(bytes: usize) -> usize {
     bytes.checked_next_multiple_of(UNIT).unwrap_or(bytes)
 }

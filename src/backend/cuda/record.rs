@@ -1,9 +1,9 @@
-//! Recorded work: the body runs once under stream capture, and what it enqueued is replayed as a graph.
+//! Recorded work: the body runs once under stream capture, and the enqueued work is replayed as a graph.
 //!
-//! While a thread records, its operations go to a stream of the recording's own, so other threads work on undisturbed.
-//! Whatever the body uses must outlive the graph: buffers that it borrows do by the lifetime; the body itself, with
-//! the buffers it owns, moves into the recording; temporary memory taken during capture, and buffers dropped during
-//! capture, are kept by it as well. Capture is relaxed: a kernel that is used for the first time may be compiled and
+//! While a thread records, its operations go to a separate stream of the recording, so other threads are not disturbed.
+//! Everything that the body uses must outlive the graph: borrowed buffers do by their lifetime; the body itself, with
+//! the buffers that it owns, moves into the recording; temporary memory allocated during capture, and buffers dropped
+//! during capture, are kept by it too. Capture is relaxed: a kernel that is used for the first time may be compiled and
 //! loaded meanwhile.
 
 use super::driver::call;
@@ -14,7 +14,7 @@ use crate::error::{CudaError, Result};
 use cudarc::driver::sys::{self, CUgraphExec, CUstream, CUstreamCaptureMode};
 use std::fmt;
 
-/// Refuses what would wait for the device, or hand host memory to a graph that outlives it.
+/// Returns an error for operations that would wait for the device, or pass host memory to a graph that outlives it.
 pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
     match capture::stream(cuda.0.ordinal) {
         Some(_) => Err(CudaError::NotRecordable { what }.into()),
@@ -22,7 +22,7 @@ pub(super) fn forbid(cuda: Cuda, what: &'static str) -> Result<()> {
     }
 }
 
-/// Memory that goes back when the graph has gone.
+/// Memory that is freed when the graph has been destroyed.
 struct Kept {
     cuda: Cuda,
     allocations: Vec<Allocation>,
@@ -34,7 +34,7 @@ impl Drop for Kept {
     }
 }
 
-/// A graph of the work that a body enqueued.
+/// A graph of the work that a body has enqueued.
 pub struct Recording<'a> {
     cuda: Cuda,
     graph: Graph,
@@ -78,7 +78,7 @@ impl Replay for Recording<'_> {
     }
 }
 
-/// Ends the capture of a stream, also where the body panics.
+/// Ends the capture of a stream, even if the body panics.
 struct Capture {
     cuda: Cuda,
     stream: CUstream,

@@ -1,4 +1,4 @@
-//! What the rows of a matrix tell, on the device.
+//! Facts about the rows of a matrix, on the device.
 
 use super::launch::kernels;
 use super::slice::Slice;

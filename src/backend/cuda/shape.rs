@@ -1,10 +1,10 @@
-//! The shape of a launch, as policies choose it.
+//! The shape of a launch, as chosen by the tuning functions.
 
 use super::compile::Unit;
 use crate::scalar::Element;
 
-/// Blocks of a launch, threads of a block, shared memory beyond what the kernel declares, and which variant of its
-/// file.
+/// Blocks of a launch, threads of a block, shared memory in addition to what the kernel declares, and the variant of
+/// its file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) blocks: u32,
@@ -29,67 +29,67 @@ impl Shape {
         }
     }
 
-    /// A block for each of `tiles`, but no more than the device holds at a time, and one at least: for kernels whose
-    /// blocks take tile after tile.
+    /// One block for each of `tiles`, but at least one, and no more than the device can run at a time: for kernels
+    /// whose blocks process tile after tile.
     pub(super) fn resident(tiles: usize, threads: u32) -> Self {
         let blocks = u32::try_from(tiles).unwrap_or(u32::MAX).max(1);
         Shape { resident: true, ..Self::new(blocks, threads) }
     }
 
-    /// With so many blocks.
+    /// Sets the number of blocks.
     pub(super) fn blocks(self, blocks: usize) -> Self {
         Shape { blocks: blocks as u32, ..self }
     }
 
-    /// With as many blocks as another shape.
+    /// Sets the number of blocks to that of another shape.
     pub(super) fn blocks_like(self, other: Shape) -> Self {
         Shape { blocks: other.blocks, ..self }
     }
 
-    /// With so many threads a block.
+    /// Sets the number of threads of a block.
     pub(super) fn threads(self, threads: u32) -> Self {
         Shape { threads, ..self }
     }
 
-    /// For the unit of this class ([`Unit::class`]).
+    /// Selects the unit of this class ([`Unit::class`]).
     pub(super) fn class(self, class: u32) -> Self {
         Shape { class, ..self }
     }
 
-    /// With bytes of shared memory that the kernel does not declare.
+    /// Sets the bytes of shared memory in addition to what the kernel declares.
     pub(super) fn shared(self, bytes: usize) -> Self {
         Shape { shared: bytes as u32, ..self }
     }
 
-    /// Bytes of shared memory beyond what the kernel declares.
+    /// Bytes of shared memory in addition to what the kernel declares.
     #[cfg(test)]
     pub(super) fn shared_bytes(&self) -> usize {
         self.shared as usize
     }
 
-    /// In the variant for which the macro `name` stands for `value`.
+    /// Selects the variant with the macro `name` defined as `value`.
     pub(super) fn variant(mut self, name: &'static str, value: &'static str) -> Self {
         let free = self.variants.iter_mut().find(|(taken, _)| taken.is_empty());
         *free.expect("a launch names three variants at most") = (name, value);
         self
     }
 
-    /// In the variant for values as wide as these.
+    /// Selects the variant for values of this width.
     pub(super) fn for_values<V: Element>(self) -> Self {
         self.variant("VALUE_BYTES", bytes_of::<V>())
     }
 
-    /// Whether a block may have as much shared memory as this asks for.
+    /// Returns whether a block may have this much shared memory.
     pub(super) fn fits(&self, bytes: usize) -> bool {
         self.shared as usize <= bytes
     }
 
-    /// With blocks that wait for each other.
+    /// Sets how blocks wait for each other.
     pub(super) fn together(self, together: Together) -> Self {
         Shape { together, ..self }
     }
 
-    /// The unit of the kernel's file that this shape asks for.
+    /// The unit of the kernel's file that this shape selects.
     pub(super) fn unit(&self, mut unit: Unit) -> Unit {
         for (name, value) in self.variants.iter().filter(|(name, _)| !name.is_empty()) {
             unit = unit.with(name, value);
@@ -98,7 +98,7 @@ impl Shape {
     }
 }
 
-/// Whether blocks wait for each other, so that all must run at a time.
+/// Whether blocks wait for each other, so that all must run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Together {
     No,
@@ -106,11 +106,11 @@ pub(super) enum Together {
     Grid,
     /// The whole launch, as one cluster of the size that the kernel declares.
     Cluster,
-    /// The whole launch, in clusters of so many blocks, as the kernel declares; no clusters where that is one.
+    /// The whole launch, in clusters of this many blocks, as the kernel declares; without clusters if it is one.
     Clusters(u32),
 }
 
-/// Number of bytes, for kernels that are told it.
+/// The number of bytes as text, for kernels that need it.
 pub(super) const fn bytes_of<T: Element>() -> &'static str {
     match size_of::<T>() {
         1 => "1",

@@ -1,18 +1,19 @@
-//! Several solvers at once: each on a thread and a stream of its own.
+//! Several solvers at once, each with its own thread and stream.
 //!
-//! Small systems leave most of a chip idle, and one after the other each waits for its own latency. On streams of their
-//! own they share the chip. Kernels, memory and the context belong to all streams of a device; what operations use in
-//! passing (partial sums, the workspaces of scans and sorts, where blocks meet) each stream has for itself.
+//! Small systems leave most of a chip idle, and one after another each waits for its own latency. On separate streams
+//! they share the chip. Kernels, memory and the context belong to all streams of a device; temporary memory of
+//! operations (partial sums, workspaces of scans and sorts, barriers between blocks) belongs to each stream.
 //!
-//! The order between streams is `stream`'s work.
+//! `stream` implements the order between streams.
 //!
-//! Kernels whose blocks wait for each other (persistent iterations, searches in narrow levels) need no order either:
-//! they are launched cooperatively or as one cluster, and such a launch starts only when all of its blocks have a place
-//! at the same time. So two that want the whole chip follow one another, and neither holds a place while it waits for
-//! the other. Where blocks wait for blocks of lower number only (products with rows that are cut, scans), these have
-//! their places already.
+//! Kernels whose blocks wait for each other (persistent iterations, searches in narrow levels) need no special order:
+//! they are launched cooperatively or as one cluster, and such a launch starts only when all of its blocks fit at the
+//! same time. So two that need the whole chip run one after the other, and neither occupies part of it while it waits.
+//! In kernels whose blocks wait only for blocks with lower numbers (products with cut rows, scans), these are already
+//! running.
 //!
-//! Not seen here: a buffer that goes from one running thread to another, through a channel say. Its maker synchronises.
+//! Not covered here: a buffer that is passed from one running thread to another, for example through a channel. Its
+//! producer has to synchronise.
 
 use super::Cuda;
 use super::device::Device;
@@ -20,10 +21,9 @@ use crate::backend::Backend;
 use crate::error::Result;
 
 impl Cuda {
-    /// Runs `work` on as many threads at once, with the thread's number and a handle whose work goes to a stream of its
-    /// own; returns what they came to, in order. All that was enqueued before has ended when they start, and all of
-    /// theirs when this returns, so buffers may be handed in and out. Results have the same bits as one after the
-    /// other.
+    /// Runs `work` on several threads at once, with the thread's number and a handle with its own stream; returns their
+    /// results, in order. Earlier work has ended when they start, and all their work when this returns, so buffers may
+    /// be passed in and out. Results have the same bits as if they ran one after another.
     ///
     /// ```no_run
     /// use residua::{Backend, Cuda, generate, krylov::{Cg, SolveOptions}, precondition::Identity};
@@ -40,10 +40,10 @@ impl Cuda {
     /// # Ok::<(), residua::Error>(())
     /// ```
     ///
-    /// A buffer that one of the threads hands to another while both run needs [`Backend::synchronize`] before.
+    /// A buffer that one of the threads passes to another while both run needs [`Backend::synchronize`] before.
     ///
     /// # Errors
-    /// The first that one of them returned, or when the device fails. A panic of theirs goes on here.
+    /// The first error that one of them returned, or if the device fails. A panic in one of them is resumed here.
     pub fn side_by_side<R: Send>(
         &self,
         streams: usize,

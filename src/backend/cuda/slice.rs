@@ -1,20 +1,20 @@
-//! Device memory behind Rust references.
+//! Device memory as Rust references.
 //!
-//! A [`Slice`] is a dynamically sized type whose every element takes no space, so that a reference to it is a pair
-//! (address, length) with nothing behind it. The address is the device's and the length counts elements:
+//! A [`Slice`] is a dynamically sized type whose elements have no size, so that a reference to it is a pair (address,
+//! length) that refers to no host memory. The address is the device's and the length counts elements:
 //!
 //! ```text
 //! &Slice<f64>  =  (0x7f30_0000_1000, 4)        host: 0 bytes there        device: 32 bytes there
 //! ```
 //!
-//! The compiler then guards device memory as it guards host memory (`&mut` excludes `&`, nothing outlives its
-//! owner), and parts of a slice are plain pointer arithmetic.
+//! The compiler then protects device memory as it does host memory (`&mut` excludes `&`, nothing outlives its owner),
+//! and parts of a slice are computed by pointer arithmetic.
 //!
 //! # Safety
 //! Rust asks of a reference that it is not null, aligned, and valid for the bytes of its referent. The referent has
-//! alignment one and no bytes, for which every address other than zero is valid, whatever lies there or does not;
-//! no host instruction ever follows it. Each `SAFETY` below refers to this paragraph. The address of an allocation is
-//! at least 256-byte aligned; the empty slice of no allocation has the address [`NOWHERE`].
+//! alignment one and no bytes, for which every nonzero address is valid, whatever is stored there; no host instruction
+//! ever dereferences it. Each `SAFETY` below refers to this paragraph. The address of an allocation is at least
+//! 256-byte aligned; the empty slice of no allocation has the address [`NOWHERE`].
 
 use super::Cuda;
 use super::pool::Allocation;
@@ -23,10 +23,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 
-/// Address of empty buffers: aligned for every type, and never followed.
+/// Address of empty buffers: aligned for every type, and never dereferenced.
 pub(super) const NOWHERE: u64 = 256;
 
-/// Elements on the device, always behind a reference. See the module's text.
+/// Elements on the device, always used through a reference. See the module's text.
 pub struct Slice<T> {
     element: PhantomData<T>,
     length: [()],
@@ -38,7 +38,7 @@ impl<T> Slice<T> {
         self.length.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -48,12 +48,12 @@ impl<T> Slice<T> {
         self.len() * size_of::<T>()
     }
 
-    /// Where the elements lie on the device: for foreign kernels. It says nothing on the host.
+    /// The address of the elements on the device, for other kernels. It is not valid on the host.
     pub fn address(&self) -> u64 {
         (&raw const *self).cast::<()>().addr() as u64
     }
 
-    /// From the address of the first element to that behind the last.
+    /// The range of addresses.
     pub(super) fn addresses(&self) -> Range<u64> {
         self.address()..self.address() + self.bytes() as u64
     }
@@ -105,7 +105,7 @@ impl<T: Element> fmt::Debug for Slice<T> {
     }
 }
 
-/// An allocation on the device. It returns to the device's pool when dropped, behind the work that still uses it.
+/// An allocation on the device. When dropped it is returned to the device's pool, after the work that still uses it.
 pub struct Vec<T: Element> {
     allocation: Allocation,
     len: usize,
@@ -114,7 +114,7 @@ pub struct Vec<T: Element> {
 }
 
 impl<T: Element> Vec<T> {
-    /// Takes over an allocation with room for `len` elements, made by `owner`.
+    /// Takes ownership of an allocation with space for `len` elements, made by `owner`.
     pub(super) fn new(owner: Cuda, allocation: Allocation, len: usize) -> Self {
         Vec { allocation, len, owner, element: PhantomData }
     }

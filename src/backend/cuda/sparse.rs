@@ -1,4 +1,4 @@
-//! Sparse products and sums of matrices on the device: rows in classes by how much work they are.
+//! Sparse products and sums of matrices on the device, with rows in classes by their amount of work.
 
 use super::launch::kernels;
 use super::product::{extent, scattered};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 mod kernel;
 
-/// Classes of rows by their products: none, those of `tuning::SORTED_CLASSES`, more, and so many that they are long.
+/// Classes of rows by their products: none, those of `tuning::SORTED_CLASSES`, more, and long rows.
 const MANY_PRODUCTS: usize = 3;
 const LONG_PRODUCTS: usize = 4;
 /// The class of rows of C that are longer than those of `tuning::LENGTHS_OF_CLASSES`.
@@ -22,26 +22,25 @@ const LONG_ROW: usize = 6;
 /// Classes of either kind.
 const CLASSES: usize = LONG_ROW + 1;
 
-/// Rows of a class that are fewer than this part of those of the next join these, as do rows that are too few for a
-/// launch.
+/// If a class has fewer rows than this fraction of the next one, or too few for a launch, its rows join the next one.
 const FEW: usize = 4;
 
-/// Where rows have fewer products in the mean than this part of what the first class has room for, most have few.
+/// If rows have fewer products on average than this fraction of the first class's limit, most rows are in it.
 const FEW_PRODUCTS: f64 = 0.9;
 
-/// Rows in an order in which each class is together.
+/// Rows in an order in which each class is contiguous.
 struct Dealt {
-    /// Descending by class; nothing where no row is listed.
+    /// Descending by class; none if no row is listed.
     order: Option<DeviceVec<u32>>,
-    /// Where each class lies in the order.
+    /// The range of each class in the order.
     places: [Range<usize>; CLASSES],
-    /// The class whose kernel is launched for all rows, in their own order, and leaves out those of other classes.
+    /// The class whose kernel is launched for all rows in their own order, and skips those of other classes.
     of_all: Option<usize>,
-    /// The class of each row, unless all are in one by what their longest rows tell.
+    /// The class of each row, unless the longest row shows that all are in one.
     classes: Option<DeviceVec<u32>>,
 }
 
-/// What rows are dealt by, and the counts of classes.
+/// The classes of rows, and the number of rows in each.
 struct Classes {
     of_rows: DeviceVec<u32>,
     counts: DeviceVec<u32>,
@@ -52,7 +51,7 @@ impl Classes {
         Ok(Self { of_rows: cuda.buffer(rows)?, counts: cuda.zeros(CLASSES)? })
     }
 
-    /// What stands for them where rows are dealt already.
+    /// A placeholder if rows are already assigned.
     fn none(cuda: Cuda) -> Result<Self> {
         Ok(Self { of_rows: cuda.buffer(0)?, counts: cuda.buffer(0)? })
     }
@@ -61,23 +60,23 @@ impl Classes {
 /// Rows of a class.
 struct Rows<'a> {
     count: usize,
-    /// None where they are all rows.
+    /// None if these are all rows.
     listed: Option<&'a Slice<u32>>,
 }
 
 impl Rows<'_> {
-    /// How many they are, whether they are listed, and the list. Where they are not, a kernel does not read it, and an
-    /// empty part of `none` stands for it.
+    /// The number of rows, whether they are listed, and the list. If they are not, a kernel does not read it, and an
+    /// empty part of `none` is passed.
     fn parts<'b>(&'b self, none: &'b Slice<u32>) -> (u64, u32, &'b Slice<u32>) {
         (self.count as u64, u32::from(self.listed.is_some()), self.listed.unwrap_or(Cuda::part(none, 0..0)))
     }
 }
 
-/// Which rows have how many products, as far as is known without a look at each.
+/// What is known about the number of products of each row before they are counted.
 enum Products {
-    /// As many as this class of sorted rows has at most.
+    /// No row has more products than fit this class of sorted rows.
     All(usize),
-    /// Most rows have few, as the first class.
+    /// Most rows have few enough products for the first class.
     MostFew,
     Any,
 }
@@ -104,14 +103,14 @@ impl Products {
 }
 
 impl Dealt {
-    /// All rows in one class.
+    /// Puts all rows in one class.
     fn all(class: usize) -> Self {
         Self { order: None, places: [const { 0..0 }; CLASSES], of_all: Some(class), classes: None }
     }
 
-    /// From the class of each row. Classes from `first` to before `long` join the next one where they have few rows;
-    /// where the first is 2, class 1 is launched for all rows. Rows of class 0 are in no list. Where they are `empty`,
-    /// they have no products, and a launch for all rows may include them. The host waits for the counts of the classes.
+    /// Groups rows by the class of each. A class from `first` to before `long` joins the next one if it has few rows;
+    /// if `first` is 2, class 1 is launched for all rows. Rows of class 0 are in no list. If `empty`, these have no
+    /// products, and a launch for all rows may include them. The host waits for the counts of the classes.
     fn new(cuda: Cuda, classes: Classes, (first, long): (usize, usize), empty: bool) -> Result<Self> {
         let Classes { of_rows, counts } = classes;
         let counts = cuda.download(&counts)?;
@@ -142,7 +141,7 @@ impl Dealt {
         Ok(this)
     }
 
-    /// By the number of products of each row.
+    /// Classes of rows by their number of products.
     fn of_products<V: Scalar, I: Offset>(
         cuda: Cuda,
         (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
@@ -156,7 +155,7 @@ impl Dealt {
         Self::new(cuda, classes, (1, LONG_PRODUCTS), true)
     }
 
-    /// Of rows whose products are not sorted, by the number of their entries in C. None where all are sorted.
+    /// Classes by length in C of those rows whose products are not sorted; `None` if all are sorted.
     fn of_lengths(self, cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<Option<Self>> {
         let Some(of_rows) = self.classes else { return Ok(None) };
         if self.places[MANY_PRODUCTS..].iter().all(Range::is_empty) {
@@ -167,15 +166,15 @@ impl Dealt {
         Self::by_length(cuda, of_rows, sorted, offsets).map(Some)
     }
 
-    /// All rows by the number of their entries in C, however many products they have.
+    /// Classes of all rows by their number of entries in C, however many products they have.
     fn of_all_lengths(cuda: Cuda, rows: usize, offsets: OffsetsRef<'_, Cuda>) -> Result<Self> {
         let mut of_rows = cuda.buffer(rows)?;
         cuda.fill(MANY_PRODUCTS as u32, &mut of_rows)?;
         Self::by_length(cuda, of_rows, 0, offsets)
     }
 
-    /// By the number of entries in C, without the rows that class `sorted` and those below have taken. `of_rows` has the
-    /// class of each row by its products.
+    /// Classes by the number of entries in C, of all rows except those of class `sorted` and lower ones. `of_rows`
+    /// holds the class of each row by its products.
     fn by_length(
         cuda: Cuda,
         of_rows: DeviceVec<u32>,
@@ -194,13 +193,13 @@ impl Dealt {
         Self::new(cuda, classes, (1, LONG_ROW), false)
     }
 
-    /// The rows of a class and their number, where they are listed.
+    /// The rows of a class and their number, if they are listed.
     fn listed(&self, class: usize) -> Option<(&Slice<u32>, u64)> {
         let rows = self.rows(class, 0)?;
         rows.listed.map(|listed| (listed, rows.count as u64))
     }
 
-    /// The rows of a class, of `all`; none where there are none.
+    /// The rows of a class, where `all` is the number of all rows; `None` if the class has no rows.
     fn rows(&self, class: usize, all: usize) -> Option<Rows<'_>> {
         if self.of_all == Some(class) {
             return Some(Rows { count: all, listed: None });
@@ -211,7 +210,7 @@ impl Dealt {
     }
 }
 
-/// A column is what a free place of a table holds where there are 2^32.
+/// Checks that 2^32 - 1 is no column, since it marks a free slot of a hash table.
 fn check_columns(columns: usize) -> Result<()> {
     if columns > u32::MAX as usize {
         return Err(Error::Unsupported(
@@ -221,7 +220,7 @@ fn check_columns(columns: usize) -> Result<()> {
     Ok(())
 }
 
-/// Offsets of 64 bits with the same content.
+/// The same offsets in 64 bits.
 fn wide(cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<DeviceVec<u64>> {
     let rows = offsets.len() - 1;
     let (mut lengths, mut wide) = (cuda.buffer(rows)?, cuda.buffer(rows + 1)?);
@@ -230,7 +229,7 @@ fn wide(cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<DeviceVec<u64>> {
     Ok(wide)
 }
 
-/// Runs `work` with offsets of one width: those of 32 bits are copied where the others have 64.
+/// Runs `work` with offsets of one width: if one of them has 64 bits, a 32-bit one is copied to 64 bits.
 pub(super) fn alike<R>(
     cuda: Cuda,
     a: OffsetsRef<'_, Cuda>,
@@ -250,7 +249,7 @@ pub(super) fn alike<R>(
     }
 }
 
-/// As `with_offsets!`, for two that are known to be alike.
+/// Like `with_offsets!`, for two operands whose offsets are known to have the same width.
 macro_rules! with_alike {
     ($a:expr, $b:expr, ($first:ident, $second:ident) => $body:expr) => {
         match ($a, $b) {
@@ -261,9 +260,9 @@ macro_rules! with_alike {
     };
 }
 
-/// Calls `sort` for the rows of each class whose products are sorted, and returns how all rows are dealt, which `dealt`
-/// tells where it is known. Where `sort` gets classes, it is launched for all rows, and writes down the class of each row
-/// that it leaves out.
+/// Calls `sort` for the rows of each class whose products are sorted, and returns the classes of all rows; `dealt`
+/// holds them if they are known. If `sort` is given classes, it is launched for all rows and records the class of each
+/// row that it leaves out.
 fn sort_rows<V: Scalar, I: Offset>(
     cuda: Cuda,
     (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
@@ -293,9 +292,9 @@ fn sort_rows<V: Scalar, I: Offset>(
     Ok(dealt)
 }
 
-/// Whether a thread merges the rows of B for each row of C: all rows have few entries, and neighbouring rows of A ask for
-/// neighbouring rows of B. From a matrix in random order each thread would fetch lines of its own (Delaunay mesh, A A:
-/// 1.5 ms for 0.9 sorted).
+/// Returns whether a thread merges the rows of B for each row of C: if all rows have few entries, and neighbouring rows
+/// of A need neighbouring rows of B. With a matrix in random order each thread would fetch cache lines of its own
+/// (Delaunay mesh, A A: 1.5 ms merged, 0.9 ms sorted).
 fn merges<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>, b: &CsrParts<'_, V, Cuda>) -> Result<bool> {
     let all_few = |a: &CsrParts<'_, V, Cuda>, most: u64| -> Result<bool> {
         Ok(a.indices.len() as u64 <= most * a.rows as u64 && extent(cuda, a)?.longest <= most)
@@ -305,7 +304,7 @@ fn merges<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>, b: &CsrParts<'_, V, 
         && scattered(cuda, a)? != Some(true))
 }
 
-/// How long the rows of C are, and a zero behind; and how the rows are dealt, unless they are merged.
+/// Lengths of the rows of C, followed by a zero; and the classes of rows, unless rows are merged.
 fn lengths<V: Scalar, I: Offset>(
     cuda: Cuda,
     (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
@@ -387,21 +386,22 @@ fn lengths<V: Scalar, I: Offset>(
     Ok((lengths, Some(dealt)))
 }
 
-/// Entries of a row of a matrix in the mean.
+/// The mean number of entries of a row.
 fn mean_length<V: Scalar>(a: &CsrParts<'_, V, Cuda>) -> usize {
     (a.indices.len() + a.rows / 2) / a.rows.max(1)
 }
 
-/// The columns of C.
+/// The columns of C, which are either given or to be computed.
 enum Columns<'a> {
-    /// They are known.
+    /// Columns that are known already.
     Known(&'a Slice<u32>),
-    /// They are to be found.
+    /// The array to write new columns to.
     New(&'a mut Slice<u32>),
 }
 
 impl Columns<'_> {
-    /// For a kernel: whether they are known, those that are, and where new ones go; `none` stands for what is not there.
+    /// Arguments of a kernel: whether the columns are known, the known ones, and the array for new ones; an empty part
+    /// of `none` is passed for what is missing.
     fn parts<'b>(
         &'b mut self,
         none: &'b mut Slice<u32>,
@@ -414,7 +414,8 @@ impl Columns<'_> {
     }
 }
 
-/// Values of C, and its columns unless they are known; `dealt`: how the rows are, where that is known.
+/// Computes the values of C, and its columns unless they are known. `dealt` holds the classes of rows if they are
+/// known.
 fn rows_of_product<V: Scalar, I: Offset>(
     cuda: Cuda,
     dealt: Option<Dealt>,

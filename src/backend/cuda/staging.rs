@@ -1,5 +1,5 @@
-//! Copies between host and device. The driver copies pageable memory slowly, through a small buffer of its own; large
-//! copies go through rings of pinned buffers here: while one is filled (or emptied), others travel.
+//! Copies between host and device. The driver copies pageable memory slowly, through a small buffer of its own. Large
+//! copies go through rings of pinned buffers here: while one buffer is filled or emptied, others are being transferred.
 
 use super::driver::call;
 use super::stream::Stream;
@@ -12,17 +12,17 @@ use cudarc::driver::sys::CUevent;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Up to here the driver's own path to the device is as fast and returns at once.
+/// Up to this number of bytes the driver's own copy to the device is as fast, and returns at once.
 const DIRECT: usize = 64 << 10;
-/// Bytes of one pinned buffer on the way to the device, and to the host.
+/// Bytes of one pinned buffer to the device, and to the host.
 const UP: usize = 4 << 20;
 const DOWN: usize = 8 << 20;
 /// Bytes that one task moves between pageable and pinned memory.
 const PIECE: usize = 128 << 10;
 
-/// A pinned buffer, and the event that tells when its copy has ended. Both are null until the buffer is first asked
-/// for: taking pinned memory, and giving it back when the process ends, costs a millisecond for each two MiB, and many
-/// a solve reads nothing but scalars.
+/// A pinned buffer, and the event that is reached when its copy has ended. Both are null until the buffer is first
+/// needed: allocating pinned memory, and freeing it when the process ends, costs a millisecond per 2 MiB, and many
+/// solves read nothing but scalars.
 struct Pinned {
     memory: *mut u8,
     copied: CUevent,
@@ -38,7 +38,7 @@ impl Default for Pinned {
 }
 
 impl Pinned {
-    /// Makes the buffer unless it is there.
+    /// Allocates the buffer if that has not been done.
     fn make(&mut self, name: &str, bytes: usize) -> Result<()> {
         if !self.memory.is_null() {
             return Ok(());
@@ -54,15 +54,15 @@ impl Pinned {
     }
 }
 
-/// The pinned buffers of a stream, and the copies through them.
+/// The pinned buffers of a stream, and copies through them.
 pub(super) struct Staging {
     stream: &'static Stream,
-    /// To the device: each taken by itself, so that several threads fill theirs at once.
+    /// Buffers to the device, each with its own lock, so that several threads can fill theirs at once.
     up: [Mutex<Pinned>; 3],
     next: AtomicUsize,
-    /// To the host, up to [`DIRECT`] bytes: what a solver waits for.
+    /// The buffer to the host for up to [`DIRECT`] bytes: values that a solver waits for.
     small: Mutex<Pinned>,
-    /// To the host, more.
+    /// Buffers to the host for larger copies.
     down: Mutex<[Pinned; 2]>,
 }
 
@@ -77,7 +77,8 @@ impl Staging {
         }
     }
 
-    /// The next buffer in turn, also over several copies: a file's reading makes many, each of one buffer.
+    /// The next buffer in turn. The turn continues from one copy to the next, since reading a file makes many copies of
+    /// one buffer each.
     fn next_up(&self) -> Result<MutexGuard<'_, Pinned>> {
         let number = self.next.fetch_add(1, Ordering::Relaxed) % self.up.len();
         let mut pinned = lock(&self.up[number]);
@@ -91,7 +92,8 @@ impl Staging {
         Ok(pinned)
     }
 
-    /// Host to device. On return the host memory may be reused; the copy itself takes its turn in the stream.
+    /// Copies from host to device. On return the host memory may be reused; the transfer itself is ordered in the
+    /// stream.
     ///
     /// # Safety
     /// `from` is readable for `bytes`, and `to` is a device allocation with as many.
@@ -118,8 +120,8 @@ impl Staging {
         Ok(())
     }
 
-    /// What `look` makes of up to [`DIRECT`] bytes of the device, which it finds in pinned memory. It copies nothing to
-    /// the host meanwhile.
+    /// Returns the result of `look` on up to [`DIRECT`] bytes of the device, which it reads in pinned memory. `look`
+    /// must not copy to the host itself.
     ///
     /// # Safety
     /// `from` is a device allocation with as many bytes.
@@ -144,7 +146,7 @@ impl Staging {
         Ok(look(buffer))
     }
 
-    /// The same of elements, however many; many are copied.
+    /// Returns the result of `look` on any number of elements; many are copied to pageable memory first.
     ///
     /// # Safety
     /// `from` is a device allocation with `len` elements.
@@ -166,7 +168,7 @@ impl Staging {
         unsafe { self.small_to_host(from, bytes, |at| look(std::slice::from_raw_parts(at.cast(), len))) }
     }
 
-    /// Device to host; returns when the bytes are there.
+    /// Copies from device to host, and returns when the bytes have arrived.
     ///
     /// # Safety
     /// `to` is writable for `bytes`, and `from` is a device allocation with as many.
@@ -207,10 +209,11 @@ impl Staging {
         Ok(())
     }
 
-    /// The same of several pieces. Small ones are waited for together: a wait costs more than a few copies.
+    /// Copies several pieces from device to host. Small ones are waited for together, since one wait costs more than a
+    /// few copies.
     ///
     /// # Safety
-    /// As [`Staging::to_host`] for each (from, to, bytes).
+    /// For each (from, to, bytes), the same as for [`Staging::to_host`].
     pub(super) unsafe fn several_to_host(&self, pieces: &[(u64, *mut u8, usize)]) -> Result<()> {
         let mut rest = pieces;
         while !rest.is_empty() {
@@ -232,10 +235,10 @@ impl Staging {
         Ok(())
     }
 
-    /// The same of pieces of [`DIRECT`] bytes together at most.
+    /// Copies several pieces of at most [`DIRECT`] bytes in total from device to host.
     ///
     /// # Safety
-    /// As [`Staging::to_host`] for each.
+    /// For each piece, the same as for [`Staging::to_host`].
     unsafe fn together_to_host(&self, pieces: &[(u64, *mut u8, usize)]) -> Result<()> {
         self.stream.bind()?;
         let small = self.small()?;
@@ -259,7 +262,7 @@ impl Staging {
     }
 }
 
-/// Copies within host memory; by all threads where `shared`.
+/// Copies within host memory; by all threads if `shared`.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes`, and they do not overlap.

@@ -1,10 +1,11 @@
-//! One stream of an open device, with the device's context, and the order between streams.
+//! One stream of an open device with the device's context, and the ordering between streams.
 //!
-//! Work of one stream runs in the order of calls. Between streams nothing is ordered by the device, so it is done here:
+//! Work in one stream runs in the order of calls. The device doesn't order work of different streams, so that is done
+//! here:
 //!
-//! - What a thread enqueues on one stream waits for what it enqueued before on another, and a thread's first work on a
-//!   device for that of all streams.
-//! - Memory is given back behind the work of all streams.
+//! - Work that a thread enqueues on one stream waits for the work that this thread enqueued earlier on another. A
+//!   thread's first work on a device waits for that of all streams.
+//! - Memory is freed after the work of all streams.
 
 use super::capture;
 use super::chip::{self, Chip};
@@ -18,10 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::thread;
 
-/// A stream, for the life of the process.
+/// A stream, which exists for the rest of the process.
 pub(super) struct Stream {
     pub(super) ordinal: usize,
-    /// Which of the device's streams: 0 is everybody's, the others are those of [`Cuda::side_by_side`](super::Cuda).
+    /// The number of the stream on its device: 0 is the shared one, the others are those of
+    /// [`Cuda::side_by_side`](super::Cuda).
     pub(super) number: usize,
     pub(super) name: String,
     pub(super) chip: Chip,
@@ -29,7 +31,7 @@ pub(super) struct Stream {
     pub(super) pool: Pool,
     context: CUcontext,
     stream: CUstream,
-    /// Recorded behind the stream's work for other streams to wait for.
+    /// An event that is recorded after the stream's work, for other streams to wait for.
     tail: CUevent,
 }
 
@@ -42,16 +44,16 @@ unsafe impl Sync for Stream {}
 /// The streams of all devices.
 static OPEN: RwLock<Vec<&'static Stream>> = RwLock::new(Vec::new());
 
-/// Whether any device has more than one stream: until then, order costs nothing.
+/// True if a device has more than one stream; until then, ordering costs nothing.
 static SEVERAL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Device and stream of this thread's last work.
+    /// The device and stream of this thread's last work.
     static LAST: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
 }
 
 impl Stream {
-    /// One more stream of a device.
+    /// Opens one more stream of a device.
     pub(super) fn open(ordinal: usize, number: usize, usage: &'static Usage) -> Result<&'static Stream> {
         let stream: &_ = Box::leak(Box::new(Self::start(ordinal, number, usage)?));
         if number > 0 {
@@ -85,14 +87,14 @@ impl Stream {
         Ok(Stream { ordinal, number, name, chip, driver, pool, context, stream, tail })
     }
 
-    /// The device's other streams that are open.
+    /// The device's other open streams.
     pub(super) fn others(&self) -> Vec<&'static Stream> {
         let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
         let beside = |other: &&&Stream| other.ordinal == self.ordinal && other.number != self.number;
         open.iter().filter(beside).copied().collect()
     }
 
-    /// Lets later work of this stream begin when the other's work up to now has ended.
+    /// Makes later work of this stream wait until the work that the other stream has now is done.
     fn wait_for(&self, other: &Stream) -> Result<()> {
         // SAFETY: event and streams live as long as the process. Where another thread records the event in between,
         // this stream waits for more than it has to.
@@ -102,8 +104,8 @@ impl Stream {
         }
     }
 
-    /// Makes the context current on this thread, as every call of the driver needs it, and what this thread enqueues
-    /// next wait for what it enqueued on other streams.
+    /// Makes the context current on this thread, as every call of the driver requires, and makes the work that this
+    /// thread enqueues next wait for what it enqueued on other streams.
     pub(super) fn bind(&self) -> Result<()> {
         self.enter()?;
         if !SEVERAL.load(Ordering::Acquire) {
@@ -119,7 +121,7 @@ impl Stream {
         self.others().into_iter().filter(behind).try_for_each(|other| self.wait_for(other))
     }
 
-    /// Puts what is enqueued next behind the work of all of the device's streams.
+    /// Makes the work that is enqueued next wait for that of all of the device's streams.
     pub(super) fn join(&self) -> Result<()> {
         if !SEVERAL.load(Ordering::Acquire) {
             return Ok(());
@@ -133,24 +135,24 @@ impl Stream {
         unsafe { call!(&self.name, cuCtxSetCurrent(self.context)) }
     }
 
-    /// Where work goes: this stream, or the one that this thread records.
+    /// The stream for new work: this one, or the one that this thread records.
     pub(super) fn stream(&self) -> CUstream {
         capture::stream(self.ordinal).unwrap_or(self.stream)
     }
 
-    /// The stream itself, also while this thread records.
+    /// This stream itself, even while the thread records.
     pub(super) fn main_stream(&self) -> CUstream {
         self.stream
     }
 
-    /// Waits for all work of the stream and tells what failed in it.
+    /// Waits for all work of the stream, and returns an error if any of it failed.
     pub(super) fn synchronize(&self) -> Result<()> {
         self.bind()?;
         // SAFETY: the stream lives as long as the process.
         unsafe { call!(&self.name, cuStreamSynchronize(self.stream)) }
     }
 
-    /// Whether the stream has nothing left to do; an error where it failed.
+    /// Returns whether the stream has finished all its work, or the error if it failed.
     pub(super) fn idle(&self) -> Result<bool> {
         self.bind()?;
         // SAFETY: as above.

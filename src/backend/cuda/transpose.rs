@@ -1,7 +1,8 @@
-//! CSR to CSC. A symmetric pattern is its own transpose, and values change places. Else entries are sorted by windows
-//! of columns, and the target is the memory for that. Where there are more columns than entries, or entries too many,
-//! stretches of entries are sorted by column and put behind each other, so that sorting needs memory for one stretch
-//! only. The sort is stable and stretches come in order: rows of a column ascend either way.
+//! Transposition, from CSR to CSC. If the pattern is symmetric, it is its own transpose, and only values are moved.
+//! Otherwise entries are sorted by windows of columns, with the target's memory as workspace. If there are more columns
+//! than entries, or too many entries, stretches of entries are sorted by column one at a time and appended, so that
+//! sorting needs memory for one stretch only. The sort is stable and stretches are taken in order, so rows within a
+//! column ascend in either case.
 
 use super::launch::kernels;
 use super::primitives::bits_to;
@@ -66,7 +67,7 @@ mod kernel {
     }
 }
 
-/// Rows and values column by column; `offsets` are those of the columns.
+/// Row indices and values, column by column; `offsets` are those of the columns.
 pub(super) fn csr_to_csc<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -82,7 +83,8 @@ pub(super) fn csr_to_csc<V: Element>(
     }))
 }
 
-/// Whether the pattern is symmetric, and mirror images are found sooner than by sorting; then all is done.
+/// Transposes by moving values if the pattern is symmetric and searching mirror images is faster than sorting; returns
+/// whether it did.
 pub(super) fn mirror<V: Element, I: Offset>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -116,13 +118,13 @@ pub(super) fn mirror<V: Element, I: Offset>(
     Ok(symmetric)
 }
 
-/// Entries whose rows a warp of `transpose_windows.cu` marks, 32 at a time.
+/// The number of entries for whose rows one warp of `transpose_windows.cu` sets marks, 32 at a time.
 const MARKED: usize = 1024;
-/// Digits of `transpose_sort.cu`.
+/// The number of digits in `transpose_sort.cu`.
 const RADIX: usize = 256;
 
-/// Entries' numbers are sorted by windows in the target's `indices`, where the columns' keys lie before, and behind
-/// these the first pass's workspace, if there is room. In its values lie the words between the passes.
+/// Sorts the numbers of entries by windows of columns. The target's `indices` hold the columns' keys at first, followed
+/// by the first pass's workspace if there is room. Its values hold the words between the passes.
 fn by_windows<V: Element, I: Offset, C: Offset>(
     cuda: Cuda,
     plan: tuning::Windows,

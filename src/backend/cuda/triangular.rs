@@ -1,4 +1,5 @@
-//! Triangular systems and incomplete factorisations on the device: rows in turn, each waiting for what it needs.
+//! Triangular systems and incomplete factorisations on the device: rows are taken in order, and each waits until the
+//! rows that it depends on are done.
 
 use super::coarsen::nodes;
 use super::launch::kernels;

@@ -28,7 +28,7 @@ mod kernel {
     }
 }
 
-/// Whether `n` elements are so many vectors side by side as kernels take.
+/// Checks that `n` elements are a block of as many interleaved vectors as kernels support.
 pub(super) fn check_block(vectors: usize, n: usize) -> Result<()> {
     if !(1..=32).contains(&vectors) {
         return Err(Error::InvalidArgument(format!("{vectors} vectors side by side: 1 to 32 are possible")));
@@ -37,14 +37,14 @@ pub(super) fn check_block(vectors: usize, n: usize) -> Result<()> {
 }
 
 impl Cuda {
-    /// `out` = the sum of all elements.
+    /// Sets `out` to the sum of all elements.
     pub(super) fn sum<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         let shape = tuning::sum(self.0.chip, x.len(), size_of::<T>());
         let (partials, finished) = self.0.workspaces.reduction();
         kernel::sum(self, shape, x, x.len() as u64, out, partials, finished)
     }
 
-    /// `out[j]` = the sum of the j-th of as many interleaved vectors.
+    /// Sets `out[j]` to the sum of the j-th of several interleaved vectors.
     pub(super) fn sums<T: Scalar>(self, x: &Slice<T>, out: &mut Slice<T>) -> Result<()> {
         let (n, k) = (x.len(), out.len());
         if k == 1 {
@@ -58,7 +58,7 @@ impl Cuda {
 }
 
 impl VectorOps for Cuda {
-    /// A replay costs 3 us beside its kernels.
+    /// A recording of fewer launches than this is not worth replaying: a replay costs 3 us more than its kernels.
     const RECORDED: usize = 4;
 
     fn dot<T: Scalar>(&self, x: &Slice<T>, y: &Slice<T>, out: &mut Slice<T>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Memory of a stream that operations use in passing: made at the first use, kept for the next.
+//! A stream's workspaces for operations: allocated at first use and kept for the next.
 
 use super::driver::call;
 use super::stream::Stream;
@@ -8,31 +8,31 @@ use crate::lock::lock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Bytes of a partial result of a reduction.
+/// Bytes for one partial result of a reduction.
 const PARTIAL_BYTES: usize = 16;
-/// Counters of finished blocks, behind the partial results.
+/// Bytes for counters of finished blocks, stored after the partial results.
 const TICKET_BYTES: usize = 256;
 
 /// The workspaces of a stream.
 pub(super) struct Workspaces {
     stream: &'static Stream,
-    /// For scans by look-back: compact, reduce by key and the like.
+    /// For scans by look-back: compaction, reduction by key and similar operations.
     lookback: Mutex<Workspace>,
     /// For radix sort.
     sort: Mutex<Workspace>,
-    /// What products leave for a second launch.
+    /// What products write for a second launch to read.
     pieces: Mutex<Workspace>,
-    /// What blocks of a product post for one another.
+    /// What the blocks of one product write for each other.
     posts: Mutex<Workspace>,
-    /// Where blocks meet that are all resident, and the number of the next meeting.
+    /// What blocks that are all resident use to synchronise, and the number of the next synchronisation.
     meetings: Mutex<Workspace>,
     next_meeting: AtomicU32,
-    /// Zeroed once; see [`Workspaces::reduction`].
+    /// Set to zero once; see [`Workspaces::reduction`].
     reduction: u64,
 }
 
-/// Memory that kernels leave ready for the next launch: zeroed when it is made, never when it is used. A larger one
-/// takes its place when needed; the old one stays, because a recording may refer to it.
+/// Memory that kernels leave ready for the next launch: it is set to zero when allocated, never when used. A larger one
+/// replaces it when needed; the old one is kept, because a recording may refer to it.
 #[derive(Default)]
 pub(super) struct Workspace {
     pub(super) address: u64,
@@ -40,7 +40,7 @@ pub(super) struct Workspace {
 }
 
 impl Workspaces {
-    /// Of a stream. The memory of reductions is there before the first of them.
+    /// Workspaces of a stream. The memory of reductions is allocated here already.
     pub(super) fn new(stream: &'static Stream) -> Result<Self> {
         let bytes = 2 * PARTIALS * PARTIAL_BYTES + 2 * TICKET_BYTES;
         Ok(Workspaces {
@@ -56,20 +56,20 @@ impl Workspaces {
         })
     }
 
-    /// Partial results ([`PARTIALS`] of 16 bytes) and, behind them, counters that every kernel leaves at zero. All
-    /// reductions share them: they follow one another on the one stream.
+    /// The addresses of partial results ([`PARTIALS`] of 16 bytes) and of the counters after them, which every kernel
+    /// leaves at zero. All reductions share this memory, since they run one after another on the stream.
     pub(super) fn reduction(&self) -> (u64, u64) {
         (self.reduction, self.reduction + (PARTIALS * PARTIAL_BYTES) as u64)
     }
 
-    /// The workspace of `kernels/reduce.cu`: as many partial results, behind a header that it leaves at zero.
+    /// The workspace of `kernels/reduce.cu`: as many partial results, after a header that it leaves at zero.
     pub(super) fn reduce_workspace(&self) -> u64 {
         self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES) as u64
     }
 
-    /// The look-back workspace, for `words` words behind its header (`kernels/README.md`).
+    /// The look-back workspace, with `words` words after its header (`kernels/README.md`).
     pub(super) fn lookback(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
-        // Words; the fourth holds how many there are behind them.
+        // Words of the header; the fourth holds the number of words after it.
         const HEADER: usize = 4;
         let mut workspace = lock(&self.lookback);
         if self.grow(&mut workspace, HEADER + words)? {
@@ -86,13 +86,13 @@ impl Workspaces {
         Ok(workspace)
     }
 
-    /// The workspace of radix sort, of `words` words.
+    /// The workspace of radix sort, with `words` words.
     pub(super) fn sort_workspace(&self, words: usize) -> Result<MutexGuard<'_, Workspace>> {
         self.grown(&self.sort, words)
     }
 
-    /// Room for `count` sums of up to 16 bytes each, for products that leave pieces of rows or parts of sums for a
-    /// second launch behind them: the guard and the address.
+    /// Memory for `count` sums of up to 16 bytes each, in which products leave pieces of rows or parts of sums for a
+    /// second launch: the guard and the address.
     pub(super) fn pieces(&self, count: usize) -> Result<(MutexGuard<'_, Workspace>, u64)> {
         self.grown(&self.pieces, 2 * count).map(with_address)
     }
@@ -102,21 +102,21 @@ impl Workspaces {
         self.grown(&self.posts, words).map(with_address)
     }
 
-    /// The address of `words` words that were zero once and belong to meetings of blocks, and the number of the first
-    /// of `count` meetings: no two of this stream have the same, of 2^32 in a row.
+    /// The address of `words` words, set to zero once, for the synchronisation of blocks, and the number of the first
+    /// of `count` synchronisations. Numbers of a stream repeat only after 2^32.
     pub(super) fn meetings(&self, words: usize, count: u32) -> Result<(u64, u32)> {
         let workspace = self.grown(&self.meetings, words)?;
         Ok((workspace.address, self.next_meeting.fetch_add(count, Ordering::Relaxed)))
     }
 
-    /// A workspace with room for so many words.
+    /// Locks a workspace, which is enlarged to at least `words` words.
     fn grown<'a>(&self, of: &'a Mutex<Workspace>, words: usize) -> Result<MutexGuard<'a, Workspace>> {
         let mut workspace = lock(of);
         self.grow(&mut workspace, words)?;
         Ok(workspace)
     }
 
-    /// Whether a new one had to be made.
+    /// Makes the workspace large enough; returns whether a new one was allocated.
     fn grow(&self, workspace: &mut Workspace, words: usize) -> Result<bool> {
         if workspace.words >= words {
             return Ok(false);
@@ -126,7 +126,7 @@ impl Workspaces {
         Ok(true)
     }
 
-    /// A counter of four bytes for each of 32 places, behind the tickets of reductions: see `misses`.
+    /// The address of the four-byte counter of one of 32 places, stored after the tickets of reductions; see `misses`.
     pub(super) fn counter(&self, place: u32) -> u64 {
         self.reduction + (PARTIALS * PARTIAL_BYTES + TICKET_BYTES / 2) as u64 + 4 * u64::from(place)
     }
@@ -137,7 +137,7 @@ fn with_address(workspace: MutexGuard<'_, Workspace>) -> (MutexGuard<'_, Workspa
     (workspace, address)
 }
 
-/// The address of memory that is zero to what the stream does next, and stays for ever.
+/// Allocates memory that is never freed and is zero for all later work of the stream; returns its address.
 fn zeroed(stream: &Stream, bytes: usize) -> Result<u64> {
     let address = stream.allocate(bytes)?.address;
     // SAFETY: the allocation just made, over its whole length.

@@ -1,4 +1,5 @@
-//! A basis of vectors that lie one behind the other, and the small dense steps of its Hessenberg matrix, on the CPU.
+//! Operations on a basis of vectors that are stored one after another, and the small dense steps of its Hessenberg
+//! matrix, on the CPU.
 
 use super::sums::{Several, chunk_size, for_chunks, inner, sum_chunks};
 use crate::backend::{CgStatus, Hessenberg, Host, Slot};
@@ -7,10 +8,10 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 
-/// Vectors of the basis that one pass over w takes: their sums stay in registers.
+/// Vectors of the basis in one pass over w, whose sums fit the registers.
 const AT_ONCE: usize = 8;
 
-/// Refuses what is too short for `count` vectors as long as w.
+/// Returns an error for a basis or coefficients that are too short for `count` vectors as long as w.
 pub(in crate::backend) fn check(basis: usize, count: usize, n: usize, coefficients: usize) -> Result<()> {
     if basis < count.saturating_mul(n) || coefficients < count {
         return Err(Error::InvalidArgument(format!(
@@ -40,7 +41,7 @@ pub(super) fn products<T: Scalar>(basis: &[T], count: usize, w: &[T], out: &mut 
     Ok(())
 }
 
-/// w += alpha V h; returns ||w||^2 where it is asked for.
+/// w += alpha V h; returns ||w||^2 if requested.
 pub(super) fn update<T: Scalar>(
     alpha: T,
     basis: &[T],
@@ -93,13 +94,13 @@ pub(super) fn hessenberg_step<T: Scalar>(j: usize, h: Hessenberg<'_, T, Host>) -
     Ok(())
 }
 
-/// A vector that is left of one so much longer is rounding errors and nothing else.
+/// A remainder that is shorter than this fraction of the original vector is only rounding errors.
 pub(super) fn negligible<R: Real>() -> R {
     Float::powf(R::epsilon(), R::from_f64(0.7))
 }
 
-/// Takes column j of the Hessenberg matrix, and `below` under its entries, into the QR factorisation: applies the
-/// rotations so far and makes one more. Returns what is wrong with the column, which changes nothing then.
+/// Adds column j of the Hessenberg matrix, with `below` as its subdiagonal entry, to the QR factorisation: applies the
+/// earlier rotations and computes one more. If the column is invalid, returns the fault and changes nothing.
 pub(super) fn rotate<T: Scalar>(
     j: usize,
     column: &mut [T],

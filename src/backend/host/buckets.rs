@@ -1,10 +1,9 @@
-//! Elements to buckets, tile by tile. The host itself asks for none of it: its caches are large for the values that its
-//! threads sum.
+//! Moves elements to buckets, tile by tile. The host itself does not use it, because its caches are large enough.
 
 use crate::backend::BUCKET_TILE;
 use crate::error::{Error, Result};
 
-/// How many bounds are not above each pair and its number.
+/// The number of bounds that are not above each pair and its index.
 pub(super) fn rank((high, low): (&[u32], &[u32]), bounds: [&[u32]; 3], bits: u32, out: &mut [u32]) {
     let [firsts, seconds, numbers] = bounds;
     let bounds: Vec<_> = (0..firsts.len()).map(|b| (firsts[b], seconds[b], numbers[b])).collect();
@@ -14,7 +13,7 @@ pub(super) fn rank((high, low): (&[u32], &[u32]), bounds: [&[u32]; 3], bits: u32
     }
 }
 
-/// Slots, runs and places, as [`RunSums::plan_buckets`](crate::backend::RunSums::plan_buckets) says.
+/// Computes slots, runs and places, as [`RunSums::plan_buckets`](crate::backend::RunSums::plan_buckets) defines them.
 pub(super) fn plan(
     places: &mut [u32],
     (bits, buckets): (u32, usize),

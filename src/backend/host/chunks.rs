@@ -1,14 +1,14 @@
-//! How a primitive's input is split into tasks: by its length alone, so that results are the same bits whatever the
-//! number of threads.
+//! How a primitive's input is split into tasks. It depends only on the length, so that results are the same bits for
+//! any number of threads.
 
 use super::memory::PARALLEL_FROM;
 use crate::parallel::prelude::*;
 use std::ops::Range;
 
-/// Elements a task of a streaming primitive (scan, select, map): its input and output fit the second-level cache.
+/// Elements of one task of a streaming primitive (scan, select, map): input and output fit the second-level cache.
 pub(super) const CHUNK: usize = 1 << 14;
 
-/// Number of chunks of a buffer of `n` elements: one where distribution would cost more than it gains.
+/// Number of chunks of a buffer of `n` elements: one if distribution would cost more than it gains.
 pub(super) fn count(n: usize) -> usize {
     if n < PARALLEL_FROM { 1 } else { n.div_ceil(CHUNK) }
 }
@@ -23,7 +23,7 @@ pub(super) fn map<R: Send>(n: usize, task: impl Fn(Range<usize>) -> R + Sync) ->
     (0..count(n)).into_par_iter().map(|c| task(range(n, c))).collect()
 }
 
-/// Splits a slice into consecutive parts of the given lengths; what is left over stays out.
+/// Splits a slice into consecutive parts of the given lengths; the rest is left out.
 pub(super) fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let mut parts = Vec::new();
     for length in lengths {
@@ -34,7 +34,7 @@ pub(super) fn split<T>(mut slice: &mut [T], lengths: impl IntoIterator<Item = us
     parts
 }
 
-/// Chunks of `out` with the matching chunk's range, for `task` to fill.
+/// Calls `task` for chunks of `out` with their ranges, to fill them.
 pub(super) fn fill<T: Send>(out: &mut [T], task: impl Fn(Range<usize>, &mut [T]) + Sync) {
     let n = out.len();
     if n < PARALLEL_FROM {

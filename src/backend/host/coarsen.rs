@@ -1,4 +1,4 @@
-//! Steps of algebraic multigrid's setup, on the CPU.
+//! Setup steps of algebraic multigrid, on the CPU.
 
 use super::Host;
 use super::product::scattered;
@@ -15,13 +15,13 @@ use crate::scalar::{Offset, Real, Scalar};
 use num_traits::{Float, One, Zero};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Strong neighbours of a node whose groups are looked through one by one.
+/// For at most this many strong neighbours, groups are searched linearly.
 const FEW: usize = 24;
 
-/// Nodes that are worth another thread.
+/// The fewest nodes for another thread.
 pub(super) const AT_LEAST: usize = 1 << 10;
 
-/// Sets every element by its number, in parallel.
+/// Sets every element from its index, in parallel.
 pub(super) fn each<T: Send>(out: &mut [T], set: impl Fn(usize, &mut T) + Sync) {
     out.par_iter_mut().enumerate().with_min_len(AT_LEAST).for_each(|(i, out)| set(i, out));
 }
@@ -43,14 +43,14 @@ impl<'a, V: Scalar> Entries<'a, V> {
         both(&self.rows.indices[range.clone()], &self.values[range]).map(|(&j, &value)| (j as usize, value))
     }
 
-    /// The same without the diagonal entry.
+    /// The row without its diagonal entry.
     #[inline(always)]
     pub(super) fn others(&self, i: usize) -> impl Iterator<Item = (usize, V)> + Clone + 'a {
         self.row(i).filter(move |(j, _)| *j != i)
     }
 }
 
-/// Calls `write` with each row, and its places in two arrays whose rows start at `start`.
+/// Calls `write` with each row and its parts of two arrays whose rows start at `start`.
 fn fill_rows<A: Send, B: Send>(
     rows: usize,
     start: impl Fn(usize) -> usize + Sync,
@@ -60,7 +60,7 @@ fn fill_rows<A: Send, B: Send>(
     fill_rows_in(rows, start, arrays, || (), |row, first, second, &mut ()| write(row, first, second));
 }
 
-/// The same with memory of each task's own to compute in.
+/// [`fill_rows`] with a workspace for each task.
 fn fill_rows_in<A: Send, B: Send, W>(
     rows: usize,
     start: impl Fn(usize) -> usize + Sync,
@@ -80,7 +80,7 @@ fn fill_rows_in<A: Send, B: Send, W>(
     });
 }
 
-/// 1 / sqrt(a_ii), 0 where that is not positive.
+/// 1 / sqrt(a_ii), or 0 if a_ii is not positive.
 fn inverse_root<V: Scalar>(a: &Entries<'_, V>, i: usize) -> f64 {
     let range = a.rows.range(i);
     let place = a.rows.indices[range.clone()].binary_search(&(i as u32));
@@ -88,7 +88,7 @@ fn inverse_root<V: Scalar>(a: &Entries<'_, V>, i: usize) -> f64 {
     if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 }
 }
 
-/// Row i of I - omega D^-1 F, which has as many entries as strong neighbours and one.
+/// Row i of I - omega D^-1 F, which has one more entry than i has strong neighbours.
 fn damped_row<V: Scalar>(
     i: usize,
     a: &Entries<'_, V>,
@@ -127,14 +127,13 @@ fn damped_row<V: Scalar>(
     values[at_diagonal] += V::one();
 }
 
-/// Where a row starts.
+/// The start of a row.
 fn start_of(offsets: OffsetsRef<'_, Host>, row: usize) -> usize {
     with_offsets!(offsets, offsets => offsets[row].to_usize())
 }
 
-/// Inverts a small Hermitian positive definite matrix where it lies, row after row, by Gauss-Jordan elimination without
-/// exchanges (Golub and Van Loan, 3.4). An unknown whose pivot is rounding error only is left out: its row and column
-/// become zero.
+/// Inverts a small Hermitian positive definite matrix in place, by rows, with Gauss-Jordan elimination without row
+/// exchanges (Golub and Van Loan, 3.4). If a pivot is only rounding error, its row and column are set to zero.
 fn invert<V: Scalar>(a: &mut [V], size: usize) {
     let largest = (0..size).fold(V::Real::zero(), |most, i| Float::max(most, a[i * size + i].abs()));
     let smallest = largest * <V::Real as Float>::epsilon() * V::Real::from_f64(size as f64);
@@ -157,8 +156,8 @@ fn invert<V: Scalar>(a: &mut [V], size: usize) {
     }
 }
 
-/// The inverse of a block of A, row after row, with the sums of what is outside added to its diagonal, and this part of
-/// A's own.
+/// The inverse of a block of A, by rows, after the row sums of magnitudes outside of the block and a fraction of A's
+/// diagonal were added to its diagonal.
 fn inverse_of_block<V: Scalar>(
     a: &Entries<'_, V>,
     members: &[u32],
@@ -186,7 +185,7 @@ fn inverse_of_block<V: Scalar>(
     invert(dense, size);
 }
 
-/// Makes a matrix exactly Hermitian: its lower triangle decides.
+/// Makes a matrix exactly Hermitian by copying its lower triangle.
 fn mirror_lower<V: Scalar>(a: &mut [V], size: usize) {
     for row in 0..size {
         a[row * size + row] = V::from_real(a[row * size + row].re());
@@ -194,8 +193,7 @@ fn mirror_lower<V: Scalar>(a: &mut [V], size: usize) {
     }
 }
 
-/// The power of two with the exponent of `most`, which is not negative; for tiny and huge numbers one that has a
-/// reciprocal.
+/// The power of two with the exponent of `most`, which is not negative; limited such that its reciprocal is finite.
 fn unit_of<R: Real>(most: R) -> R {
     let least = if size_of::<R>() == 8 { 23 } else { 903 };
     let exponent = (most.to_f64().to_bits() >> 52).clamp(least, 2046 - least);
@@ -465,7 +463,7 @@ impl CoarseningSteps for Host {
             |i, values, _| {
                 for ((j, entry), value) in a.row(i).zip(values) {
                     let factor = left[i] * right[j];
-                    // Both may be so large that their product is no number where the entry is as small.
+                    // Both factors may be so large that their product overflows while the entry is as small.
                     *value = if factor.is_finite() { entry * factor } else { entry * left[i] * right[j] };
                 }
             },

@@ -14,7 +14,7 @@ use crate::scalar::Scalar;
 use num_traits::{Float, Zero};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sections that one task takes.
+/// Slices of one task.
 const SECTIONS: usize = 64;
 
 impl GridSteps for Host {

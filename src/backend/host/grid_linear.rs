@@ -1,5 +1,5 @@
-//! Multigrid on grids whose prolongation interpolates (`crate::backend::grid`), on the CPU. Sums are added in the order
-//! of `kernels/grid_linear.cu`.
+//! Multigrid on grids with the interpolating prolongation (`crate::backend::grid`), on the CPU. Sums are added in the
+//! order of `kernels/grid_linear.cu`.
 
 use super::sums::for_chunks;
 use crate::backend::{
@@ -13,19 +13,19 @@ use num_traits::{Float, Zero};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sections that one task takes.
+/// Slices of one task.
 const SECTIONS: usize = 16;
 
-/// Boxes along x whose points' values are summed up side by side.
+/// Boxes along x whose rows are computed together.
 const BLOCK: usize = 64;
 
 fn moved(place: [usize; 3], bits: usize) -> [usize; 3] {
     [0, 1, 2].map(|axis| place[axis] + (bits >> axis & 1))
 }
 
-/// The weights of the point of a box that is odd along `odd`, one for each corner. `away`: neighbours, each with the
-/// axes along which it lies away, and downwards. `bad`: true where the point's row has an entry that leads out of the
-/// grid, or is infinite or NaN.
+/// The weights of the point of a box with odd coordinates along `odd`, one for each corner. `away` has the neighbours,
+/// each with bit masks of the axes of its displacement, and of the negative ones. `bad` is set if the point's row has
+/// an entry that leads out of the grid, or is infinite or NaN.
 fn weights_of<T: Scalar>(
     a: &GridMatrix<'_, T, Host>,
     away: &[([i64; 3], (usize, usize))],
@@ -52,7 +52,7 @@ fn weights_of<T: Scalar>(
             bad.store(true, Ordering::Relaxed);
             continue;
         }
-        // Along which of its odd axes the neighbour lies, and upwards.
+        // The odd axes along which the neighbour is away, and those along which it is upwards.
         let (across, up) = (all & odd, all & !down & odd);
         if across == 0 {
             left += value.re();
@@ -116,16 +116,16 @@ pub(super) fn weights<T: Scalar>(
     Ok(())
 }
 
-/// A point of the next level that an entry of a point's row leads to.
+/// A coarse point to which an entry of a point's row contributes.
 struct Parent {
-    /// From the row's point of the next level, and the number of the entry.
+    /// The displacement from the row's coarse point, and the number of the entry.
     by: [i64; 3],
     entry: usize,
-    /// The number of the weight there, and how far its box is behind the row's; none where it is one.
+    /// The number of its weight, and the offset of its box from the row's; none if the weight is one.
     weight: Option<(usize, i64)>,
 }
 
-/// Those of the point so far from one of the next level, by the entry that leads from there along `by`.
+/// The parents of the neighbour at displacement `by` of a point that is at displacement `from` of a coarse point.
 fn parents(coarse: Grid, from: [i64; 3], by: [i64; 3], to: Neighbours) -> Vec<Parent> {
     let end = [0, 1, 2].map(|axis| from[axis] + by[axis]);
     let all = Neighbours::ALL.iter().filter_map(|parent| {
@@ -141,28 +141,29 @@ fn parents(coarse: Grid, from: [i64; 3], by: [i64; 3], to: Neighbours) -> Vec<Pa
     all.collect()
 }
 
-/// Of so many rows in a line: those whose point is one of `size` along x, if it is `start` for the first row and `step`
-/// more for each.
+/// Of `rows` rows in a line: those whose point is one of `size` along x, where the first row has x = `start` and each
+/// later one `step` more.
 fn lanes(start: i64, step: i64, size: usize, rows: usize) -> Range<usize> {
     let before = |bound: i64| (bound - start + step - 1).div_euclid(step).clamp(0, rows as i64) as usize;
     before(0)..before(size as i64)
 }
 
-/// Values of rows that lie side by side, for each entry that they may have.
+/// Values of consecutive rows, for each of their possible entries.
 type Rows<T> = [[T; BLOCK]; NEIGHBOURS];
 
-/// What P^H A P is computed from.
+/// The operands of P^H A P.
 struct Product<'a, T: Scalar> {
     a: GridMatrix<'a, T, Host>,
     weights: &'a [T],
     coarse: Grid,
     away: Vec<[i64; 3]>,
-    /// For each point that has a weight for a row's, those with one y together, and each of its entries: where it leads.
+    /// For each point that has a weight for a row, grouped by y, and each of its entries: the coarse points to which it
+    /// contributes.
     table: Vec<([i64; 3], Vec<Vec<Parent>>)>,
 }
 
 impl<T: Scalar> Product<'_, T> {
-    /// The entries of `rows` rows from `first` on, which lie in a line.
+    /// Computes the entries of `rows` rows from `first` on, which are in one line.
     fn rows(&self, first: usize, rows: usize, all: &mut Rows<T>) {
         let Self { a: GridMatrix { grid, neighbours, values }, weights, coarse, .. } = *self;
         let (place, boxes) = (coarse.place(first).map(|at| at as i64), coarse.points());
@@ -233,7 +234,7 @@ impl<T: Scalar> Product<'_, T> {
     }
 }
 
-/// The sums are added to `all`, and begin anew.
+/// Adds the sums to `all`, and resets them.
 fn take<T: Scalar>(sums: &mut Rows<T>, all: &mut Rows<T>) {
     for (all, sums) in all.iter_mut().zip(sums) {
         for (all, sum) in all.iter_mut().zip(sums) {
@@ -295,7 +296,7 @@ pub(super) fn restrict<T: Scalar>(grid: Grid, weights: &[T], fine: &[T], coarse:
         coarse.fill(T::zero());
         let place = all.place(number_of_line * line);
         for [tx, ty, tz] in Neighbours::ALL.iter() {
-            // Lines of points beside this one; of the points of a line, every other one.
+            // Lines of points next to this one; of the points of a line, every other one.
             let Some(start) = grid.neighbour(place.map(|at| 2 * at), [0, ty, tz]) else { continue };
             let points = &fine[grid.number(start)..][..grid.sizes[0]];
             let (odd, back) = bits_of([tx, ty, tz]);

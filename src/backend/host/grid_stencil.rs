@@ -1,16 +1,16 @@
-//! Matrices on grids whose rows are alike but for the sides, on the CPU: a line of points is summed up neighbour by
-//! neighbour, in the order of columns, so that every row's sum has the bits that the stored matrix would give it.
+//! Stencils on grids on the CPU: the rows of a line of points are summed together, neighbour by neighbour in the order
+//! of columns, so that every row's sum has the same bits as with the stored matrix.
 
 use crate::backend::{CsrParts, Grid, GridStencil, Host, NEIGHBOURS, Neighbours, with_offsets};
 use crate::parallel::{prelude::*, task_of, vectorised, worth_a_thread};
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// Entries that one task takes, about, at least and at most.
+/// Approximate number of entries of one task, at least and at most.
 const LEAST: usize = 1 << 13;
 const TASK: usize = 1 << 16;
 
-/// Rows that are summed together: sums stay in the first-level cache.
+/// Rows that are summed together; their sums stay in the first-level cache.
 const RUN: usize = 1024;
 
 /// The matrix as a stencil. See [`GridSteps::grid_stencil`](crate::backend::GridSteps::grid_stencil).
@@ -41,7 +41,7 @@ impl<O: Offset, T: Scalar> Rows<'_, O, T> {
         (&self.indices[range.clone()], &self.values[range])
     }
 
-    /// The values of a point for each neighbour; none where it is coupled to another point.
+    /// The values of a point for each neighbour; none if it is coupled to another point.
     fn by_neighbours(&self, grid: Grid, neighbours: Neighbours, point: usize) -> Option<[T; NEIGHBOURS]> {
         let mut all = [T::zero(); NEIGHBOURS];
         let (columns, values) = self.row(point);
@@ -51,7 +51,7 @@ impl<O: Offset, T: Scalar> Rows<'_, O, T> {
         Some(all)
     }
 
-    /// Whether every row is that of its kind, bit by bit; one with zeros among its entries is not.
+    /// Returns whether every row equals that of its kind, bit by bit; false for a row with explicit zeros.
     fn are_of(&self, stencil: &GridStencil<T>) -> bool {
         let grid = stencil.grid();
         let nx = grid.sizes[0];
@@ -72,7 +72,7 @@ impl<O: Offset, T: Scalar> Rows<'_, O, T> {
     }
 }
 
-/// Calls `finish(rows, sums, y[rows])` with the sums of all rows, some of a line at a time.
+/// Calls `finish(rows, sums, y[rows])` with the sums of all rows, part of a line at a time.
 pub(super) fn product<T: Scalar>(
     a: &GridStencil<T>,
     x: &[T],
@@ -97,7 +97,7 @@ pub(super) fn product<T: Scalar>(
     });
 }
 
-/// The same for the line that starts with row `first`.
+/// The product for the line that starts with row `first`.
 #[inline(always)]
 fn of_line<T: Scalar>(
     a: &GridStencil<T>,
@@ -163,7 +163,7 @@ mod tests {
     use num_complex::Complex;
     use num_traits::One;
 
-    /// A matrix with a row of its own for each kind of points.
+    /// A matrix with a different row for each kind of points.
     fn matrix<T: Scalar>(grid: Grid, neighbours: Neighbours) -> Csr<T> {
         let mut random = Random::new(5);
         let mut number = || T::from_f64(random.unit() - 0.7);
@@ -209,7 +209,7 @@ mod tests {
                 || (0..n).map(|_| T::from_f64(random.unit()) * T::from_f64(random.unit())).collect();
             let (x, r, mut last): (Vec<T>, Vec<T>, Vec<T>) = (vector(), vector(), vector());
             let mut stored = last.clone();
-            // What couples a point lies on diagonals, but those of a grid of few points can be the same.
+            // The couplings of a point are on diagonals, which on a grid with few points may coincide.
             let diagonals = Dia::whole_from_csr(&Host, &a).unwrap();
             let mut expected = vec![T::zero(); n];
             diagonals.product_op(&Host, Op::None, T::one(), &x[..], T::zero(), &mut expected[..]).unwrap();
@@ -280,7 +280,7 @@ mod tests {
         let mut values = a.parts().values.to_vec();
         values.iter_mut().for_each(|value| *value = value.abs().max(0.5) - 0.5);
         assert!(!found(values));
-        // Coupled to a point that lies beside it in number only.
+        // A coupling to a point that is next to it by its number only.
         let mut columns = a.parts().indices.to_vec();
         let row = 32;
         let at = (0..row).map(|row| a.row(row).0.len()).sum::<usize>() + 1;

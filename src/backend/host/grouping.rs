@@ -1,4 +1,4 @@
-//! Steps that put the nodes of a graph into groups, on the CPU.
+//! Steps that divide the nodes of a graph into groups, on the CPU.
 
 use super::Host;
 use super::coarsen::{AT_LEAST, Entries, each};
@@ -10,14 +10,14 @@ use crate::error::Result;
 use crate::mixing::mixed;
 use crate::parallel::prelude::*;
 
-/// Flags what is counted; the last element stands for no node.
+/// Sets the flags of nodes; the last element belongs to no node.
 fn flag(flags: &mut [u32], set: impl Fn(usize) -> bool + Sync) {
     let n = flags.len() - 1;
     each(&mut flags[..n], |i, flag| *flag = u32::from(set(i)));
     flags[n] = 0;
 }
 
-/// How many nodes are counted, nodes in parallel.
+/// Counts nodes, in parallel.
 fn count(n: usize, counts: impl Fn(usize) -> bool + Sync) -> u32 {
     let tasks = (0..n).into_par_iter().with_min_len(AT_LEAST).map(|i| u32::from(counts(i)));
     tasks.reduce(|| 0, |a, b| a + b)

@@ -5,8 +5,8 @@ use super::memory::PARALLEL_FROM;
 use crate::parallel::prelude::*;
 use crate::scalar::Offset;
 
-/// Counts keys. Each task counts into bins of its own; there are as many tasks as threads, and no more bins than keys,
-/// since counts add up to the same whatever the split.
+/// Counts keys. Each task has its own bins. There are as many tasks as threads, but no more bins than keys; counts do
+/// not depend on the split.
 pub(super) fn histogram(keys: &[u32], counts: &mut [u32]) {
     let count = |keys: &[u32], counts: &mut [u32]| {
         for &key in keys {
@@ -62,7 +62,7 @@ pub(super) fn expand_offsets<I: Offset>(offsets: &[I], segments: &mut [u32]) {
     });
 }
 
-/// `heads[i]` = 1 where a segment that is not empty starts at i.
+/// `heads[i]` = 1 if a nonempty segment starts at i.
 pub(super) fn head_flags<I: Offset>(offsets: &[I], heads: &mut [u8]) {
     chunks::fill(heads, |range, heads| {
         heads.fill(0);

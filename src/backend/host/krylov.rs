@@ -94,7 +94,7 @@ impl KrylovSteps for Host {
     }
 }
 
-/// r -= step q; returns r.r and r.z, which is r.r where the inverse is a general one.
+/// r -= step q; returns r.r and r.z, where the latter is r.r for a general inverse.
 fn descent<T: Scalar>(inverse: Inverse<'_, T, Host>, step: T, q: &[T], r: &mut [T]) -> Result<Pair<T::Real>> {
     match inverse {
         Inverse::Diagonal(d) => weighted_descent(step, q, d, |d| d, r),
@@ -108,14 +108,14 @@ fn descent<T: Scalar>(inverse: Inverse<'_, T, Host>, step: T, q: &[T], r: &mut [
     }
 }
 
-/// A sum over all parts that a step asks for.
+/// A sum over all ranks that a step needs.
 fn of_all<T>(sums: Option<&[T]>, count: usize) -> Result<&[T]> {
     let sums = sums.unwrap_or_default();
     Error::check_dimension("sums over all parts", count, sums.len())?;
     Ok(sums)
 }
 
-/// r -= step q; returns r.r and r.(d .* r), d as `wide` makes it of what is stored.
+/// r -= step q; returns r.r and r.(d .* r), where `wide` converts the stored d.
 fn weighted_descent<T: Scalar, D: Element>(
     step: T,
     q: &[T],

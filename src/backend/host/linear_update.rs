@@ -1,7 +1,7 @@
 //! Several linear combinations and inner products in one pass over their vectors, on the CPU.
 //!
 //! A thread works on strips of [`STRIP`] elements, which stay in the first-level cache: it computes the new values of
-//! all outputs beside the old ones, writes them back, and then multiplies what the inner products ask for.
+//! all outputs in a buffer, writes them back, and then computes the inner products.
 
 use super::Host;
 use super::sums::{Several, chunk_size, for_chunks, inner, sum_chunks};
@@ -26,7 +26,7 @@ struct Vectors<'a, T> {
     size: usize,
 }
 
-/// The same elements of all vectors. Vectors that the update does not have stay empty.
+/// The same elements of all vectors. Missing vectors are empty.
 struct Chunk<'a, T> {
     inputs: [&'a [T]; INPUTS],
     outputs: [&'a mut [T]; OUTPUTS],
@@ -62,7 +62,7 @@ unsafe impl<'a, T: Scalar> Pieces for Vectors<'a, T> {
 /// The sums of all inner products, in their order.
 pub(super) type Sums<T> = Several<T, PRODUCTS>;
 
-/// Carries a checked update out; its inner products, in order.
+/// Does a checked update; returns its inner products, in order.
 pub(super) fn run<T: Scalar>(update: LinearUpdate<'_, '_, T, Host>, state: &[T]) -> Sums<T> {
     let n = update.len();
     let LinearUpdate { inputs, outputs, coefficients, products } = update;

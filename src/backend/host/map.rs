@@ -1,4 +1,4 @@
-//! Element by element: gather, scatter, packing.
+//! Elementwise operations: gather, scatter, packing.
 
 use super::chunks;
 use super::memory::PARALLEL_FROM;
@@ -29,8 +29,8 @@ pub(super) fn gather<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T
     out_of_range("gather", x.len(), bad.into_inner())
 }
 
-/// `out[indices[i]]` = `x[i]`. Every task owns a stretch of `out` and reads all indices: no two write the same place,
-/// and the last of equal indices wins whatever the number of tasks.
+/// `out[indices[i]]` = `x[i]`. Every task has a range of `out` and reads all indices, so that no two write the same
+/// element, and the last of equal indices wins for any number of tasks.
 pub(super) fn scatter<T: Element, I: Offset>(x: &[T], indices: &[I], out: &mut [T]) -> Result<()> {
     let length = out.len();
     let tasks = if x.len() < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(8) };
@@ -64,7 +64,7 @@ pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut
     out_of_range("mark_runs", sources.len(), !good)
 }
 
-/// What `next` has for each source, with its mark; tells of sources behind its end.
+/// Replaces each source by its element in `next`, keeping its mark; reports sources beyond the end.
 pub(super) fn follow<S: Offset>(next: &[S], sources: &mut [S]) -> Result<()> {
     let head = run_mark::<S>();
     let mut good = true;
@@ -96,7 +96,7 @@ pub(super) fn gather_sum<T: Scalar, S: Offset>(
     out_of_range("gather_sum", x.len(), !good)
 }
 
-/// Whether every source had a value. A run belongs to the tile in which it starts.
+/// Returns whether every source has a value. A run belongs to the tile in which it starts.
 fn sum_runs<T: Scalar, S: Offset>(
     sources: &[S],
     before: &[S],
@@ -136,7 +136,7 @@ pub(super) fn pack(high: &[u32], low: &[u32], shift: u32, out: &mut [u64]) {
     });
 }
 
-/// Both mirror images of each place.
+/// Both mirror images of each entry.
 pub(super) fn mirror(high: &[u32], low: &[u32], beyond: u32, out: (&mut [u32], &mut [u32])) {
     let on_diagonal = |i: usize| high[i] == low[i];
     chunks::fill(out.0.as_chunks_mut::<2>().0, |range, out| {

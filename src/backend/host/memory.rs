@@ -12,14 +12,14 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Below this many elements a loop is faster on one thread than its distribution would be.
+/// With fewer elements, a loop is faster on one thread than its distribution would be.
 pub(super) const PARALLEL_FROM: usize = 1 << 15;
 
-/// Elements that one task copies or fills at a time.
+/// Elements that one task copies or fills.
 const CHUNK: usize = 1 << 16;
 
-/// Asks for pages of 2 MiB under a large buffer, where the system gives them on request only: first use then costs a
-/// fraction, and so do scattered accesses.
+/// Requests pages of 2 MiB for a large buffer, on systems that provide them only on request: first use and scattered
+/// accesses then take a fraction of the time.
 #[cfg(target_os = "linux")]
 fn prefer_huge_pages(pointer: *mut u8, bytes: usize) {
     use std::ffi::{c_int, c_void};
@@ -49,9 +49,8 @@ pub(super) fn buffer<T: Copy + Default>(len: usize) -> Vec<T> {
     buffer
 }
 
-/// A replay that takes longer runs on a thread of the pool. Its loops are long, so that handing them over shows no
-/// more, and are better shared with whoever is free: in a team CG on 128^3 takes 1.07 (CSR) to 1.4 times as long
-/// (SELL).
+/// A replay that takes longer runs on a thread of the pool: its loops are long, so handing them over does not matter,
+/// and any free threads should share them. With a team, CG on 128^3 takes 1.07 (CSR) to 1.4 times as long (SELL).
 const LONG: Duration = Duration::from_micros(400);
 
 impl Backend for Host {
@@ -151,7 +150,7 @@ impl Backend for Host {
 /// A closure, called at each replay.
 pub struct HostRecording<'a> {
     body: Box<dyn FnMut() -> Result<()> + Send + 'a>,
-    /// How long the last replay took.
+    /// The duration of the last replay.
     last: Duration,
 }
 
@@ -162,8 +161,8 @@ impl fmt::Debug for HostRecording<'_> {
 }
 
 impl Replay for HostRecording<'_> {
-    /// What was long is likely to be so again: a team for it makes its loops begin and end without a hand-over each.
-    /// Which threads take part changes no result.
+    /// A replay that was long is likely to be long again: a team makes its loops begin and end without waking threads.
+    /// Which threads take part does not affect results.
     fn replay(&mut self) -> Result<()> {
         let start = Instant::now();
         let done = if self.last > LONG {
@@ -177,7 +176,7 @@ impl Replay for HostRecording<'_> {
     }
 }
 
-/// A queue.
+/// A mailbox of the host: a queue.
 #[derive(Debug)]
 pub struct HostMailbox<T> {
     len: usize,

@@ -1,5 +1,5 @@
-//! Merging by co-rank: the k-th element of the result tells how many elements before it come from either input, so
-//! every stretch of the result can be merged by itself. Merge sort is chunks sorted by themselves, then merged in
+//! Merging by co-rank: for any k it can be found how many of the first k merged elements come from either input, so
+//! every range of the result can be merged independently. Merge sort sorts chunks by themselves and then merges them in
 //! pairs.
 
 use super::radix::Payload;
@@ -7,13 +7,13 @@ use crate::backend::Order;
 use crate::parallel::prelude::*;
 use crate::scalar::Key;
 
-/// Elements of the result that one task merges.
+/// Elements of the result for one task.
 const TILE: usize = 1 << 14;
 
-/// Elements that are sorted at once, before merging begins.
+/// Elements that are sorted together before merging begins.
 const RUN: usize = 1 << 13;
 
-/// A key as bits that ascend in the wanted order.
+/// A key as bits that ascend in the requested order.
 #[inline(always)]
 fn rank<K: Key>(order: Order, key: K) -> u64 {
     match order {
@@ -22,7 +22,7 @@ fn rank<K: Key>(order: Order, key: K) -> u64 {
     }
 }
 
-/// How many of the first `k` merged elements come from `a`; equal keys take those of `a` first.
+/// How many of the first `k` merged elements come from `a`; among equal keys those of `a` come first.
 fn co_rank<K: Key>(order: Order, k: usize, a: &[K], b: &[K]) -> usize {
     let (mut low, mut high) = (k.saturating_sub(b.len()), k.min(a.len()));
     while low < high {
@@ -35,7 +35,7 @@ fn co_rank<K: Key>(order: Order, k: usize, a: &[K], b: &[K]) -> usize {
 
 /// Keys with their values.
 type Pairs<'a, K, V> = (&'a [K], &'a [V]);
-/// The same, to be written.
+/// Keys with their values, mutable.
 type PairsMut<'a, K, V> = (&'a mut [K], &'a mut [V]);
 
 fn merge_tile<K: Key, V: Payload>(

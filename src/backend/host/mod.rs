@@ -1,7 +1,7 @@
 //! The backend that every machine has: the CPU, through rayon's global thread pool.
 //!
 //! Slices are `[T]`, buffers `Vec<T>`, a recording is a closure. Reductions split their input into chunks whose size
-//! depends on the input alone, never on the number of threads, so results are the same bits on every machine with the
+//! depends only on the input, never on the number of threads, so results are the same bits on every machine with the
 //! same instructions.
 
 pub(super) mod basis;
@@ -54,5 +54,5 @@ pub(crate) use precondition::inverse_weight;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Host;
 
-/// None: `direct` factorises here.
+/// No library: `direct` factorises on the host.
 impl super::FactorSteps for Host {}

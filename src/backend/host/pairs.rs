@@ -1,4 +1,4 @@
-//! Two steps of an Arnoldi process at a time, on the CPU.
+//! Two-step Arnoldi process on the CPU.
 
 use super::basis::{negligible, rotate};
 use super::sums::{Several, chunk_size, for_chunks, sum_chunks};
@@ -9,21 +9,21 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Real, Scalar, Widen};
 use num_traits::{Float, One, Zero};
 
-/// Vectors of the basis that one pass over the right-hand vectors takes.
+/// Vectors of the basis in one pass over the right-hand vectors.
 const AT_ONCE: usize = 4;
 
 /// Right-hand vectors of the products with the basis.
 const RIGHT: usize = 4;
 
-/// Rows whose new entries are summed up before the next: these stay in the first-level cache.
+/// Rows whose new entries are computed before the next ones, so that these stay in the first-level cache.
 const ROWS: usize = 512;
 
-/// The nearest number as the basis stores it.
+/// The nearest number in the precision of the basis.
 fn rounded<S: Scalar, T: Scalar>(x: T) -> S {
     S::from_parts(x.re().to_f64(), x.im().to_f64()).unwrap_or_default()
 }
 
-/// x^H y of a stored vector, in running sums.
+/// x^H y for a stored vector x, with several partial sums.
 fn inner<S: Scalar + Widen<T>, T: Scalar>(x: &[S], y: &[T]) -> T {
     const LANES: usize = 8;
     let mut sums = [T::zero(); LANES];
@@ -38,7 +38,7 @@ fn inner<S: Scalar + Widen<T>, T: Scalar>(x: &[S], y: &[T]) -> T {
     sums.into_iter().sum::<T>() + rest
 }
 
-/// As [`inner`], of two stored vectors.
+/// As [`inner`], for two stored vectors.
 fn inner_stored<S: Scalar + Widen<T>, T: Scalar>(x: &[S], y: &[S]) -> T {
     let mut room = [T::zero(); ROWS];
     let mut sum = T::zero();
@@ -144,7 +144,7 @@ pub(super) fn update<S: Scalar + Widen<T>, T: Scalar>(
     Ok(())
 }
 
-/// The distance of the columns of `length` factors for `count` vectors.
+/// Checks lengths; returns the distance between the columns of `length` factors for `count` vectors.
 pub(in crate::backend) fn check_factors(length: usize, count: usize, squares: usize) -> Result<usize> {
     let width = length.saturating_sub(BEHIND) / 2;
     if length < BEHIND || width < count || squares < 2 {
@@ -250,7 +250,7 @@ pub(super) fn factors<T: Scalar>(column: usize, pair: PairScalars<'_, T, Host>) 
     Ok(())
 }
 
-/// G^-1 t, G near a diagonal matrix: two steps of Jacobi's iteration after the first.
+/// G^-1 t for G near a diagonal matrix: two more steps of Jacobi's iteration after the first.
 fn corrected<T: Scalar>(gram: &[T], width: usize, t: &[T]) -> [T; MOST_VECTORS] {
     let mut h = [T::zero(); MOST_VECTORS];
     let scale = |i: usize, t: T| t * T::from_real(Float::recip(gram[i + i * width].re()));
@@ -267,8 +267,8 @@ fn corrected<T: Scalar>(gram: &[T], width: usize, t: &[T]) -> [T; MOST_VECTORS] 
     h
 }
 
-/// The length of what is left of a vector, from its square, and not less than rounding errors of the whole; of a
-/// vector that is zero, any.
+/// The length of the remainder of a vector, from its square, but at least the rounding errors of the whole; for a zero
+/// vector, 1.
 fn length<R: Real>(left: R, whole: R) -> R {
     if whole.is_nan() || whole <= R::zero() {
         return R::one();
@@ -277,7 +277,7 @@ fn length<R: Real>(left: R, whole: R) -> R {
     Float::sqrt(if left > least { left } else { least })
 }
 
-/// The column of R of a vector that is not taken: y is zero there.
+/// Sets the column of R for a vector that is not used, such that y is zero there.
 fn neutralise<T: Scalar>(column: usize, width: usize, triangle: &mut [T]) {
     let entries = &mut triangle[column * width..(column + 1) * width];
     entries.fill(T::zero());

@@ -1,4 +1,4 @@
-//! Parts of a system on threads of this process: the communicator that needs no network.
+//! Ranks as threads of this process: the communicator that needs no network.
 
 use super::Host;
 use crate::backend::{Communicator, ExchangePlan};
@@ -8,24 +8,24 @@ use crate::scalar::Scalar;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// What all parts share.
+/// The data shared by all ranks.
 struct Shared {
     state: Mutex<State>,
     arrived: Condvar,
 }
 
 struct State {
-    /// What each part has brought along, by the bits of its scalars.
+    /// The words of each rank: the bits of its scalars.
     brought: Vec<Vec<[u64; 2]>>,
-    /// Parts that have arrived at the meeting under way, and the number of meetings so far.
+    /// Ranks that have arrived at the current synchronisation, and the number of synchronisations so far.
     present: usize,
     meeting: u64,
-    /// The first part that has gone, so that no meeting will be complete again.
+    /// The first rank that has ended, so that no synchronisation will be complete again.
     gone: Option<usize>,
 }
 
-/// One of several parts of a system, each on a thread of its own. A part that is dropped before the others have done
-/// with it ends their next meeting with an error, so that nobody waits for it.
+/// One of several ranks, each a thread. If a rank is dropped while others still need it, their next synchronisation
+/// ends with an error, so that none waits forever.
 ///
 /// ```
 /// use residua::backend::{Communicator, Host, Parts};
@@ -49,7 +49,7 @@ pub struct Parts {
     shared: Arc<Shared>,
     part: usize,
     parts: usize,
-    /// The last handle of a part to go says that it has gone.
+    /// When the last handle of a rank is dropped, it reports that the rank has ended.
     _leave: Arc<Leave>,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Debug for Parts {
 }
 
 impl Parts {
-    /// The handles of so many parts, one for each thread.
+    /// The handles of this number of ranks, one for each thread.
     pub fn new(parts: usize) -> Vec<Self> {
         let state = State { brought: vec![Vec::new(); parts], present: 0, meeting: 0, gone: None };
         let shared = Arc::new(Shared { state: Mutex::new(state), arrived: Condvar::new() });
@@ -81,7 +81,7 @@ impl Parts {
         (0..parts).map(|part| Self { shared: shared.clone(), part, parts, _leave: leave(part) }).collect()
     }
 
-    /// Brings `own` along, waits for everybody, and looks at what all have brought; nobody leaves before all have
+    /// Contributes `own`, waits for all ranks, and calls `look` with the data of all; no rank leaves before all have
     /// looked.
     fn meet<R>(&self, own: Vec<[u64; 2]>, look: impl FnOnce(&[Vec<[u64; 2]>]) -> R) -> Result<R> {
         lock(&self.shared.state).brought[self.part] = own;
@@ -91,7 +91,7 @@ impl Parts {
         Ok(seen)
     }
 
-    /// Waits until every part is here.
+    /// Waits until every rank has arrived.
     fn wait(&self) -> Result<()> {
         let mut state = lock(&self.shared.state);
         let meeting = state.meeting;
@@ -143,7 +143,7 @@ impl Communicator<Host> for Parts {
         halo: &mut [T],
     ) -> Result<()> {
         plan.check(self.parts, send.len(), halo.len())?;
-        // Each part brings how many entries are for whom, and then the entries.
+        // Each part first sends the numbers of entries for the others, and then the entries.
         let counts = plan.send.iter().map(|&count| [count as u64, 0]);
         let own = counts.chain(send.iter().map(|value| value.bits())).collect();
         let good = self.meet(own, |brought| {

@@ -6,7 +6,7 @@ use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Element, Offset};
 
-/// Up to this many entries of a row are sorted by insertion.
+/// At most this many entries of a row are sorted by insertion.
 const INSERTION_UP_TO: usize = 32;
 
 pub(super) fn gather_rows<V: Element, O: Offset>(
@@ -51,10 +51,10 @@ pub(super) fn gather_rows<V: Element, O: Offset>(
     });
 }
 
-/// How many rows ahead their entries are asked for.
+/// How many rows ahead their entries are prefetched.
 const AHEAD: usize = 12;
 
-/// Asks for the entries of a row further on, and for where those of one behind it start.
+/// Prefetches the entries of a later row, and the row start of an even later one.
 #[inline(always)]
 fn ask_ahead<V: Element, O: Offset>(a: CsrParts<'_, V, Host>, offsets: &[O], rows: &[u32], k: usize) {
     if let Some(&far) = rows.get(k + 2 * AHEAD) {
@@ -66,8 +66,8 @@ fn ask_ahead<V: Element, O: Offset>(a: CsrParts<'_, V, Host>, offsets: &[O], row
     }
 }
 
-/// Sorts a row's entries, of which no two are in a column. Here for all who do so: a sort is two thousand lines to the
-/// compiler.
+/// Sorts a row's entries, whose columns are distinct. One function for all callers, since a sort is much code to
+/// compile.
 pub(crate) fn by_column<V: Element>(entries: &mut [(u32, V)]) {
     entries.sort_unstable_by_key(|&(column, _)| column);
 }

@@ -12,23 +12,23 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::{Float, Zero};
 
-/// Blocks or rows with a dense system each that one task takes.
+/// Blocks or rows, each with a dense system, of one task.
 const SYSTEMS: usize = 256;
 
-/// A dense matrix of at most [`DENSE_LIMIT`] rows, column after column.
+/// A dense matrix of at most [`DENSE_LIMIT`] rows, stored by columns.
 type Dense<T> = [[T; DENSE_LIMIT]; DENSE_LIMIT];
 
-/// Values that one task looks at.
+/// Values of one task.
 const EXACT_CHUNK: usize = 1 << 14;
 
-/// An element of a step of Chebyshev's iteration; `from` is z and A z there, and `step` has the diagonal in it.
+/// An element of a step of Chebyshev's iteration; `from` has z and A z there, and `step` includes the diagonal.
 #[inline(always)]
 fn stepped<T: Scalar>((keep, momentum, step): (T, T, T), r: T, from: Option<(T, T)>, last: T) -> T {
     let next = from.map_or(step * r, |(z, t)| keep * z + step * (r - t));
     if momentum == T::zero() { next } else { next + momentum * last }
 }
 
-/// For a product that ends in a step: its element, from the row, (A z)\[row\] and what `last` had there.
+/// For a product fused with a step: the new element, from the row index, (A z)\[row\] and the previous `last`.
 #[inline(always)]
 pub(super) fn step_of_row<'a, T: Scalar>(
     (keep, momentum, step): (T::Real, T::Real, T::Real),
@@ -43,7 +43,7 @@ pub(super) fn step_of_row<'a, T: Scalar>(
     }
 }
 
-/// A step of Chebyshev's iteration for consecutive rows, of which z and A z are known.
+/// A step of Chebyshev's iteration for consecutive rows, from z and A z.
 #[inline(always)]
 pub(super) fn step_of_rows<T: Scalar>(
     (keep, momentum, step): (T::Real, T::Real, T::Real),
@@ -233,8 +233,7 @@ fn slices<'a, T, O: Offset>(buffer: &'a mut [T], offsets: &[O]) -> Vec<&'a mut [
     chunks::split(buffer, offsets.windows(2).map(|w| w[1].to_usize() - w[0].to_usize()))
 }
 
-/// Where the entries of a row on and left of the diagonal are, the `limit` nearest to it; empty without a diagonal
-/// entry.
+/// The range of a row's entries on and left of the diagonal, the `limit` nearest to it; empty without a diagonal entry.
 fn lower<O: Offset>(offsets: &[O], indices: &[u32], row: usize, limit: usize) -> std::ops::Range<usize> {
     let start = offsets[row].to_usize();
     let columns = &indices[start..offsets[row + 1].to_usize()];
@@ -244,14 +243,14 @@ fn lower<O: Offset>(offsets: &[O], indices: &[u32], row: usize, limit: usize) ->
     }
 }
 
-/// Whether a pivot of the elimination is one that a positive definite matrix has.
+/// Returns whether a pivot is valid for a positive definite matrix.
 fn is_pivot<T: Scalar>(pivot: T) -> bool {
     let reciprocal = pivot.re().recip();
     pivot.re() > T::Real::zero() && Float::is_finite(reciprocal) && pivot.is_finite()
 }
 
-/// Inverts in place (Gauss-Jordan, no exchanges) and makes the result exactly Hermitian; the row of the first bad
-/// pivot.
+/// Inverts in place (Gauss-Jordan without row exchanges) and makes the result exactly Hermitian; returns the row of the
+/// first invalid pivot.
 fn invert<T: Scalar>(a: &mut Dense<T>, size: usize) -> Option<usize> {
     for k in 0..size {
         if !is_pivot(a[k][k]) {
@@ -341,7 +340,7 @@ fn factor_row<V: Widen<T>, T: Scalar, O: Offset>(
     factor.iter().all(|value| value.is_finite()) && factor[size - 1].re() > <T::Real as Zero>::zero()
 }
 
-/// 1 / weight, and 1 where that is no number of the type, or zero.
+/// 1 / weight, or 1 if that is zero or not finite.
 pub(crate) fn inverse_weight<R: Real>(weight: f64) -> R {
     let inverse = R::from_f64(1.0 / weight);
     if weight != 0.0 && Float::is_finite(inverse) && inverse.to_f64() != 0.0 {

@@ -1,4 +1,4 @@
-//! The table of the host's primitives: checks of lengths, then one file each.
+//! The host's primitives: checks of lengths, and calls of one file for each.
 
 use super::{Host, histogram, map, merge, radix, reduce, scan, select};
 use crate::backend::{Order, Primitives, Scan};
@@ -12,7 +12,7 @@ pub(super) fn same(what: &'static str, expected: usize, got: usize) -> Result<()
     Error::check_dimension(what, expected, got)
 }
 
-/// Offsets that ascend from 0 to `n` for `segments` segments.
+/// Checks that offsets ascend from 0 to `n` for `segments` segments.
 fn check_offsets<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<()> {
     same("number of offsets", segments + 1, offsets.len())?;
     same("last offset", n, offsets[segments].to_usize())?;
@@ -23,7 +23,7 @@ fn check_offsets<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<
     Ok(())
 }
 
-/// Offsets that ascend within `0..=n`, for `segments` segments.
+/// Checks that offsets ascend within `0..=n`, for `segments` segments.
 fn check_parts<I: Offset>(offsets: &[I], segments: usize, n: usize) -> Result<()> {
     same("number of offsets", segments + 1, offsets.len())?;
     if !offsets.is_sorted() || offsets[segments].to_usize() > n {

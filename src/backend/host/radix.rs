@@ -1,39 +1,38 @@
 //! Stable radix sort.
 //!
-//! A pass distributes by one digit: every chunk counts its digits, the counts give each chunk a place of its own for
-//! each digit, and every chunk moves its elements there in order: stable, and the same whatever the split. Few digits
-//! take one pass each, the lowest first. Many digits would read and write main memory as many times: there one pass by
-//! the highest digit makes buckets that fit the second-level cache, and each bucket is sorted there.
+//! A pass distributes by one digit: every chunk counts its digits, the counts give each chunk its own range for each
+//! digit, and every chunk moves its elements there in order; this is stable, and the same for any split. A few digits
+//! take one pass each, the lowest first. Many digits would mean as many passes over main memory; then one pass by the
+//! highest digit makes buckets that fit the second-level cache, and each bucket is sorted there.
 
 use super::{chunks, memory};
 use crate::parallel::prelude::*;
 use crate::scalar::{Key, Offset};
 use std::ops::Range;
 
-/// Bits of a digit in main memory: 256 places to write to at a time stay within the first-level cache and its address
-/// translations.
+/// Bits of a digit in main memory: writing to 256 places at a time stays within the first-level cache and TLB.
 const DIGIT: u32 = 8;
 
 /// Bits of a digit within the second-level cache.
 const CACHED_DIGIT: u32 = 11;
 
-/// Fewer elements than these are sorted by comparisons.
+/// Fewer elements are sorted by comparisons.
 const SMALL: usize = 192;
 
-/// Elements a task moves in one pass, so that its count of digits is little beside it.
+/// Elements that a task moves in one pass: enough that its digit counts take little time in comparison.
 const CHUNK: usize = 1 << 16;
 
 /// Elements of a bucket.
 const BUCKET: usize = 1 << 13;
 
-/// Elements from which buckets pay.
+/// The fewest elements for which buckets pay.
 const BUCKETS_FROM: usize = 1 << 18;
 
-/// What travels with a key: an element, or nothing, `()`, in a sort of keys alone.
+/// The payload of a key: a value, or `()` in a sort of keys only.
 pub(super) trait Payload: Copy + Default + Send + Sync {}
 impl<V: Copy + Default + Send + Sync> Payload for V {}
 
-/// Keys with what travels along.
+/// Keys with their payload.
 struct Pairs<'a, K, V> {
     keys: &'a mut [K],
     values: &'a mut [V],
@@ -51,7 +50,7 @@ fn mask(bits: &Range<u32>) -> u64 {
     if width == 0 { 0 } else { (u64::MAX >> (64 - width.min(64))) << bits.start }
 }
 
-/// Bits in which keys differ, and whether they ascend already (in the bits of `mask`).
+/// The bits in which keys differ, and whether they ascend already (both within `mask`).
 fn survey<K: Key>(keys: &[K], mask: u64) -> (u64, bool) {
     let first = keys[0].to_ordered() & mask;
     let parts = chunks::map(keys.len(), |range| {
@@ -68,7 +67,7 @@ fn survey<K: Key>(keys: &[K], mask: u64) -> (u64, bool) {
     parts.into_iter().fold((0, true), |(v, s), (varying, sorted)| (v | varying, s & sorted))
 }
 
-/// Bits of a key that one pass looks at.
+/// The bits of a key that one pass uses.
 #[derive(Clone, Copy)]
 struct Digit {
     start: u32,
@@ -86,8 +85,8 @@ impl Digit {
     }
 }
 
-/// Digits of at most `width` bits that together cover the varying bits, lowest first. Bits between varying bits come
-/// along: they are the same in all keys, or no part of what is sorted by (then they are not in `mask`).
+/// Digits of at most `width` bits that together cover the varying bits, lowest first. Bits between varying bits may be
+/// included: they are equal in all keys, or not in `mask`.
 fn digits(varying: u64, mask: u64, width: u32) -> Vec<Digit> {
     let mut digits = Vec::new();
     let mut rest = varying;
@@ -99,7 +98,7 @@ fn digits(varying: u64, mask: u64, width: u32) -> Vec<Digit> {
     digits
 }
 
-/// Sorts keys by the bits in `bits`, and `values` (of the same length) along.
+/// Sorts keys by the bits in `bits`, and permutes `values` (of the same length) in the same way.
 pub(super) fn sort<K: Key, V: Payload>(keys: &mut Vec<K>, values: &mut Vec<V>, bits: Range<u32>) {
     let mask = mask(&bits);
     let n = keys.len();
@@ -132,7 +131,7 @@ fn sort_small<K: Key, V: Payload>(keys: &mut [K], values: &mut [V], mask: u64) {
     }
 }
 
-/// One pass a digit.
+/// One pass for each digit.
 fn sort_by_digits<K: Key, V: Payload>(
     pairs: &mut Pairs<'_, K, V>,
     spare: &mut Pairs<'_, K, V>,
@@ -147,7 +146,7 @@ fn sort_by_digits<K: Key, V: Payload>(
     }
 }
 
-/// One pass by the highest digit, then each bucket by itself.
+/// One pass by the highest digit, then each bucket separately.
 fn sort_in_buckets<K: Key, V: Payload>(
     pairs: &mut Pairs<'_, K, V>,
     spare: &mut Pairs<'_, K, V>,
@@ -199,7 +198,7 @@ fn sort_cached<'a, K: Key, V: Payload>(mut from: Pairs<'a, K, V>, mut to: Pairs<
     }
 }
 
-/// Moves pairs to where their digits' counts, made into starts, say.
+/// Moves pairs to the positions given by their digits' starts.
 fn put<K: Key, V: Payload>(
     from: &Pairs<'_, K, V>,
     to: &mut Pairs<'_, K, V>,
@@ -256,7 +255,7 @@ fn distribute<K: Key, V: Payload>(
     (0..digit.values()).map(|d| counts.iter().map(|counts| counts[d]).sum()).collect()
 }
 
-/// For each chunk, the place of each digit's elements in `out`; no places in an empty `out`.
+/// For each chunk, the destination of each digit's elements in `out`; none for an empty `out`.
 fn places<'a, T>(counts: &[Vec<usize>], out: &'a mut [T]) -> Vec<Vec<std::slice::IterMut<'a, T>>> {
     let mut places: Vec<Vec<_>> = counts.iter().map(|counts| Vec::with_capacity(counts.len())).collect();
     if out.is_empty() {

@@ -1,12 +1,12 @@
-//! The scalars of conjugate gradients' recurrence, of one system as of each of several: they live in the state, see
-//! [`CgSlot`].
+//! The scalars of the recurrence of conjugate gradients, for one system or for each of several; they are in the state,
+//! see [`CgSlot`].
 
 use crate::backend::{CgSlot, CgStatus};
 use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 use std::ops::Add;
 
-/// The step along p that p.q allows, or none: what the state says then.
+/// The step length alpha from p.q, or none if the state then says that the recurrence has ended.
 pub(super) fn step_along<T: Scalar>(pq: T, state: &mut [T::Real]) -> Option<T::Real> {
     state[CgSlot::ALPHA] = T::Real::zero();
     if CgStatus::from_real(state[CgSlot::STATUS]) != CgStatus::Running {
@@ -28,7 +28,7 @@ pub(super) fn step_along<T: Scalar>(pq: T, state: &mut [T::Real]) -> Option<T::R
     None
 }
 
-/// Takes r.r after a step of `alpha` down.
+/// Records r.r after a step of `alpha`.
 pub(super) fn settle<R: Real>(alpha: R, rr: R, state: &mut [R]) {
     state[CgSlot::RR] = rr;
     if !Float::is_finite(rr) {
@@ -41,7 +41,7 @@ pub(super) fn settle<R: Real>(alpha: R, rr: R, state: &mut [R]) {
     }
 }
 
-/// alpha and beta, and r.z taken down; none where the iteration changes nothing.
+/// Returns alpha and beta, and records r.z; none if the iteration changes nothing.
 pub(super) fn turn<T: Scalar>(rz: T, state: &mut [T::Real]) -> Option<(T, T)> {
     let alpha = state[CgSlot::ALPHA];
     if alpha == T::Real::zero() {
@@ -58,12 +58,12 @@ pub(super) fn turn<T: Scalar>(rz: T, state: &mut [T::Real]) -> Option<(T, T)> {
     Some((T::from_real(alpha), beta))
 }
 
-/// A number of single precision in a wider one.
+/// A single-precision number in the type `R`.
 pub(super) fn single<R: Real>(d: f32) -> R {
     R::from_f64(f64::from(d))
 }
 
-/// Two sums made in one pass.
+/// Two sums that are computed in one pass.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Pair<R>(pub(super) R, pub(super) R);
 

@@ -1,10 +1,10 @@
-//! Reductions: of everything, of segments, of runs of equal keys.
+//! Reductions of whole buffers, of segments, and of runs of equal keys.
 
 use super::chunks;
 use crate::parallel::prelude::*;
 use crate::scalar::{Combine, Element, Key, Offset};
 
-/// Running results of one chunk, so that operations do not wait for each other.
+/// Partial results of one chunk, so that operations can overlap.
 const LANES: usize = 8;
 
 fn fold_lanes<T: Element, O: Combine<T>>(x: &[T]) -> T {
@@ -18,15 +18,15 @@ fn fold_lanes<T: Element, O: Combine<T>>(x: &[T]) -> T {
     lanes.iter().chain(rest).fold(O::identity(), |a, &b| O::combine(a, b))
 }
 
-/// All of `x`.
+/// Combines all of `x`.
 pub(super) fn all<T: Element, O: Combine<T>>(_op: O, x: &[T]) -> T {
     chunks::map(x.len(), |range| fold_lanes::<T, O>(&x[range])).into_iter().fold(O::identity(), O::combine)
 }
 
-/// Segments that one task combines.
+/// Segments of one task.
 const SEGMENTS: usize = 1 << 11;
 
-/// Calls `body(segment range, its part of out)` for groups of segments, in parallel if there is work for it.
+/// Calls `body(segment range, its part of out)` for groups of segments, in parallel if there is enough work.
 pub(super) fn for_segments<T: Send, R: Send>(
     work: usize,
     out: &mut [T],
@@ -40,7 +40,7 @@ pub(super) fn for_segments<T: Send, R: Send>(
     groups.map(|(g, out)| body(g * SEGMENTS..g * SEGMENTS + out.len(), out)).collect()
 }
 
-/// Each segment of `x`.
+/// Combines each segment of `x`.
 pub(super) fn segments<T: Element, I: Offset, O: Combine<T>>(_op: O, x: &[T], offsets: &[I], out: &mut [T]) {
     for_segments(x.len(), out, |segments, out| {
         for (s, out) in segments.zip(out) {
@@ -49,8 +49,8 @@ pub(super) fn segments<T: Element, I: Offset, O: Combine<T>>(_op: O, x: &[T], of
     });
 }
 
-/// Runs of equal keys, each from left to right, starting with its first value. A run belongs to the chunk in which it
-/// starts.
+/// Combines runs of equal keys, each from left to right, starting with its first value. A run belongs to the chunk in
+/// which it starts.
 pub(super) fn by_key<K: Key, T: Element, O: Combine<T>>(
     _op: O,
     keys: &[K],

@@ -1,6 +1,6 @@
 //! b - A x in twice the working precision, on the CPU.
 //!
-//! Each product and each sum keeps its rounding error: the compensated dot product of T. Ogita, S. M. Rump and S.
+//! The rounding error of each product and each sum is kept: the compensated dot product of T. Ogita, S. M. Rump and S.
 //! Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), algorithm 5.3.
 
 use super::memory::PARALLEL_FROM;
@@ -10,7 +10,7 @@ use crate::parallel::vectorised;
 use crate::scalar::{Offset, Real, Scalar, Widen};
 use num_traits::Float;
 
-/// A sum and the errors made in it.
+/// A sum and its accumulated rounding errors.
 #[derive(Clone, Copy)]
 pub(super) struct Compensated<R> {
     sum: R,
@@ -41,10 +41,10 @@ impl<R: Real> Compensated<R> {
     }
 }
 
-/// Rows that a thread takes at once.
+/// Rows of one task.
 const TASK: usize = 1 << 10;
 
-/// r = scale (b - A (x + second)); a second part of x is what one number of the working precision leaves out of it.
+/// r = scale (b - A (x + second)); `second` is the low-order part of x that does not fit working precision.
 pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     (offsets, indices, values): (&[O], &[u32], &[V]),
     scale: T,
@@ -52,7 +52,7 @@ pub(crate) fn residual<V: Widen<T>, T: Scalar, O: Offset>(
     (x, second): (&[T], Option<&[T]>),
     r: &mut [T],
 ) {
-    // One task where there is little to do.
+    // One task if there is little to do.
     let task = if values.len() < PARALLEL_FROM { b.len().max(1) } else { TASK };
     r.par_chunks_mut(task).enumerate().for_each(|(number, r)| {
         // Fused products are one instruction there, and a call elsewhere.

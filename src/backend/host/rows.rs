@@ -1,4 +1,4 @@
-//! What the rows of a matrix tell, on the CPU.
+//! Facts about the rows of a matrix, on the CPU.
 
 use super::Host;
 use super::memory::PARALLEL_FROM;
@@ -110,12 +110,12 @@ fn inverse_diagonal<V: Widen<T>, T: Scalar, O: Offset>(
     .reduce(|| u32::MAX, u32::min)
 }
 
-/// See [`RowFacts::csr_symmetry`]. A search for the mirror image of each entry below the diagonal tells of the entries
-/// above it too, unless one of these was not found.
+/// See [`RowFacts::csr_symmetry`]. Finding the mirror images of all entries below the diagonal covers the entries above
+/// it too, unless some of these were not found.
 fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], values: &[V]) -> [T::Real; 3] {
     let range = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();
     let most = |a: [T::Real; 3], b: [T::Real; 3]| std::array::from_fn(|i| Float::max(a[i], b[i]));
-    // What the entries on one side of the diagonal tell, and how many on the other side have not been found.
+    // The facts from entries on one side of the diagonal, and how many on the other side have not been found.
     let side = |above: bool| {
         let row = |i: usize| {
             let (mut found, mut missed) = ([T::Real::zero(); 3], 0);
@@ -142,7 +142,7 @@ fn symmetry<V: Widen<T>, T: Scalar, O: Offset>(offsets: &[O], indices: &[u32], v
     if missed == 0 { found } else { most(found, side(true).0) }
 }
 
-/// The 2-norm, whatever the range of the numbers.
+/// The 2-norm, without overflow or underflow.
 fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().fold(0.0, f64::max);
     if largest == 0.0 {

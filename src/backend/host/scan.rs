@@ -1,5 +1,5 @@
-//! Scans in two passes: every chunk is combined, the results are scanned in order, and every chunk is scanned from
-//! what came before it. A segmented scan is the same, except that heads cut what is carried.
+//! Scans in two passes: every chunk is combined, the results are scanned in order, and every chunk is scanned from the
+//! result before it. In a segmented scan, heads reset the carried value.
 
 use super::chunks;
 use crate::backend::Scan;
@@ -15,7 +15,7 @@ pub(super) fn scan<T: Element, O: Combine<T>>(
     head: impl Fn(usize) -> bool + Sync,
 ) {
     let n = x.len();
-    // What each chunk hands on: all since its last head, and whether it has one.
+    // The result of each chunk: the combination since its last head, and whether it has one.
     let totals = if chunks::count(n) < 2 {
         vec![(O::identity(), false)]
     } else {

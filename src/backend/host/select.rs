@@ -1,4 +1,5 @@
-//! Stream compaction: every chunk counts what it keeps, then writes it where the counts before it end.
+//! Stream compaction: every chunk counts the elements that it keeps, then writes them at the position given by the
+//! counts before it.
 
 use super::{Host, chunks};
 use crate::backend::Backend;
@@ -6,10 +7,10 @@ use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Key, Offset};
 
-/// Items that are selected at a time.
+/// Items that are selected together.
 const BLOCK: usize = 256;
 
-/// Writes `item(i)` for each kept i, in order; returns their number, or `None` where they do not fit.
+/// Writes `item(i)` for each kept i, in order; returns their number, or `None` if they do not fit.
 fn select<T: Element>(
     n: usize,
     keep: impl Fn(usize) -> bool + Sync,
@@ -23,7 +24,8 @@ fn select<T: Element>(
     }
     let parts = chunks::split(out, counts).into_iter().enumerate().collect::<Vec<_>>();
     parts.into_par_iter().for_each(|(c, out)| {
-        // Every item goes to the block, and the next one over it unless it is kept: no branch to mispredict.
+        // Every item is written to the block, and overwritten by the next one unless it is kept: there is no branch to
+        // mispredict.
         let (range, mut at) = (chunks::range(n, c), 0);
         for start in range.clone().step_by(BLOCK) {
             let (mut block, mut kept) = ([T::default(); BLOCK], 0);
@@ -38,12 +40,12 @@ fn select<T: Element>(
     Some(total)
 }
 
-/// Elements with a flag.
+/// The elements with a flag.
 pub(super) fn compact<T: Element>(x: &[T], flags: &[u8], out: &mut [T]) -> Option<usize> {
     select(x.len(), |i| flags[i] != 0, |i| x[i], out)
 }
 
-/// Elements with a flag, then those without.
+/// The elements with a flag, then those without.
 pub(super) fn partition<T: Element>(x: &[T], flags: &[u8], out: &mut [T]) -> Option<usize> {
     let first = compact(x, flags, out)?;
     select(x.len(), |i| flags[i] == 0, |i| x[i], &mut out[first..])?;
@@ -59,7 +61,7 @@ pub(super) fn unique<K: Key>(keys: &[K], out: &mut [K]) -> Option<usize> {
     select(keys.len(), |i| is_head(keys, i), |i| keys[i], out)
 }
 
-/// Where each run starts.
+/// The start of each run.
 pub(super) fn run_starts<K: Key, I: Offset>(keys: &[K], starts: &mut [I]) -> Option<usize> {
     let runs = select(keys.len(), |i| is_head(keys, i), I::from_usize, starts)?;
     if let Some(end) = starts.get_mut(runs) {
@@ -68,7 +70,7 @@ pub(super) fn run_starts<K: Key, I: Offset>(keys: &[K], starts: &mut [I]) -> Opt
     Some(runs)
 }
 
-/// Where each run of equal pairs starts, and the number of pairs.
+/// The start of each run of equal pairs, and the number of pairs.
 pub(super) fn pair_starts<I: Offset>(high: &[u32], low: &[u32]) -> Result<Vec<I>> {
     let n = high.len();
     let is_head = |i: usize| i == 0 || (high[i], low[i]) != (high[i - 1], low[i - 1]);
@@ -79,7 +81,7 @@ pub(super) fn pair_starts<I: Offset>(high: &[u32], low: &[u32]) -> Result<Vec<I>
     Ok(starts)
 }
 
-/// Whether keys ascend, `strictly` without equal neighbours.
+/// Returns whether keys ascend; with `strictly`, without equal neighbours.
 pub(super) fn is_sorted<K: Key>(keys: &[K], strictly: bool) -> bool {
     let in_order = |i: usize| {
         let (a, b) = (keys[i - 1].to_ordered(), keys[i].to_ordered());

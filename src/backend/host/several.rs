@@ -1,5 +1,5 @@
-//! Vectors side by side on the CPU: entry i of vector j of k lies at i * k + j. Sums go column by column, chunks are
-//! whole rows.
+//! Interleaved vectors on the CPU: entry i of vector j of k is at i * k + j. Sums are computed for each vector, chunks
+//! are whole rows.
 
 use super::Host;
 use super::recurrence::{Pair, settle, single, step_along, turn};
@@ -14,7 +14,7 @@ use std::ops::Add;
 /// The most vectors.
 const MOST: usize = 32;
 
-/// A sum for each column.
+/// A sum for each vector.
 #[derive(Clone, Copy)]
 struct Columns<S>([S; MOST]);
 
@@ -32,7 +32,7 @@ impl<S: Copy + Add<Output = S>> Add for Columns<S> {
     }
 }
 
-/// Elements that a task takes: whole rows, however many threads there are, so that sums do not depend on these.
+/// Elements of one task: whole rows, independent of the number of threads, so that sums do not depend on it.
 fn whole_rows(n: usize, k: usize) -> usize {
     chunk_size(n).next_multiple_of(k)
 }
@@ -62,7 +62,7 @@ pub(super) fn dots<T: Scalar>(x: &[T], y: &[T], out: &mut [T]) -> Result<()> {
     Ok(())
 }
 
-/// One behind the other to side by side.
+/// Converts from vectors stored one after another to interleaved ones.
 pub(super) fn interleave<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()> {
     check(k, x.len())?;
     Error::check_dimension("length of the second vector", x.len(), y.len())?;
@@ -75,7 +75,7 @@ pub(super) fn interleave<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()
     Ok(())
 }
 
-/// Side by side to one behind the other.
+/// Converts from interleaved vectors to ones stored one after another.
 pub(super) fn separate<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()> {
     check(k, x.len())?;
     Error::check_dimension("length of the second vector", x.len(), y.len())?;
@@ -89,14 +89,14 @@ pub(super) fn separate<T: Scalar>(k: usize, x: &[T], y: &mut [T]) -> Result<()> 
     Ok(())
 }
 
-/// Systems with one matrix, whose sizes fit together.
+/// Several systems with one matrix, whose sizes match.
 pub(super) struct Systems<'a, T: Scalar> {
     inverse: Inverse<'a, T, Host>,
     k: usize,
 }
 
 impl<'a, T: Scalar> Systems<'a, T> {
-    /// `n` is the length of all vectors together.
+    /// `n` is the total length of all vectors.
     pub(super) fn new(inverse: Inverse<'a, T, Host>, k: usize, n: usize, state: &[T::Real]) -> Result<Self> {
         check(k, n)?;
         Error::check_dimension("length of the state", k * CgSlot::COUNT, state.len())?;
@@ -110,7 +110,8 @@ impl<'a, T: Scalar> Systems<'a, T> {
     }
 }
 
-/// Runs the body with `$weight` bound to the function from a row to the inverse's entry: one where it is no diagonal.
+/// Runs the body with `$weight` bound to the function from a row to the inverse's entry, or one if the inverse is not a
+/// diagonal.
 macro_rules! with_weight {
     ($inverse:expr, $weight:ident => $body:expr) => {
         match $inverse {
@@ -193,7 +194,7 @@ pub(super) fn direction<T: Scalar>(
     Ok(())
 }
 
-/// r -= step q in whole rows from `first` on; returns r.r and r.(d .* r) of each system.
+/// r -= step q for whole rows from `first` on; returns r.r and r.(d .* r) of each system.
 fn descend<T: Scalar>(
     steps: &[Option<T>],
     first: usize,
@@ -229,7 +230,7 @@ fn descend<T: Scalar>(
     sums
 }
 
-/// x += alpha p, p = d .* z + beta p in whole rows from `first` on.
+/// x += alpha p, p = d .* z + beta p for whole rows from `first` on.
 fn advance<T: Scalar>(
     turns: &[Option<(T, T)>],
     first: usize,

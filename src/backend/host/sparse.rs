@@ -1,5 +1,5 @@
-//! Sparse products and sums of matrices on the CPU, rows in tasks of about equally many entries. A task adds a row's
-//! products up in a window of columns where these fit into one, else in a hash table.
+//! Sparse products and sums of matrices on the CPU, with rows in tasks of about equally many entries. A task
+//! accumulates a row's products in a window of columns if they fit one, else in a hash table.
 
 use super::Host;
 use crate::backend::{CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, SparseProducts, with_offsets};
@@ -10,15 +10,15 @@ use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// What no column is: these have 32 bits.
+/// A key that no column has, since columns have 32 bits.
 const EMPTY: u64 = u64::MAX;
 
-/// Columns met in a row with what belongs to them, in the order of their first meeting: open addressing, linear probing
-/// (Knuth, The Art of Computer Programming 3, 6.4).
+/// The columns of a row with their items, in the order of first occurrence: open addressing, linear probing (Knuth, The
+/// Art of Computer Programming 3, 6.4).
 struct Table<S> {
     keys: Vec<u64>,
     items: Vec<S>,
-    /// The slots that are taken, each below its column: sorted, they are in the order of columns.
+    /// The used slots, combined with their columns such that sorting them sorts by column.
     met: Vec<u64>,
     shift: u32,
 }
@@ -28,7 +28,7 @@ impl<S: Copy + Default> Table<S> {
         Self { keys: Vec::new(), items: Vec::new(), met: Vec::new(), shift: 63 }
     }
 
-    /// Makes room for so many columns, of which at most half of the slots are taken. The table is empty before.
+    /// Resizes for this many columns, of which at most half of the slots are used. The table must be empty.
     fn fit(&mut self, columns: usize) {
         let slots = (2 * columns).next_power_of_two().max(16);
         if slots > self.keys.len() {
@@ -39,7 +39,7 @@ impl<S: Copy + Default> Table<S> {
         self.shift = 64 - slots.trailing_zeros();
     }
 
-    /// The slot of a column, made where there is none.
+    /// The slot of a column, created if there is none.
     #[inline(always)]
     fn slot(&mut self, column: u32) -> usize {
         let mask = (1_usize << (64 - self.shift)) - 1;
@@ -58,7 +58,7 @@ impl<S: Copy + Default> Table<S> {
         }
     }
 
-    /// Hands out columns with what belongs to them, columns ascending, and empties the table.
+    /// Calls `take` with columns and their items, columns ascending, and empties the table.
     fn drain(&mut self, mut take: impl FnMut(u32, S)) {
         self.met.sort_unstable();
         for &met in &self.met {
@@ -71,7 +71,7 @@ impl<S: Copy + Default> Table<S> {
     }
 }
 
-/// Rows of a pattern, offsets of either width.
+/// The rows of a pattern, with offsets of either width.
 pub(super) struct Rows<'a> {
     offsets: OffsetsRef<'a, Host>,
     pub(super) indices: &'a [u32],
@@ -97,18 +97,19 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Bytes of a window at most: it stays in the caches next to a core.
+/// The most bytes of a window, which stays in the caches of a core.
 const WIDEST: usize = 1 << 20;
 
-/// Bits of a word of marks, and columns that a word of marks of words stands for.
+/// Bits of a word of marks, and columns covered by one word of the second level of marks.
 const WORD: usize = 64;
 const WORDS: usize = WORD * WORD;
 
-/// All columns of a matrix that has no more are one window: where its words lie need not be found out.
+/// If a matrix has at most this many columns, one window covers all, and the range of a row's columns need not be
+/// determined.
 const ALL: usize = 16 * WORDS;
 
-/// Consecutive columns with what belongs to them, from one on that is not above the lowest of a row. A bit marks each
-/// that was met, and another each word of such bits, so that nothing is looked for and nothing sorted.
+/// Items for consecutive columns, starting at or below the lowest of a row. A bit marks each used column, and a second
+/// level of bits each nonzero word of the first, so that no search or sort is needed.
 struct Window<S> {
     items: Vec<S>,
     met: Vec<u64>,
@@ -120,7 +121,7 @@ impl<S: Copy + Default> Window<S> {
         Self { items: Vec::new(), met: Vec::new(), words: Vec::new() }
     }
 
-    /// Makes room for so many columns. The window is empty before.
+    /// Resizes for this many columns. The window must be empty.
     fn fit(&mut self, columns: usize) {
         let words = columns.div_ceil(WORDS);
         if words > self.words.len() {
@@ -130,7 +131,8 @@ impl<S: Copy + Default> Window<S> {
         }
     }
 
-    /// Hands out places with what belongs to them, ascending, and empties the window, which was made to fit so many.
+    /// Calls `take` with positions and their items, ascending, and empties the window, which was resized for this many
+    /// columns.
     #[inline(always)]
     fn drain(&mut self, columns: usize, mut take: impl FnMut(u32, S)) {
         for (high, words) in self.words[..columns.div_ceil(WORDS)].iter_mut().enumerate() {
@@ -148,12 +150,12 @@ impl<S: Copy + Default> Window<S> {
     }
 }
 
-/// The most entries that a row of a product may have: as many as there are products, or columns.
+/// The most entries of a row of a product: the number of products, or of columns.
 fn bound(named: &[u32], b: &Rows<'_>, columns: usize) -> usize {
     named.iter().map(|&k| b.range(k as usize).len()).sum::<usize>().min(columns)
 }
 
-/// The columns among which the entries of a row of a product lie; `named`: the columns of that row of A.
+/// The range of columns of a row of a product; `named` are the columns of that row of A.
 fn columns_of(named: &[u32], b: &Rows<'_>) -> Range<u32> {
     let (mut first, mut end) = (u32::MAX, 0);
     for &k in named {
@@ -165,7 +167,7 @@ fn columns_of(named: &[u32], b: &Rows<'_>) -> Range<u32> {
     first.min(end)..end
 }
 
-/// Where the products of a row are added up: both in the order in which they come, so that the bits are the same.
+/// The accumulators of a row. Both add products in the same order, so that the bits are the same.
 struct Sums<V> {
     table: Table<V>,
     window: Window<V>,
@@ -176,7 +178,7 @@ impl<V: Scalar> Sums<V> {
         Self { table: Table::new(), window: Window::new() }
     }
 
-    /// Hands out the entries of row `row` of A B, columns ascending.
+    /// Computes the entries of row `row` of A B, columns ascending.
     #[inline(always)]
     fn row(
         &mut self,
@@ -217,7 +219,8 @@ impl<V: Scalar> Sums<V> {
     }
 }
 
-/// Rows of tasks of a product: four times as many as of others, so that what a task adds up in is made less often.
+/// Row ranges of the tasks of a product: larger than for other operations, so that accumulators are allocated less
+/// often.
 fn tasks(a: &Rows<'_>, rows: usize) -> Vec<Range<usize>> {
     let chunks = row_chunks(|row| a.start(row), rows);
     let (fours, rest) = chunks.as_chunks::<4>();
@@ -225,14 +228,14 @@ fn tasks(a: &Rows<'_>, rows: usize) -> Vec<Range<usize>> {
     fours.chain(rest.iter().cloned()).collect()
 }
 
-/// Rows that a task computed, to be put together.
+/// Rows computed by one task.
 struct Computed<V> {
     lengths: Vec<u32>,
     indices: Vec<u32>,
     values: Vec<V>,
 }
 
-/// Puts the rows of all tasks together.
+/// Concatenates the rows of all tasks.
 fn joined<V: Scalar>(rows: usize, tasks: &[Computed<V>]) -> CsrArrays<V, Host> {
     let nonzeros = tasks.iter().map(|task| task.indices.len()).sum::<usize>();
     let lengths = tasks.iter().flat_map(|task| &task.lengths);
@@ -284,7 +287,7 @@ impl SparseProducts for Host {
         Ok(())
     }
 
-    /// One pass: each task keeps its rows, which are copied to their places at the end.
+    /// One pass: each task keeps its rows, which are copied to their final positions at the end.
     fn multiply_rows<V: Scalar>(
         &self,
         a: CsrParts<'_, V, Self>,
@@ -369,7 +372,7 @@ impl SparseProducts for Host {
     }
 }
 
-/// Calls `each` for every column of either list, ascending, with its places in them.
+/// Calls `each` for every column of either list, ascending, with its positions in them.
 fn merged(a: &[u32], b: &[u32], mut each: impl FnMut(u32, Option<usize>, Option<usize>)) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {

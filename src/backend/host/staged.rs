@@ -1,5 +1,5 @@
-//! Sums of runs whose sources are codes. The host's caches bring whole lines by themselves, so it asks for none of
-//! this: it sums what it is given.
+//! Sums of staged runs. The host itself does not use this form, since its caches load whole lines; it is here so that
+//! every backend has it.
 
 use super::Host;
 use crate::backend::run_mark;
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-/// The mark of a source with which a run starts.
+/// The mark of a source at which a run starts.
 const HEAD: u32 = run_mark::<u32>() as u32;
 
-/// Codes and lists of marked sources, as [`StagedRuns`] says.
+/// Computes the codes and lists of marked sources, as in [`StagedRuns`].
 pub(super) fn stage(values: usize, starts: &[u32], sources: &[u32]) -> Result<Option<StagedRuns<Host>>> {
     let ends = starts.iter().skip(1).copied().chain([sources.len() as u32]);
     let longest = starts.iter().zip(ends).map(|(start, end)| end - start).max().unwrap_or(0);

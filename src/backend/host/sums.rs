@@ -1,31 +1,31 @@
-//! How vectors are cut for sums: by their length alone, so that the bits do not depend on the number of threads.
+//! How vectors are divided for sums: by their length alone, so that the bits do not depend on the number of threads.
 
 use crate::parallel::both;
 use crate::parallel::{Pieces, in_team};
 use crate::scalar::Scalar;
 use std::ops::Add;
 
-/// Elements of a chunk at least.
+/// The fewest elements of a chunk.
 const CHUNK: usize = 1 << 10;
 
-/// Elements that a thread takes at least: they are over so soon that handing out less would show.
+/// The fewest elements of a thread; with fewer, distribution takes too long in comparison.
 const AT_ONCE: usize = 1 << 15;
 
-/// The same where threads wait for it awake.
+/// The fewest elements of a thread in a team, which is already awake.
 const AT_ONCE_IN_TEAM: usize = 1 << 11;
 
-/// Most partial sums of a reduction: they live on the stack, so that an iteration allocates nothing.
+/// The most partial sums of a reduction: they are on the stack, so that an iteration allocates nothing.
 const MOST_CHUNKS: usize = 512;
 
-/// Running sums in a loop, so that additions do not wait for each other.
+/// Partial sums in a loop, so that additions can overlap.
 pub(super) const LANES: usize = 8;
 
-/// Elements a task: a function of the length alone, so that sums do not depend on the number of threads.
+/// Elements of one task: depends only on the length, so that sums do not depend on the number of threads.
 pub(super) fn chunk_size(n: usize) -> usize {
     CHUNK.max(n.div_ceil(MOST_CHUNKS).next_multiple_of(LANES))
 }
 
-/// Runs `body` on every chunk of `n` elements; on the calling thread alone where they are too few to share.
+/// Runs `body` on every chunk of `n` elements; only on the calling thread if there are too few to divide.
 pub(super) fn for_chunks<P: Pieces>(n: usize, chunks: P, body: impl Fn(P::Item) + Sync) {
     chunks.with_min_len(least(n)).for_each(body);
 }
@@ -39,13 +39,13 @@ pub(super) fn sum_chunks<P: Pieces, S: Copy + Default + Send + Add<Output = S>>(
     chunks.with_min_len(least(n)).sum::<MOST_CHUNKS, S>(term)
 }
 
-/// Chunks of `n` elements that are worth another thread.
+/// The fewest chunks of `n` elements for another thread.
 fn least(n: usize) -> usize {
     let elements = if in_team() { AT_ONCE_IN_TEAM } else { AT_ONCE };
     elements.div_ceil(chunk_size(n))
 }
 
-/// Sum of f over both slices, in running sums for each lane.
+/// The sum of f over both slices, with a partial sum for each lane.
 pub(super) fn sum_pairs<X: Copy, Y: Copy, S: Scalar>(x: &[X], y: &[Y], f: impl Fn(X, Y) -> S) -> S {
     let mut sums = [S::default(); LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();
@@ -64,7 +64,7 @@ pub(super) fn inner<T: Scalar>(x: &[T], y: &[T]) -> T {
     sum_pairs(x, y, |x, y| x.conj() * y)
 }
 
-/// Several sums that are made in one pass.
+/// Several sums that are computed in one pass.
 #[derive(Clone, Copy)]
 pub(super) struct Several<T, const N: usize>(pub(super) [T; N]);
 

@@ -1,4 +1,5 @@
-//! Triangular systems and incomplete factorisations on the CPU: level after level, the rows of a wide one in parallel.
+//! Triangular systems and incomplete factorisations on the CPU: level by level, with the rows of a wide level in
+//! parallel.
 
 use super::Host;
 use super::coarsen::{Entries, each};
@@ -14,10 +15,10 @@ use crate::scalar::{Offset, Scalar};
 use crate::work::look_at;
 use num_traits::{Float, One, Zero};
 
-/// Rows of a level that are worth another thread: starting one costs about 5 us.
+/// The fewest rows of a level for another thread: starting one takes about 5 us.
 const WIDE: usize = 1 << 12;
 
-/// No place in the row at hand.
+/// The column is not in the current row.
 const NOWHERE: u32 = u32::MAX;
 
 impl TriangularSteps for Host {
@@ -149,15 +150,15 @@ impl TriangularSteps for Host {
     }
 }
 
-/// The pivot, unless it is too small, not positive where it has to be, or no number.
+/// The pivot, unless it is too small, not positive although required, or not finite.
 fn kept_pivot<T: Scalar>(pivot: T, largest: T::Real, pivots: Pivots) -> Option<T> {
     let size = if pivots.positive { pivot.re() } else { pivot.abs() };
-    // A comparison with what is no number is false.
+    // A comparison with NaN is false.
     let large = size > T::Real::from_f64(pivots.smallest) * largest && Float::is_finite(size);
     large.then(|| if pivots.positive { T::from_real(size) } else { pivot })
 }
 
-/// What stands for a pivot that fails.
+/// The replacement of a failing pivot.
 fn replaced_pivot<T: Scalar>(pivot: T, largest: T::Real, positive: bool) -> T {
     let size = if largest > T::Real::zero() && Float::is_finite(largest) { largest } else { T::Real::one() };
     let negative = !positive && pivot.re() < T::Real::zero();

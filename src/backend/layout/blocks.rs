@@ -1,10 +1,10 @@
-//! Blocks of unknowns that lie anywhere.
+//! Blocks of unknowns that need not be consecutive.
 
 use super::{Offsets, OffsetsRef, RowOrder, RowOrderRef};
 use crate::backend::{Backend, CsrPattern, Host, MOST_OF_BLOCK};
 use crate::error::{Error, Result};
 
-/// Unknowns in blocks, each in one, and where a small matrix for each block lies: entry (i, j) of block k of s
+/// Unknowns in disjoint blocks, and the position of a small matrix for each block: entry (i, j) of block k of s
 /// unknowns, counted within the block, is at `places[k] + j s + i`.
 ///
 /// ```text
@@ -13,8 +13,7 @@ use crate::error::{Error, Result};
 ///     | 1 . 5 |      values  4 1 1 5 | 2
 /// ```
 ///
-/// Nobody makes one in which an unknown is in two blocks, so kernels may write a vector block by block from many
-/// threads.
+/// No unknown is ever in two blocks, so kernels may write a vector block by block from many threads.
 #[derive(Debug)]
 pub struct ScatteredBlocks<B: Backend> {
     starts: Offsets<B>,
@@ -27,7 +26,7 @@ impl ScatteredBlocks<Host> {
     /// From the members of each block.
     ///
     /// # Errors
-    /// Unless each number below the number of all is in one block, members ascend, and blocks have 1 to
+    /// Unless each number below the total is in exactly one block, members ascend, and blocks have 1 to
     /// [`MOST_OF_BLOCK`] of them.
     pub fn new(blocks: &[Vec<u32>]) -> Result<Self> {
         let unknowns = blocks.iter().map(Vec::len).sum();
@@ -65,10 +64,10 @@ impl ScatteredBlocks<Host> {
         })
     }
 
-    /// The same in the memory of a backend.
+    /// Moves it to the memory of a backend.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn into_backend<B: Backend>(self, backend: &B) -> Result<ScatteredBlocks<B>> {
         let uploaded = |offsets: Offsets<Host>| -> Result<Offsets<B>> {
             Ok(match offsets {
@@ -86,7 +85,7 @@ impl ScatteredBlocks<Host> {
 }
 
 impl<B: Backend> ScatteredBlocks<B> {
-    /// From arrays as the type draws them, where it is known that each unknown is in one block.
+    /// From arrays as the type draws them, if each unknown is known to be in one block.
     pub(crate) fn from_arrays_unchecked(
         starts: Offsets<B>,
         members: B::Vec<u32>,
@@ -121,12 +120,12 @@ impl<B: Backend> ScatteredBlocks<B> {
         }
     }
 
-    /// The members, block after block.
+    /// The members, block by block.
     pub fn order(&self) -> RowOrderRef<'_, B> {
         self.members.as_ref()
     }
 
-    /// Where each block's small matrix starts, and where the last one ends.
+    /// The start of each block's small matrix, and the end of the last one.
     pub fn places(&self) -> OffsetsRef<'_, B> {
         self.places.as_ref()
     }

@@ -1,19 +1,19 @@
-//! Diagonals.
+//! Diagonals (DIA).
 
 use crate::backend::{Backend, Host};
 use crate::scalar::{Element, Scalar};
 
-/// Rows of a section of [`DiaParts`].
+/// Rows of a slice of [`DiaParts`].
 #[doc(hidden)]
 pub const DIA_SECTION: usize = 32;
 
-/// Diagonals: of every row an entry for each of the distances (column - row) that occur, in sections of [`DIA_SECTION`]
+/// Diagonals: for every row an entry for each of the distances (column - row) that occur, in slices of [`DIA_SECTION`]
 /// rows. Entry `k` of row `i`, in column `i + distances[k]`, is at `(i / C * d + k) * C + i % C` for `d` distances and
-/// sections of `C` rows; so a section lies in one piece, diagonal after diagonal. No column is stored. The last section
-/// has `C` rows too.
+/// slices of `C` rows; so a slice is contiguous, one diagonal after another. No column is stored. The last slice has
+/// `C` rows too.
 ///
-/// Of a matrix that is its own transpose only distances >= 0 are stored, where it has others: entry (i, i - d) is entry
-/// (i - d, i), on diagonal d. `mirrored` tells.
+/// Of a matrix that equals its transpose, only distances >= 0 may be stored: entry (i, i - d) is entry (i - d, i), on
+/// diagonal d. `mirrored` says how many.
 ///
 /// ```text
 /// C = 2 (for the drawing)
@@ -32,33 +32,34 @@ pub struct DiaParts<'a, V: Element, B: Backend> {
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// How many of the diagonals, the last ones, stand for their mirror images left of the main one too: none, or all
-    /// to the right of it.
+    /// The number of diagonals, the last ones, that also represent their mirror images left of the main one: none, or
+    /// all to the right of it.
     pub mirrored: usize,
-    /// Column less row of each stored diagonal, ascending.
+    /// Column minus row of each stored diagonal, ascending.
     pub distances: &'a B::Slice<i64>,
-    /// Where anything is mirrored, a pair for each entry of a row in the order of columns: its distance, and how many
-    /// places behind the row's place on the first diagonal it is. A mirror image whose distance leaves a remainder of
-    /// more than `i % C` on division by `C` is `(d - 1) C` places before that: one section further up.
+    /// If diagonals are mirrored, a pair for each entry of a row in the order of columns: its distance, and its
+    /// position relative to the row's place on the first diagonal. A mirror image is `(d - 1) C` places before that,
+    /// one slice further up, if its distance modulo `C` exceeds `i % C`.
     pub steps: &'a B::Slice<i64>,
-    /// Values, and [`no_entry`] where there is none.
+    /// Values, and [`no_entry`] for missing entries.
     pub values: &'a B::Slice<V>,
 }
 
 impl<V: Element, B: Backend> DiaParts<'_, V, B> {
-    /// How many diagonals have an entry, stored or as a mirror image.
+    /// The number of diagonals with an entry, stored or as a mirror image.
     pub fn diagonals(&self) -> usize {
         B::len(self.distances) + self.mirrored
     }
 }
 
-/// Where the first of a row's values lies among so many diagonals; the others follow, a section's height apart.
+/// The position of the first value of a row for this number of diagonals; the others follow at distances of a slice's
+/// height.
 pub(crate) fn first_place(row: usize, diagonals: usize) -> usize {
     row / DIA_SECTION * (diagonals * DIA_SECTION) + row % DIA_SECTION
 }
 
 impl<'a, V: Scalar> DiaParts<'a, V, Host> {
-    /// Where a row's place on the first stored diagonal is.
+    /// The position of a row on the first stored diagonal.
     pub(crate) fn base(self, row: usize) -> usize {
         first_place(row, self.distances.len())
     }
@@ -82,14 +83,14 @@ impl<'a, V: Scalar> DiaParts<'a, V, Host> {
     }
 }
 
-/// How many of these distances are to the right of the main diagonal, where each has its mirror image among them and
-/// there are such: what [`DiaParts::mirrored`] may be.
+/// The number of these distances right of the main diagonal if each has its mirror image among them: the possible value
+/// of [`DiaParts::mirrored`].
 pub(crate) fn mirrored(distances: &[i64]) -> usize {
     let alike = distances.iter().zip(distances.iter().rev()).all(|(left, right)| *left == -right);
     if alike { distances.len() / 2 } else { 0 }
 }
 
-/// What [`DiaParts::steps`] are where so many of these stored diagonals are mirrored.
+/// The value of [`DiaParts::steps`] for these stored diagonals.
 pub(crate) fn steps(distances: &[i64], mirrored: usize) -> Vec<i64> {
     let (section, height) = ((distances.len() * DIA_SECTION) as i64, DIA_SECTION as i64);
     let stored = distances.iter().enumerate().map(|(k, &distance)| [distance, k as i64 * height]);
@@ -98,12 +99,12 @@ pub(crate) fn steps(distances: &[i64], mirrored: usize) -> Vec<i64> {
     if mirrored == 0 { Vec::new() } else { images.chain(stored).flatten().collect() }
 }
 
-/// What stands in [`DiaParts`] where a row has no entry: every bit set, which is a NaN that no arithmetic gives.
+/// The value in [`DiaParts`] for a missing entry: every bit set, a NaN that arithmetic never produces.
 pub fn no_entry<V: Scalar>() -> V {
     V::from_bits([u64::MAX; 2])
 }
 
-/// Whether a value is [`no_entry`].
+/// Returns whether a value is [`no_entry`].
 #[inline(always)]
 pub fn is_no_entry<V: Scalar>(value: V) -> bool {
     value.bits() == no_entry::<V>().bits()

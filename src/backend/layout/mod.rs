@@ -1,4 +1,4 @@
-//! How each format lies in memory, as borrowed parts. The kernels of every backend read these, and only these.
+//! The memory layout of each format, as borrowed parts. The kernels of every backend read only these.
 //!
 //! The running example, a 4 x 4 matrix with seven nonzeros:
 //!
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! All indices count from zero. Column indices have 32 bits, row offsets 32 or 64. Values of type `V` may be narrower
-//! than the type in which products are computed. Padding never touches `x`: an infinite or NaN entry of `x` reaches
-//! only the rows that refer to it.
+//! than the type in which products are computed. Padding is never multiplied with `x`: an infinite or NaN entry of `x`
+//! reaches only the rows that refer to it.
 
 mod blocks;
 mod dia;
@@ -41,13 +41,13 @@ pub struct CsrParts<'a, V: Element, B: Backend> {
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Where each row starts.
+    /// The start of each row.
     pub offsets: OffsetsRef<'a, B>,
     /// Column of each nonzero.
     pub indices: &'a B::Slice<u32>,
     /// Value of each nonzero.
     pub values: &'a B::Slice<V>,
-    /// What a backend found out about the rows.
+    /// Facts about the rows that a backend has determined.
     pub shape: &'a RowShape<B>,
 }
 
@@ -95,7 +95,7 @@ pub struct EllParts<'a, V: Element, B: Backend> {
     pub columns: usize,
     /// Entries of each padded row.
     pub width: usize,
-    /// Entries of each row that are no padding.
+    /// Entries of each row without padding.
     pub lengths: &'a B::Slice<u32>,
     /// `width * rows` columns.
     pub indices: &'a B::Slice<u32>,
@@ -120,7 +120,7 @@ pub struct JdsParts<'a, V: Element, B: Backend> {
     pub columns: usize,
     /// The row at each position.
     pub order: RowOrderRef<'a, B>,
-    /// Where each jagged diagonal starts; one more than the longest row has entries.
+    /// The start of each jagged diagonal, and the end.
     pub offsets: OffsetsRef<'a, B>,
     /// Column of each nonzero.
     pub indices: &'a B::Slice<u32>,
@@ -128,9 +128,9 @@ pub struct JdsParts<'a, V: Element, B: Backend> {
     pub values: &'a B::Slice<V>,
 }
 
-/// SELL-C-sigma: sections of C rows, each padded to its own longest row and stored column by column: entry `k` of
-/// the row at position `p` is at `offsets[p / C] + k * C + p % C`. Within windows of sigma rows, the rows are ordered
-/// from longest to shortest, so that rows of like length share a section. The last section has C rows too.
+/// SELL-C-sigma: slices of C rows, each padded to its own longest row and stored column by column: entry `k` of the row
+/// at position `p` is at `offsets[p / C] + k * C + p % C`. Within windows of sigma rows, the rows are ordered from
+/// longest to shortest, so that rows of similar length share a slice. The last slice has C rows too.
 ///
 /// ```text
 /// C = 2, sigma = 4
@@ -146,22 +146,22 @@ pub struct SellParts<'a, V: Element, B: Backend> {
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Rows of a section: C.
+    /// Rows of a slice: C.
     pub height: usize,
     /// Entries of the longest row.
     pub widest: usize,
-    /// Rows of a sorting window: sigma, a multiple of C, or 1 where rows keep their order.
+    /// Rows of a sorting window: sigma, a multiple of C, or 1 if rows keep their order.
     pub window: usize,
-    /// The row at each position; `None` where rows keep their order. It maps each window onto itself.
+    /// The row at each position; `None` if rows keep their order. It maps each window onto itself.
     pub order: Option<RowOrderRef<'a, B>>,
     /// Entries, without padding, of the row at each position.
     pub lengths: &'a B::Slice<u32>,
-    /// Where each section starts; one more than there are sections.
+    /// The start of each slice, and the end.
     pub offsets: OffsetsRef<'a, B>,
-    /// Columns; in padding, what the backend's [`Conversions::csr_to_sell`](super::Conversions::csr_to_sell) writes:
-    /// its product may tell padding by it.
+    /// Columns; in padding, the value that the backend's [`Conversions::csr_to_sell`](super::Conversions::csr_to_sell)
+    /// writes, by which its product may recognise padding.
     pub indices: &'a B::Slice<u32>,
-    /// Values, padding included.
+    /// Values, including padding.
     pub values: &'a B::Slice<V>,
 }
 

@@ -1,14 +1,14 @@
-//! Where rows start: offsets of 32 or 64 bits.
+//! Row offsets of 32 or 64 bits.
 
 use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::scalar::{Element, Offset};
 use std::ops::Range;
 
-/// The largest number of nonzeros that 32-bit offsets can count.
+/// The largest number of nonzeros for 32-bit offsets.
 pub const NARROW_LIMIT: usize = <u32 as Offset>::MAX;
 
-/// Owned row offsets, one more than there are rows, from 0 to the number of nonzeros.
+/// Owned row offsets, one more than rows, from 0 to the number of nonzeros.
 #[derive(Debug)]
 pub enum Offsets<B: Backend> {
     /// Fewer than 2^32 nonzeros.
@@ -18,7 +18,7 @@ pub enum Offsets<B: Backend> {
 }
 
 impl Offsets<Host> {
-    /// As wide as the last one needs.
+    /// Offsets in the width that the last one needs.
     pub(crate) fn packed(offsets: Vec<u64>) -> Self {
         if offsets.last().is_none_or(|&last| last <= NARROW_LIMIT as u64) {
             Offsets::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
@@ -29,7 +29,7 @@ impl Offsets<Host> {
 }
 
 impl<B: Backend> Offsets<B> {
-    /// `len` zeros, as wide as counting to `total` needs.
+    /// `len` zeros, in the width that offsets up to `total` need.
     pub(crate) fn zeros(backend: &B, len: usize, total: usize) -> Result<Self> {
         Ok(if total <= NARROW_LIMIT {
             Offsets::Narrow(backend.zeros(len)?)
@@ -38,7 +38,7 @@ impl<B: Backend> Offsets<B> {
         })
     }
 
-    /// The same, borrowed.
+    /// Borrows them.
     pub fn as_ref(&self) -> OffsetsRef<'_, B> {
         match self {
             Offsets::Narrow(v) => OffsetsRef::Narrow(&**v),
@@ -49,14 +49,14 @@ impl<B: Backend> Offsets<B> {
     /// The offsets as sizes, on the host.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
         self.as_ref().download(backend)
     }
 }
 
 impl<B: Backend> OffsetsRef<'_, B> {
-    /// Parts of the offsets, one behind the other, on the host.
+    /// Ranges of the offsets, one after another, on the host.
     pub(crate) fn windows(&self, backend: &B, places: &[Range<usize>]) -> Result<Vec<usize>> {
         crate::backend::with_offsets!(*self, offsets => {
             let mut read = vec![Default::default(); places.iter().map(Range::len).sum()];
@@ -66,7 +66,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     }
 }
 
-/// A second buffer with the same content.
+/// A copy of a buffer.
 pub(crate) fn copied<T: Element, B: Backend>(backend: &B, from: &B::Slice<T>) -> Result<B::Vec<T>> {
     let mut to = backend.buffer(B::len(from))?;
     backend.copy(from, &mut to)?;
@@ -102,7 +102,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
     /// The offsets as sizes, on the host.
     ///
     /// # Errors
-    /// When the device fails.
+    /// If the device fails.
     pub fn download(&self, backend: &B) -> Result<Vec<usize>> {
         Ok(match self {
             OffsetsRef::Narrow(v) => backend.download(v)?.into_iter().map(Offset::to_usize).collect(),
@@ -110,7 +110,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
         })
     }
 
-    /// Owned offsets with the same content.
+    /// Owned offsets with the same values.
     pub(crate) fn copied(&self, backend: &B) -> Result<Offsets<B>> {
         Ok(match self {
             OffsetsRef::Narrow(v) => Offsets::Narrow(copied(backend, v)?),
@@ -118,7 +118,7 @@ impl<B: Backend> OffsetsRef<'_, B> {
         })
     }
 
-    /// Bytes that they take.
+    /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         match self {
             OffsetsRef::Narrow(v) => B::len::<u32>(v) * 4,

@@ -2,13 +2,13 @@
 
 use crate::backend::Backend;
 
-/// An order of rows: each row number once. Only this crate makes one, so kernels may write `y` through it from many
+/// An order of rows: each row number once. Only this crate creates it, so kernels may write `y` through it from many
 /// threads without a row being written twice.
 #[derive(Debug)]
 pub struct RowOrder<B: Backend>(B::Vec<u32>);
 
 impl<B: Backend> RowOrder<B> {
-    /// From a buffer that holds each of `0..n` once.
+    /// From a buffer that has each of `0..n` once.
     pub(crate) fn new(rows: B::Vec<u32>) -> Self {
         Self(rows)
     }
@@ -18,7 +18,7 @@ impl<B: Backend> RowOrder<B> {
         self.0
     }
 
-    /// The same, borrowed.
+    /// Borrows it.
     pub fn as_ref(&self) -> RowOrderRef<'_, B> {
         RowOrderRef(&*self.0)
     }

@@ -1,14 +1,14 @@
-//! What is known of the rows of a CSR matrix: found out once, kept with it.
+//! Facts about the rows of a CSR matrix, determined once and kept with it.
 
 use crate::backend::Backend;
 use crate::error::Result;
 use std::sync::OnceLock;
 
-/// Kinds of tiles that a backend may have.
+/// The number of kinds of tiles.
 pub(crate) const TILE_KINDS: usize = 4;
 
-/// What a backend found out about the rows of a CSR matrix at its first product, kept with the matrix: later products
-/// choose their way without looking. It follows from the pattern alone.
+/// Facts about the rows of a CSR matrix that a backend determines at the first product, and keeps with the matrix for
+/// later ones. They depend only on the pattern.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
 pub struct RowShape<B: Backend> {
@@ -19,23 +19,23 @@ pub struct RowShape<B: Backend> {
     bins: OnceLock<Box<RowBins<B>>>,
 }
 
-/// Rows in bins of their lengths, as the backend deals them to threads.
+/// Rows in bins by their lengths, as the backend assigns them to threads.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA does
 pub(crate) struct RowBins<B: Backend> {
     /// Parts of rows, two words each.
     pub(crate) parts: B::Vec<u64>,
-    /// Where each kind of them ends.
+    /// The end of each kind of part.
     pub(crate) ends: [u32; 7],
 }
 
-/// How far rows of a matrix are from alike.
+/// How much the lengths of rows differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowExtent {
     /// Nonzeros of the longest row.
     pub longest: u64,
-    /// The most nonzeros in 32 rows that follow one another, counted from a multiple of 32.
+    /// The most nonzeros in 32 consecutive rows that start at a multiple of 32.
     pub fullest: u64,
 }
 
@@ -53,23 +53,23 @@ impl<B: Backend> Default for RowShape<B> {
 
 #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // only CUDA chooses by it
 impl<B: Backend> RowShape<B> {
-    /// The extent that is known, or that `find` finds out now.
+    /// The extent, which `find` determines if it is not known yet.
     pub(crate) fn extent(&self, find: impl FnOnce() -> Result<RowExtent>) -> Result<RowExtent> {
         known(&self.extent, find).copied()
     }
 
-    /// Whether a product reads x all over the vector, as known or as `find` finds it out now.
+    /// Returns whether a product reads x in scattered places, which `find` determines if it is not known yet.
     pub(crate) fn scattered(&self, find: impl FnOnce() -> Result<bool>) -> Result<bool> {
         known(&self.scattered, find).copied()
     }
 
-    /// The first row of each of the backend's tiles, as known or as `find` finds them out now.
+    /// The first row of each of the backend's tiles, which `find` determines if they are not known yet.
     pub(crate) fn starts(&self, find: impl FnOnce() -> Result<B::Vec<u32>>) -> Result<&B::Slice<u32>> {
         known(&self.starts, find).map(|starts| &**starts)
     }
 
-    /// Where each of the backend's tiles of a kind begins that may end behind their last row's share, as
-    /// [`Self::starts`]. The kind depends on the type of the values, of which one pattern may have several.
+    /// The start of each tile of a kind of which tiles may end within a row, as [`Self::starts`]. The kind depends on
+    /// the type of the values, which may differ for the same pattern.
     pub(crate) fn tiles(
         &self,
         kind: u32,
@@ -78,7 +78,7 @@ impl<B: Backend> RowShape<B> {
         known(&self.tiles[kind as usize], find).map(|tiles| &**tiles)
     }
 
-    /// The rows in bins, as [`Self::starts`].
+    /// The bins of rows, as [`Self::starts`].
     pub(crate) fn bins(&self, find: impl FnOnce() -> Result<RowBins<B>>) -> Result<&RowBins<B>> {
         known(&self.bins, || find().map(Box::new)).map(|bins| &**bins)
     }

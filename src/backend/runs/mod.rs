@@ -1,5 +1,5 @@
-//! Sums of runs of sources, the same places again and again with new values: what a kept map of triplets asks for. Each
-//! plan is for sources that lie in memory in another way; all of them sum in the same order.
+//! Sums over runs of sources, repeated at the same places with new values, as a stored map of triplets needs them.
+//! There are several plans for different orders of sources in memory; all of them sum in the same order.
 
 pub(crate) mod ascending;
 pub(crate) mod staged;
@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::scalar::{Element, Offset, Scalar, Symmetry};
 use tiled::MOST_TILED;
 
-/// Sources of a tile for which runs are counted ([`RunSums::mark_runs`]).
+/// Sources of a tile in which the starts of runs are counted ([`RunSums::mark_runs`]).
 #[doc(hidden)]
 pub const RUN_TILE: usize = 1024;
 
-/// The mark of a source with which a run starts ([`RunSums::mark_runs`]): its highest bit.
+/// The mark of a source at which a run starts ([`RunSums::mark_runs`]): its highest bit.
 pub(crate) const fn run_mark<S: Offset>() -> usize {
     1 << (8 * size_of::<S>() - 1)
 }
@@ -26,14 +26,14 @@ pub(crate) const fn run_mark<S: Offset>() -> usize {
 /// Elements of a tile whose slots are planned together ([`RunSums::plan_buckets`]).
 #[doc(hidden)]
 pub const BUCKET_TILE: usize = 8192;
-/// Buckets at most.
+/// The most buckets.
 #[doc(hidden)]
 pub const MOST_BUCKETS: usize = 256;
 
-/// Buckets of so many elements, and elements of the list of their runs ([`RunSums::plan_buckets`]).
+/// The number of buckets of 2^bits elements, and of elements in the list of their runs ([`RunSums::plan_buckets`]).
 ///
 /// # Errors
-/// On more buckets than [`MOST_BUCKETS`], or more elements than 32 bits count.
+/// If there are more buckets than [`MOST_BUCKETS`], or more elements than 32 bits can count.
 pub fn buckets_of(n: usize, bits: u32) -> Result<(usize, usize)> {
     let buckets = n.saturating_sub(1).checked_shr(bits).map_or(0, |last| last + 1);
     if bits >= u32::BITS || buckets > MOST_BUCKETS || n > 1 << 31 {
@@ -54,7 +54,7 @@ pub(crate) fn sources_at<B: Primitives>(
     Ok(backend.download(&*found)?.into_iter().map(|source| source & !mark).collect())
 }
 
-/// Bounds for [`RunSums::rank_places`]: the pair of some of the marked sources, and which they are.
+/// Bounds for [`RunSums::rank_places`]: the pairs of some of the marked sources, and their positions.
 pub(crate) fn bounds_at<B: Primitives>(
     backend: &B,
     (high, low): (&B::Slice<u32>, &B::Slice<u32>),
@@ -68,7 +68,7 @@ pub(crate) fn bounds_at<B: Primitives>(
     Ok([highs, lows, numbers])
 }
 
-/// Checks the parts of [`RunSums::rank_places`]' bounds.
+/// Checks the lengths of the bounds for [`RunSums::rank_places`].
 pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
     Error::check_dimension("number of the bounds' low parts", parts[0], parts[1])?;
     Error::check_dimension("number of the bounds' places", parts[0], parts[2])?;
@@ -78,14 +78,14 @@ pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
     Ok(())
 }
 
-/// Runs of sources: marked, planned, summed.
+/// Runs of sources: marking, planning, summing.
 pub trait RunSums: Primitives {
-    /// Marks runs of `sources`, which start at `starts` (ascending, the first at 0): in the highest bit of its first
-    /// source that a run starts there, and in `before[t]` how many runs start before source t [`RUN_TILE`]. `before`
-    /// has an element for each tile of so many sources. Marked sources are what [`RunSums::gather_sum`] takes.
+    /// Marks runs of `sources`, which start at `starts` (ascending, the first at 0): sets the highest bit of the first
+    /// source of each run, and writes to `before[t]` the number of runs that start before source t [`RUN_TILE`].
+    /// `before` has an element for each tile of that many sources. [`RunSums::gather_sum`] takes marked sources.
     ///
     /// # Errors
-    /// On another number of tiles, and, as [`Primitives::gather`], where a run starts behind the sources.
+    /// If the number of tiles is wrong, and, as [`Primitives::gather`], if a run starts after the sources.
     fn mark_runs<S: Offset>(
         &self,
         starts: &Self::Slice<S>,
@@ -100,7 +100,7 @@ pub trait RunSums: Primitives {
     fn follow<S: Offset>(&self, next: &Self::Slice<S>, sources: &mut Self::Slice<S>) -> Result<()>;
 
     /// `out[s]` = sum over run s of marked sources ([`RunSums::mark_runs`]) of `x[source]`, from left to right (this
-    /// order on every backend). Where `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
+    /// order on every backend). If `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
     /// ([`Symmetry::mirror`]) if m is 1. Allocates nothing.
     ///
     /// # Errors
@@ -114,19 +114,19 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Whether so many sources that are summed again and again should be staged ([`RunSums::stage_runs`]) on this
-    /// backend.
+    /// Returns whether this number of sources that are summed repeatedly should be staged ([`RunSums::stage_runs`]) on
+    /// this backend.
     fn stages_runs(&self, sources: usize) -> bool {
         let _ = sources;
         false
     }
 
     /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a
-    /// form that takes half the memory and lets a backend fetch values by whole pieces. `None` where runs are long
-    /// (more than 64 sources) or neighbouring ones lie in too many pieces, or a source is not below `values`.
+    /// form that takes half the memory and lets a backend load values in whole pieces. `None` if runs are long (more
+    /// than 64 sources), if neighbouring runs refer to too many pieces, or if a source is not below `values`.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn stage_runs(
         &self,
         values: usize,
@@ -134,11 +134,11 @@ pub trait RunSums: Primitives {
         sources: &Self::Slice<u32>,
     ) -> Result<Option<StagedRuns<Self>>>;
 
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. Allocates
-    /// nothing.
+    /// `out[s]` = sum over run s of `x[source]`, from left to right, with the bits of [`RunSums::gather_sum`].
+    /// Allocates nothing.
     ///
     /// # Errors
-    /// On other numbers of values or runs than were staged.
+    /// If the number of values or runs differs from what was staged.
     fn sum_staged<T: Scalar>(
         &self,
         x: &Self::Slice<T>,
@@ -146,7 +146,7 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Whether so many sources that are summed again and again should be fetched in the order of memory
+    /// Returns whether this number of sources that are summed repeatedly should be fetched in the order of addresses
     /// ([`RunSums::ascend_runs`]) on this backend.
     fn ascends_runs(&self, sources: usize) -> bool {
         let _ = sources;
@@ -154,12 +154,12 @@ pub trait RunSums: Primitives {
     }
 
     /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a
-    /// form that lets a backend fetch values in the order in which they lie in memory, tile by tile. `None` where runs
-    /// are long (more than 256 sources) or a tile's sources lie too far apart, or a source is not below `values`, and
-    /// where there is none.
+    /// form that lets a backend load values in the order of their addresses, tile by tile. `None` if runs are long
+    /// (more than 256 sources), if a tile's sources are too far apart, if a source is not below `values`, or if there
+    /// is none.
     ///
     /// # Errors
-    /// Without memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     fn ascend_runs(
         &self,
         values: usize,
@@ -170,11 +170,11 @@ pub trait RunSums: Primitives {
         Ok(None)
     }
 
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. Allocates
-    /// nothing.
+    /// `out[s]` = sum over run s of `x[source]`, from left to right, with the bits of [`RunSums::gather_sum`].
+    /// Allocates nothing.
     ///
     /// # Errors
-    /// On other numbers of values or runs than were planned.
+    /// If the number of values or runs differs from what was planned.
     fn sum_ascending<T: Scalar>(
         &self,
         x: &Self::Slice<T>,
@@ -185,19 +185,19 @@ pub trait RunSums: Primitives {
         Err(Error::Unsupported("sums of values in the order of memory on this device".into()))
     }
 
-    /// Bits of the places of a bucket for `n` values that are summed from all over memory again and again, where it
-    /// pays on this backend to bring them near their places first ([`RunSums::to_buckets`]).
+    /// For `n` values in random order that are summed repeatedly: the number of low bits of a place within a bucket, if
+    /// it pays on this backend to move values close to their places first ([`RunSums::to_buckets`]).
     fn bucket_bits(&self, n: usize) -> Option<u32> {
         let _ = n;
         None
     }
 
     /// `out[i]` = 2^`bits` times the number of `bounds` up to (`high[i]`, `low[i]`, i). Bounds are triples, one slice
-    /// for each part; they ascend, and are fewer than 2^13. With every 2^`bits`-th triple of a sort by pairs, stable,
-    /// as bounds, it is the bucket of each element's place there.
+    /// for each part; they ascend, and there are fewer than 2^13. If the bounds are every 2^`bits`-th triple of a
+    /// stable sort by pairs, the result is the bucket of each element's place in that order.
     ///
     /// # Errors
-    /// On lengths that do not fit, too many bounds or bits.
+    /// If lengths do not match, or if there are too many bounds or bits.
     fn rank_places(
         &self,
         pairs: (&Self::Slice<u32>, &Self::Slice<u32>),
@@ -206,13 +206,13 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<u32>,
     ) -> Result<()>;
 
-    /// Plans how elements come to buckets: `places[i] >> bits` is the bucket of element i, of at most [`MOST_BUCKETS`],
-    /// and becomes the place that the element gets, buckets in order, and in each the tiles of [`BUCKET_TILE`]
-    /// elements. In which order those of one tile and bucket are is left open. `slots` has an element for each, `runs`
-    /// two for each tile and bucket.
+    /// Plans how elements are moved to buckets: `places[i] >> bits` is the bucket of element i, of at most
+    /// [`MOST_BUCKETS`]. `places[i]` is replaced by the element's place: buckets in order, and within each the tiles of
+    /// [`BUCKET_TILE`] elements. The order within a tile and bucket is not specified. `slots` has an entry for each
+    /// element, `runs` two for each tile and bucket.
     ///
     /// # Errors
-    /// On lengths that do not fit, and where a place is not below their number.
+    /// If lengths do not match, or if a place is not below their number.
     fn plan_buckets(
         &self,
         places: &mut Self::Slice<u32>,
@@ -225,7 +225,7 @@ pub trait RunSums: Primitives {
     /// nothing.
     ///
     /// # Errors
-    /// On lengths that are not those of the plan.
+    /// If lengths are not those of the plan.
     fn to_buckets<T: Element>(
         &self,
         x: &Self::Slice<T>,
@@ -234,21 +234,20 @@ pub trait RunSums: Primitives {
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
 
-    /// Values of a tile and of a bucket for `n` values of so many bytes that are summed from all over memory again and
-    /// again, where it pays on this backend to order them by tiles first ([`RunSums::tile_runs`]).
+    /// The numbers of values of a tile and of a bucket for `n` values of `bytes` bytes in random order that are summed
+    /// repeatedly, if it pays on this backend to sort them within tiles first ([`RunSums::tile_runs`]).
     fn tile_sizes(&self, n: usize, bytes: usize) -> Option<(usize, usize)> {
         let _ = (n, bytes);
         None
     }
 
-    /// Plans sums of values from all over memory: run s of the marked `sources` ([`RunSums::mark_runs`]), which starts
-    /// at `starts[s]`. Each value is the source of one run, and runs ascend by the pairs (`high[i]`, `low[i]`) of their
-    /// sources, which differ from run to run. Values have `bytes` bytes, a tile has `sizes.0` of them, and sources from
-    /// so many places as `sizes.1` make a bucket. `None` where a tile or a bucket does not fit in fast memory, and
-    /// where there is none.
+    /// Plans sums of values in random order: run s of the marked `sources` ([`RunSums::mark_runs`]) starts at
+    /// `starts[s]`. Each value is the source of one run, and runs are sorted by the pairs (`high[i]`, `low[i]`) of
+    /// their sources, which differ between runs. Values have `bytes` bytes, a tile has `sizes.0` of them, and a bucket
+    /// the sources of `sizes.1` places. `None` if a tile or a bucket does not fit in fast memory, or if there is none.
     ///
     /// # Errors
-    /// On lengths that do not fit.
+    /// If lengths do not match.
     fn tile_runs(
         &self,
         bytes: usize,
@@ -261,11 +260,12 @@ pub trait RunSums: Primitives {
         Ok(None)
     }
 
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. What is in
-    /// `room` means nothing, before or after. Allocates nothing; slower with values of another size than planned.
+    /// `out[s]` = sum over run s of `x[source]`, from left to right, with the bits of [`RunSums::gather_sum`]. `room`
+    /// is a workspace. Allocates nothing; slower if values have another size than planned.
     ///
     /// # Errors
-    /// On other numbers of values or runs than were planned, or another room than [`TileRuns`] asks for.
+    /// If the number of values or runs differs from the plan, or the workspace does not have the length that
+    /// [`TileRuns`] requires.
     fn sum_tiles<T: Scalar>(
         &self,
         x: &Self::Slice<T>,

@@ -1,4 +1,4 @@
-//! Runs of sources whose values come through fast memory, whole stretches of them at a time.
+//! Sums of runs whose values are staged in fast memory, whole pieces at a time.
 
 use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
@@ -9,17 +9,17 @@ pub(crate) const PART: usize = 256;
 pub(crate) const BLOCK_PARTS: usize = 4;
 /// Elements of a piece.
 pub(crate) const PIECE: usize = 16;
-/// Pieces of a list at most.
+/// The most pieces of a list.
 pub(crate) const MOST_PIECES: usize = 128;
-/// The highest bit of a code: a run starts there.
+/// The highest bit of a code, which marks the start of a run.
 pub(crate) const CODE_HEAD: u16 = 1 << 11;
-/// Codes that are packed together, and the words that they take, a word of each lane of a part side by side.
+/// Codes that are packed together, and the words that they take; the words of a part's lanes are interleaved.
 const LANE: usize = 8;
 const WORDS: usize = 3;
 /// Words of a part's codes.
 pub(crate) const PART_WORDS: usize = PART / LANE * WORDS;
 
-/// The codes of a part in words: of each lane four low bytes, four more, and the eight upper halves of a byte.
+/// Packs the codes of a part into words: for each lane four low bytes, four more, and the eight high half-bytes.
 pub(crate) fn pack(codes: &[u16; PART], words: &mut [u32]) {
     words.fill(0);
     for (slot, &code) in codes.iter().enumerate() {
@@ -36,10 +36,10 @@ pub(crate) fn code(words: &[u32], slot: usize) -> u16 {
     (low | (words[2 * (PART / LANE) + lane] >> (4 * k) & 0xf) << 8) as u16
 }
 
-/// Runs of sources ([`RunSums::stage_runs`](super::RunSums::stage_runs)): parts of 256 slots, of which four
-/// share a list of pieces, 16 elements each. A code is the number of a piece in the list times 16, plus a place in it,
-/// and in its highest bit whether a run starts. No run crosses parts; slots behind the last run of a part start runs
-/// that do not exist.
+/// Runs of sources ([`RunSums::stage_runs`](super::RunSums::stage_runs)): parts of 256 slots, four of which share a
+/// list of pieces, 16 elements each. A code is the number of a piece in the list times 16, plus the position in the
+/// piece; its highest bit says whether a run starts. No run crosses parts; slots after the last run of a part are empty
+/// runs.
 ///
 /// ```text
 /// runs     0 17 | 1 16 | 2        pieces of 4   0 4        codes  0* 5 | 1* 4 | 2* | * ...        (* highest bit)
@@ -47,35 +47,35 @@ pub(crate) fn code(words: &[u32], slot: usize) -> u16 {
 ///
 /// Codes have 12 bits, and are packed.
 ///
-/// Bytes: 1.5 a source and up to 0.5 for lists, of which those that are used are read.
+/// It takes 1.5 bytes a source, and up to 0.5 for lists, of which only the used part is read.
 #[derive(Debug)]
 pub struct StagedRuns<B: Backend> {
     pub(crate) codes: B::Vec<u32>,
-    /// Lists, each with room for 128.
+    /// Lists, each of up to 128 pieces.
     pub(crate) pieces: B::Vec<u32>,
-    /// Pieces of each list.
+    /// The number of pieces in each list.
     pub(crate) counts: B::Vec<u32>,
-    /// Runs before each part, and all.
+    /// The number of runs before each part, and of all.
     pub(crate) before: B::Vec<u32>,
-    /// Values that sources name.
+    /// The number of values to which sources refer.
     pub(crate) values: usize,
     pub(crate) runs: usize,
-    /// Whether each run has one source.
+    /// True if each run has one source.
     #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // the host sums both alike
     pub(crate) single: bool,
-    /// Pieces of the longest list.
+    /// The number of pieces in the longest list.
     pub(crate) most: usize,
 }
 
-/// Sources that a part may start runs of, and the number of parts, a multiple of [`BLOCK_PARTS`]: with a run of the
-/// longest at its end, a part has [`PART`] slots. `None` where runs are too long for this to leave most slots used.
+/// How many sources a part may start runs at, and the number of parts, a multiple of [`BLOCK_PARTS`]: with the longest
+/// run at its end, a part has [`PART`] slots. `None` if runs are so long that most slots would be unused.
 pub(crate) fn parts(sources: usize, longest: usize) -> Option<(usize, usize)> {
     let length = PART + 1 - longest.clamp(1, PART);
     (length >= PART / 4 * 3).then(|| (length, sources.div_ceil(length).next_multiple_of(BLOCK_PARTS)))
 }
 
 impl<B: Primitives> StagedRuns<B> {
-    /// Room for so many values, runs (each of one source or not) and parts.
+    /// Allocates memory for this number of values, runs (each of one source or not) and parts.
     pub(crate) fn room(backend: &B, values: usize, runs: usize, single: bool, parts: usize) -> Result<Self> {
         let lists = parts / BLOCK_PARTS;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What textbooks say of the formats, and whether it holds on this matrix and this device, in figures.
+//! Claims of textbooks about the formats, and whether they hold for this matrix on this device.
 //!
 //! The claims are those of Kirk, Hwu and El Hajj, "Programming Massively Parallel Processors" (PMPP), chapter 14, and
 //! of Bell and Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented processors" (SC 2009).
@@ -6,13 +6,13 @@
 use super::line::Line;
 use crate::report::{Align, Table};
 
-/// Padding below this share of the nonzeros is not worth a word, nor is being faster by less.
+/// Smaller fractions of padding, and smaller gains in speed, are not mentioned.
 const LITTLE: f64 = 0.1;
 
-/// Rows are unlike where the longest has so many times the mean length.
+/// Row lengths count as uneven if the longest is this many times the mean.
 const UNLIKE: f64 = 2.0;
 
-/// The table, or nothing where too few formats were measured.
+/// The table, or an empty text if too few formats were measured.
 pub(super) fn table(lines: &[Line]) -> String {
     let facts = Facts { lines };
     let claims = [
@@ -20,7 +20,7 @@ pub(super) fn table(lines: &[Line]) -> String {
         ("hybrid keeps that waste off", facts.hybrid_helps()),
         ("jds has no padding", facts.jds_is_tight()),
         ("chunks of rows (sell) pad little", facts.sell_pads_little()),
-        ("coo takes the most room a nonzero", facts.coo_is_large()),
+        ("coo takes the most bytes per nonzero", facts.coo_is_large()),
         ("formats by column are read faster than csr (coalesced)", facts.csr_is_uncoalesced()),
         ("csr suffers from rows of unlike length, coo is balanced", facts.coo_is_balanced()),
     ];
@@ -46,7 +46,7 @@ impl Facts<'_> {
         self.lines.iter().find(|line| line.format == format && line.nonzeros > 0)
     }
 
-    /// Padding over nonzeros, known also of a format that is refused.
+    /// Padding divided by nonzeros, also known for a format that is refused.
     fn padding(&self, format: &str) -> Option<f64> {
         self.line(format).map(|line| line.padding as f64 / line.nonzeros as f64)
     }
@@ -109,7 +109,7 @@ impl Facts<'_> {
     }
 }
 
-/// How much faster a format is read than another, whatever it stores.
+/// The statement that a format reaches a larger fraction of copy bandwidth than another.
 fn faster(name: &str, share: f64, other: &str, least: f64) -> String {
     let each = format!("{} and {} of copy bandwidth", percent(share), percent(least));
     format!("{name} reads its own bytes {:.2} times as fast as {other}: {each}", share / least)

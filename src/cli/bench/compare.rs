@@ -1,4 +1,4 @@
-//! One matrix on one device in one type.
+//! Compares the formats for one matrix on one device in one type.
 
 use super::Arguments;
 use super::line::Line;
@@ -12,11 +12,11 @@ use crate::{Csr, Host, Result, Scalar};
 /// The format that others are compared with.
 pub(super) const REFERENCE: &str = "csr";
 
-/// More products than any choice costs: what is fastest is asked for, not what pays.
+/// More products than any choice costs: the fastest format is wanted, not the one that pays.
 const MANY: usize = 1 << 30;
 
 impl<B: Products + Conversions> Bench<B> {
-    /// Measures what is asked for: lines, and notes for a person.
+    /// Measures the requested formats: lines, and notes for the terminal.
     pub(super) fn compare<T, V>(
         &self,
         name: &str,
@@ -105,7 +105,7 @@ impl<B: Products + Conversions> Bench<B> {
             let measured = format.build(&self.backend, a).and_then(|stored| {
                 self.product(&mut line, &*stored)?;
                 drop(stored);
-                // CSR is what the file is assembled into: nothing is converted.
+                // The file is assembled into CSR, which needs no conversion.
                 line.convert_seconds = Some(match format.name() {
                     REFERENCE => 0.0,
                     _ => {
@@ -120,7 +120,7 @@ impl<B: Products + Conversions> Bench<B> {
         Ok(line)
     }
 
-    /// The automatic choice: what it took, at what cost.
+    /// Measures the automatic choice, and what it cost.
     fn choice<T: Scalar, V: Scalar + Widen<T>>(
         &self,
         start: &Line,
@@ -133,7 +133,7 @@ impl<B: Products + Conversions> Bench<B> {
         let (stored, report) = matrix::choose::<T, V, B>(&self.backend, a, options)?.into_parts();
         let mut line = Line { format: format!("{word}:{}", report.format), ..start.clone() };
         self.product(&mut line, &*stored)?;
-        // As of the formats: kernels have been used before.
+        // Without first-use costs, as for the formats, whose kernels have been used before.
         line.convert_seconds = Some(report.seconds - report.first_use_seconds);
         notes.push(note::<T, V>(word, &report, csr, line.product_seconds));
         Ok(line)
@@ -164,7 +164,7 @@ fn note<T: Scalar, V: Scalar>(
     product: Option<f64>,
 ) -> String {
     let stored = if T::NAME == V::NAME { String::new() } else { format!(", values in {}", V::NAME) };
-    // Of csr itself the ratio would tell nothing but how times scatter.
+    // For csr itself the ratio would only show the scatter of times.
     let itself = report.format == REFERENCE && stored.is_empty();
     let gain = match (csr, product) {
         (Some(csr), Some(product)) if !itself => format!("; {:.2} times as fast as csr", csr / product),

@@ -1,4 +1,4 @@
-//! One figure, and files of them.
+//! One measurement, and files of measurements.
 
 use crate::{Error, Result};
 use serde::Serialize;
@@ -11,8 +11,8 @@ pub(super) struct Line {
     pub(super) columns: usize,
     pub(super) nonzeros: usize,
     pub(super) device: String,
-    /// The format's name; `auto:sell` for the automatic choice where it took sell, `plain:sell` for the automatic
-    /// choice without compression.
+    /// The format's name; `auto:sell` for the automatic choice if it chose sell, `plain:sell` for the automatic choice
+    /// without compression.
     pub(super) format: String,
     pub(super) r#type: String,
     /// Bytes of storage.
@@ -33,12 +33,12 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Whether it is one of the formats of the library by its own name.
+    /// Returns whether it is one of the formats of the library by its own name.
     pub(super) fn is_format(&self) -> bool {
         !self.format.contains(':')
     }
 
-    /// Enters the time of a product that moves `moved` bytes, on a device that copies at `copy` GB/s.
+    /// Sets the time of a product that moves `moved` bytes, on a device that copies at `copy` GB/s.
     pub(super) fn product(&mut self, measured: super::timing::Measured, moved: usize, copy: f64) {
         let rate = moved as f64 / measured.seconds / 1e9;
         self.product_seconds = Some(measured.seconds);
@@ -47,8 +47,8 @@ impl Line {
         self.share_of_copy = Some(rate / copy);
     }
 
-    /// Enters what came of measuring: a format that the device has no kernel or no room for is refused, and the others
-    /// go on.
+    /// Sets the result of measuring: a format for which the device has no kernel or not enough memory counts as
+    /// refused, and the others continue.
     pub(super) fn refuse(&mut self, measured: Result<()>) -> Result<()> {
         match measured {
             Err(error @ Error::OutOfMemory { .. }) => self.refused = Some(error.to_string()),
@@ -90,7 +90,7 @@ pub(super) fn to_csv(lines: &[Line]) -> String {
     text
 }
 
-/// As RFC 4180 asks where a cell holds a comma, a quote or a line end.
+/// Quoted according to RFC 4180 if a cell has a comma, a quote or a line end.
 fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

@@ -2,12 +2,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `source` | matrices from files, and model problems made on the spot |
-//! | `place` | where is measured, and how long |
+//! | `source` | matrices from files, and generated model problems |
+//! | `place` | the device and the duration of measurements |
 //! | `compare` | one matrix on one device in one type: every format, the automatic choice |
 //! | `timing` | medians of batches |
-//! | `line` | a figure, and the files of figures |
-//! | `words`, `claims` | the table for a person, and what textbooks say of the formats |
+//! | `line` | a measurement, and files of measurements |
+//! | `words`, `claims` | the table for the terminal, and the claims of textbooks |
 
 mod claims;
 mod compare;
@@ -43,24 +43,24 @@ pub(crate) struct Arguments {
     /// A model problem of `residua generate`: KIND, KIND:100x100x100, or with options KIND:SIZE,seed=7
     #[arg(long, value_name = "MODEL")]
     generate: Vec<Source>,
-    /// How often each matrix is repeated along a diagonal: a small one's kind, at a size where memory decides, not
-    /// latency
+    /// How often each matrix is repeated along a diagonal, to measure a small matrix at a size where memory is the
+    /// limit, not latency
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     copies: u32,
-    /// What to compare, separated by commas: names of formats, auto (the automatic choice) [default: all]
+    /// Formats to compare, separated by commas: names of formats, auto (the automatic choice) [default: all]
     #[arg(long, value_delimiter = ',', value_parser = parse_format)]
     formats: Vec<String>,
     /// Types of values and vectors, separated by commas; mixed is values in f32, vectors and sums in f64
     #[arg(long, value_delimiter = ',', default_value = "f64,f32", value_parser = ["f64", "f32", "mixed"])]
     types: Vec<String>,
-    /// Where to compute: auto (the CPU, and a GPU where there is one), cpu, cuda or cuda:N
+    /// Where to compute: auto (the CPU, and a GPU if there is one), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", value_parser = device::parse)]
     device: String,
     /// Seconds that each measurement lasts
     #[arg(long, default_value_t = 0.2, value_parser = parse_time)]
     time: f64,
-    /// Time products one call after another; by default, what a device does is recorded once and replayed, as solvers
-    /// do
+    /// Time products one call after another; by default, the work of a device is recorded once and replayed, as in
+    /// solvers
     #[arg(long)]
     unrecorded: bool,
     /// Write the figures as JSON
@@ -79,7 +79,7 @@ fn parse_time(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    /// Whether a format, or a word in the place of one, is asked for.
+    /// Returns whether a format, or a keyword in its place, was requested.
     fn wants(&self, name: &str) -> bool {
         self.formats.is_empty() || self.formats.iter().any(|wanted| wanted == name)
     }
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
             Ok::<(), Failure>(())
         };
         let matrix = source.read(arguments.copies as usize)?;
-        // Not before there is something to bench: bad input gets its one line, and no other.
+        // Printed only once a matrix has been read, so that bad input gives a single message.
         for note in notes.drain(..).filter(|_| !silent) {
             console::say(&format!("{note}\n"))?;
         }
@@ -125,10 +125,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// What the figures of one matrix, device and type go to, with the device's copy bandwidth and notes.
+/// Receives the measurements of one matrix, device and type, with the device's copy bandwidth and notes.
 type Tell<'a> = dyn FnMut(Vec<Line>, f64, &[String]) -> Result<(), Failure> + 'a;
 
-/// Where is measured.
+/// The devices to measure on.
 struct Places {
     host: Option<Bench<Host>>,
     #[cfg(feature = "cuda")]
@@ -136,7 +136,7 @@ struct Places {
     notes: Vec<String>,
 }
 
-/// Runs the same for a matrix on any backend.
+/// Runs the comparison for a matrix on any backend.
 trait Place {
     fn real(&self, name: &str, a: &Csr<f64>, to: &Arguments, tell: &mut Tell<'_>) -> Result<(), Failure>;
     fn complex(

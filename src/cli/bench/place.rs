@@ -1,4 +1,4 @@
-//! Where is measured, and how long.
+//! The device and the duration of measurements.
 
 use crate::Result;
 use crate::backend::Products;
@@ -7,9 +7,9 @@ use crate::report::copy_bandwidth;
 /// A backend to measure on.
 pub(super) struct Bench<B> {
     pub(super) backend: B,
-    /// GB/s of a copy, measured once for all matrices.
+    /// Copy bandwidth in GB/s, measured once for all matrices.
     copy: f64,
-    /// Seconds that each measurement lasts, and whether iterations are recorded.
+    /// Seconds of each measurement, and whether iterations are recorded.
     pub(super) time: (f64, bool),
 }
 
@@ -18,7 +18,7 @@ impl<B: Products> Bench<B> {
         Ok(Self { copy: copy_bandwidth(&backend, 5)?, backend, time })
     }
 
-    /// GB/s of a copy.
+    /// Copy bandwidth in GB/s.
     pub(super) fn copy(&self) -> f64 {
         self.copy
     }

@@ -1,4 +1,4 @@
-//! Where the matrices come from.
+//! The matrices to compare: files and model problems.
 
 use crate::Csr;
 use crate::cli::Failure;
@@ -12,11 +12,11 @@ use std::str::FromStr;
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     File(PathBuf),
-    /// The text that asks for it, the model, and what shapes it.
+    /// The text that names it, the model, and its parameters.
     Model(String, &'static Model, Parameters),
 }
 
-/// A matrix of either kind of values.
+/// A real or complex matrix.
 pub(super) enum Matrix {
     Real(Csr<f64>),
     Complex(Csr<Complex<f64>>),
@@ -30,7 +30,7 @@ impl Source {
         }
     }
 
-    /// The matrix, `copies` times along a diagonal.
+    /// The matrix, repeated `copies` times along a diagonal.
     pub(super) fn read(&self, copies: usize) -> Result<Matrix, Failure> {
         let repeated = |error| Failure::Usage(format!("--copies {copies} of {}: {error}", self.name()));
         match self.read_one()? {

@@ -4,10 +4,10 @@ use crate::backend::Replay;
 use crate::{Backend, Result};
 use std::time::Instant;
 
-/// A batch lasts about this long, so that waiting for its end does not count.
+/// The approximate duration of a batch, which makes the wait for its end negligible.
 const BATCH: f64 = 4e-3;
 
-/// Median, and half the distance between the quartiles over the median.
+/// The median, and half the distance between the quartiles divided by the median.
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
     pub(super) seconds: f64,
@@ -22,7 +22,7 @@ impl Measured {
     }
 }
 
-/// A step that waits for its own end, repeated for `total` seconds, three times at least.
+/// Times a step that waits for its own end; repeated for `total` seconds, at least three times.
 pub(super) fn alone<B: Backend>(
     backend: &B,
     total: f64,
@@ -41,8 +41,8 @@ pub(super) fn alone<B: Backend>(
     Ok(Measured::of(times))
 }
 
-/// A step as an iteration would run it: in batches, `recorded` where the backend can record it, so that on a device
-/// what counts is the device's time. Repeated for `total` seconds, three batches at least.
+/// Times a step as an iteration would run it: in batches, `recorded` if the backend can record it, so that only the
+/// device's time counts. Repeated for `total` seconds, at least three batches.
 pub(super) fn in_batches<B: Backend>(
     backend: &B,
     (total, recorded): (f64, bool),
@@ -68,7 +68,7 @@ pub(super) fn in_batches<B: Backend>(
                 step.replay()?;
                 backend.synchronize()
             })?),
-            // What needs memory of its own, say, cannot be recorded.
+            // A step that allocates memory, for example, cannot be recorded.
             Err(_) => None,
         }
     };

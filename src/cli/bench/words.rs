@@ -1,11 +1,11 @@
-//! The figures for a person.
+//! The measurements as text.
 
 use super::claims;
 use super::compare::REFERENCE;
 use super::line::Line;
 use crate::report::{Align, Table, bytes, count, seconds};
 
-/// One matrix on one device in one type: the figures, what they say, and notes.
+/// The measurements for one matrix on one device in one type, what follows from them, and notes.
 pub(super) fn table(lines: &[Line], copy: f64, notes: &[String]) -> String {
     let Some(first) = lines.first() else { return String::new() };
     let right = Align::Right;

@@ -1,4 +1,4 @@
-//! What a solve came to, for a program.
+//! The result of a solve as JSON.
 
 use super::Arguments;
 use super::rhs::Origin;
@@ -10,36 +10,36 @@ use crate::solver::{self, Singularity, SolveReport, Trail};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// The JSON of `residua solve`. With several right-hand sides, what belongs to one of them (status, iterations,
-/// residual, error, history) is told of the worst at the top, and of each in `right_hand_sides`.
+/// The JSON of `residua solve`. With several right-hand sides, the fields of a single one (status, iterations,
+/// residual, error, history) are those of the worst at the top, and those of each in `right_hand_sides`.
 #[derive(Serialize)]
 pub(super) struct Answer {
     pub(super) status: &'static str,
-    /// What was asked for: the file of A, the relative tolerance; by which version, on how many threads of the CPU.
+    /// The request: the file of A and the relative tolerance; and the version and the number of CPU threads.
     pub(super) matrix: String,
     pub(super) tolerance: f64,
     pub(super) version: &'static str,
     pub(super) threads: usize,
     pub(super) iterations: usize,
     pub(super) relative_residual: f64,
-    /// The same with each row divided by its norm in A.
+    /// The relative residual with each row divided by its norm in A.
     pub(super) row_wise_residual: f64,
     /// ||b - A x|| / (||A|| ||x|| + ||b||).
     pub(super) backward_error: Option<f64>,
-    /// Estimate of the condition number, and digits of x that can be trusted, where there is a factor.
+    /// Estimate of the condition number, and digits of x that can be trusted, if there is a factorisation.
     pub(super) condition: Option<f64>,
     pub(super) digits: Option<f64>,
     /// ||A^H r|| / (||A|| ||r||) of a least-squares solution that a factorisation found.
     pub(super) normal_residual: Option<f64>,
-    /// The proof that A is singular, where that is what was found.
+    /// The proof that A is singular, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) singularity: Option<Singularity>,
-    /// The part of b, in norm, that lies in a null space that is known.
+    /// The norm of the part of b in a known null space.
     pub(super) outside_range: Option<f64>,
-    /// Rows and columns without a partner, from 1, where A is structurally singular and that was in the way.
+    /// Rows and columns without a partner, from 1, if A is structurally singular and was not solved for that reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unmatched: Option<Unmatched>,
-    /// Bytes that a factorisation needs, where want of memory was in the way.
+    /// Bytes that a factorisation needs, if there was not enough memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) memory_needed: Option<u64>,
     pub(super) error: Option<f64>,
@@ -55,7 +55,7 @@ pub(super) struct Answer {
     pub(super) method: String,
     pub(super) preconditioner: String,
     pub(super) right_hand_side: Origin,
-    /// How the file was understood, where that deserves a word.
+    /// Notes on how the file was interpreted, if it could be ambiguous.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
     pub(super) seconds: Seconds,
@@ -63,7 +63,7 @@ pub(super) struct Answer {
     pub(super) bandwidth_gb_s: Option<f64>,
     pub(super) history: Vec<f64>,
     pub(super) trail: Trail,
-    /// What each process holds, where there are several.
+    /// The share of each process, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) ranks: Vec<Rank>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// For a matrix of so many rows, columns and entries, whose file says `header` of itself.
+    /// For a matrix of this size, from a file with this header.
     pub(super) fn new<T>(
         [rows, columns, nonzeros]: [usize; 3],
         symmetric: bool,
@@ -120,7 +120,7 @@ impl Answer {
     }
 }
 
-/// How the file was understood.
+/// Notes on how the file was interpreted.
 fn notes(header: &Header) -> Vec<String> {
     let pattern = (header.field() == Field::Pattern)
         .then(|| "the file holds no values: every entry is taken as 1".to_string());
@@ -132,7 +132,7 @@ fn notes(header: &Header) -> Vec<String> {
 pub(super) struct Rank {
     pub(super) rows: usize,
     pub(super) nonzeros: usize,
-    /// Entries of x that it needs of others in each product.
+    /// Entries of x that it needs from other processes in each product.
     pub(super) halo: usize,
 }
 
@@ -148,7 +148,7 @@ pub(super) struct Seconds {
 }
 
 impl Seconds {
-    /// Adds what a solver took to get ready.
+    /// Adds the setup times of a solver.
     pub(super) fn add(&mut self, solver: &solver::Seconds) {
         self.assemble += solver.look;
         (self.reorder, self.convert) = (solver.reorder, solver.convert);
@@ -163,7 +163,7 @@ pub(super) struct Unmatched {
     pub(super) columns: Vec<u32>,
 }
 
-/// What is known of a solution beside its residual.
+/// Facts about a solution in addition to its residual.
 #[derive(Clone)]
 pub(super) struct Verdict {
     pub(super) row_wise_residual: f64,
@@ -214,7 +214,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// From the report and the norms of the recurrence; the first of them is ||b||, since x starts at zero.
+    /// From the report and the residual norms; the first of them is ||b||, since x starts at zero.
     pub(super) fn new(report: &SolveReport, norms: &[f64], error: Option<f64>) -> Self {
         let scale = norms.first().copied().filter(|&norm| norm > 0.0).unwrap_or(1.0);
         Self {
@@ -230,8 +230,8 @@ impl Column {
     }
 }
 
-/// The column that decides: one that was not solved before one that was, one that did not converge before one that did,
-/// then the larger residual.
+/// The column that determines the status: one that was not solved before one that was, one that did not converge before
+/// one that did, then the larger residual.
 fn worst(columns: &[Column]) -> Option<&Column> {
     let badness = |column: &&Column| {
         let residual =
@@ -249,7 +249,7 @@ fn worst(columns: &[Column]) -> Option<&Column> {
     })
 }
 
-/// Iteration by iteration, as CSV.
+/// The residuals of all iterations, as CSV.
 pub(super) fn history_csv(columns: &[Column]) -> String {
     use std::fmt::Write;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What a solve would do: the methods that it would try, and what each is expected to take.
+//! `--dry-run`: the methods that a solve would try, with forecasts.
 
 use super::Arguments;
 use crate::direct::{Analysis, Direct, DirectOptions, in_doubles};
@@ -7,8 +7,8 @@ use crate::matrix::Csr;
 use crate::report::{Align, Table, bytes, count, seconds};
 use crate::solver::{Builder, Method, Solvable, SolverBackend, StageReport, Trail, is_worth_a_device};
 
-/// The decisions of the setup and the stages, for a person. The matrix is set up, so that a format that is measured is
-/// measured; nothing is iterated or factorised. Of a factorisation the order is found, and with it its size.
+/// The decisions of the setup and the stages, as text. The matrix is set up, including measured formats, but there are
+/// no iterations or factorisations. The fill-reducing ordering of a factorisation is computed, and so its size.
 pub(super) fn told<T, B>(
     backend: &B,
     a: Csr<T, B>,
@@ -24,7 +24,7 @@ where
     let solver = builder.build_on(backend, a)?;
     let trail = solver.trail();
     let is_direct = |stage: &StageReport| stage.method == Method::Direct;
-    // A matrix that has no factorisation is told so by the stage.
+    // The stage itself says if a matrix has no factorisation.
     let analysis =
         trail.stages.iter().any(is_direct).then(|| {
             Direct::analyse(&in_doubles(host), &DirectOptions::default().flop_limit(most_work(trail)))
@@ -60,7 +60,7 @@ where
     ))
 }
 
-/// Multiplications beyond which no factorisation of the list is taken, so that no order is sought for one.
+/// The largest limit of multiplications in the list; above it no ordering is computed.
 fn most_work(trail: &Trail) -> f64 {
     let direct = trail.stages.iter().filter(|stage| stage.method == Method::Direct);
     direct.map(|stage| stage.most_multiplications.unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
@@ -82,7 +82,7 @@ fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis
     )
 }
 
-/// What an iteration moves, and the time that all take together, are known of a method that is set up already.
+/// For a method that is already set up: the bytes that an iteration moves, and the time of all.
 fn iterations(stage: &StageReport) -> String {
     let least = stage.predicted_iterations;
     let Some((all, time)) = stage.predicted_bytes.zip(stage.predicted_seconds) else {

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// Write x to this file: Matrix Market, or by its name .npy or .npz
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Method; auto takes what suits the matrix
+    /// Method; auto chooses one for the matrix
     #[arg(long, default_value = "auto", value_parser = one_of::<Method>(Method::ALL.iter().map(|value| value.name())))]
     method: Method,
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same
@@ -63,11 +63,11 @@ pub(crate) struct Arguments {
     /// to be faster
     #[arg(long, default_value = "auto", value_name = "NAME")]
     preconditioner: PreconditionerChoice,
-    /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and go
-    /// on in double where that does not reach the tolerance
+    /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and
+    /// continue in double if that does not reach the tolerance
     #[arg(long, default_value = "double", value_parser = one_of::<Precision>(Precision::ALL.iter().map(|value| value.name())))]
     precision: Precision,
-    /// Stop where ||b - A x|| is at most this times ||b||
+    /// Stop when ||b - A x|| is at most this times ||b||
     #[arg(long, default_value = "1e-8", value_parser = parse_tolerance, allow_negative_numbers = true)]
     tolerance: f64,
     /// Stop after this many iterations [default: 10 for each unknown, at least 1000, at most 100000]
@@ -76,38 +76,38 @@ pub(crate) struct Arguments {
     /// Stop after this many seconds of setting up and solving [default: none]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, allow_negative_numbers = true)]
     time_limit: Option<Duration>,
-    /// The most memory of a factorisation, such as 4GB [default: seven eighths of what is free]
+    /// Maximum memory of a factorisation, such as 4GB [default: seven eighths of the free memory]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
     /// Storage format of A: auto or one that `residua info` lists
     #[arg(long, default_value = "auto", value_parser = super::choice::parse_format)]
     format: String,
-    /// Where to compute: auto (a GPU where there is one, else the CPU), cpu, cuda or cuda:N
+    /// Where to compute: auto (a GPU if there is one, otherwise the CPU), cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", value_parser = super::device::parse)]
     device: String,
-    /// Renumber the unknowns before solving: auto does so where it is likely to pay; x comes back in the order of the
-    /// file [default: auto]
+    /// Renumber the unknowns before solving: auto does so if it is likely to pay; x is in the order of the file in any
+    /// case [default: auto]
     #[arg(long, value_parser = one_of::<Reorder>(Reorder::ALL.iter().map(|value| value.name())))]
     reorder: Option<Reorder>,
-    /// Coordinates of the points of the mesh, one point a row of this file: multigrid then represents rigid body modes
-    /// where each point has as many unknowns as there are dimensions
+    /// Coordinates of the points of the mesh, one point per row of this file: multigrid then represents rigid body
+    /// modes if each point has as many unknowns as there are dimensions
     #[arg(long, value_name = "FILE", conflicts_with = "near_null")]
     coordinates: Option<PathBuf>,
-    /// Vectors that A takes near to zero, for multigrid: the columns of this file
+    /// Vectors that A maps near to zero, for multigrid: the columns of this file
     #[arg(long, value_name = "FILE")]
     near_null: Option<PathBuf>,
-    /// Solve with so many processes of this machine, each with its rows of A (on the CPU); under `mpirun -n N` there
-    /// are as many as it has started
+    /// Solve with this many processes on this machine, each with its rows of A (on the CPU); under `mpirun -n N` it is
+    /// the number of processes that mpirun has started
     #[cfg(all(unix, feature = "ranks"))]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     ranks: Option<u16>,
-    /// Take options from this file too, by their long names, such as `tolerance = 1e-10` (TOML); what is given here
-    /// takes precedence
+    /// Take further options from this file, by their long names, such as `tolerance = 1e-10` (TOML); options of the
+    /// command line take precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Null space of A: constants (on each component of its graph), or a file of vectors. Of all solutions x is then
-    /// the shortest, and where A is symmetric the part of b that no x comes to is taken away and told [default:
-    /// constants are found where A is symmetric and its rows add up to zero]
+    /// Null space of A: constants (on each component of its graph), or a file of vectors. x is then the shortest of all
+    /// solutions and, if A is symmetric, the part of b outside the range of A is removed and reported [default:
+    /// constants are found if A is symmetric and its rows add up to zero]
     #[arg(long, value_name = "constants|FILE")]
     null_space: Option<PathBuf>,
     /// Write the report as JSON
@@ -119,14 +119,14 @@ pub(crate) struct Arguments {
     /// Draw the residuals as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Write a page (HTML) with all of it, to send to a colleague: result, convergence, the matrix and its picture,
+    /// Write a page (HTML) with everything, to send to a colleague: result, convergence, the matrix and its picture,
     /// what was tried and why, times
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Leave out the estimate of the condition number, which takes a factorisation a few solves more
+    /// Leave out the estimate of the condition number, for which a factorisation needs a few more solves
     #[arg(long)]
     no_condition: bool,
-    /// Solve nothing: tell which methods would be tried, in which order and why, and what they are expected to take
+    /// Solve nothing: show which methods would be tried, in which order and why, and their expected cost
     #[arg(long, conflicts_with_all = ["output", "json", "history", "plot", "report", "quiet"])]
     dry_run: bool,
     /// Print nothing but errors
@@ -162,7 +162,7 @@ impl Arguments {
         self.precision != Precision::Double
     }
 
-    /// The file of b, where it is one.
+    /// The file of b, if it is one.
     fn rhs_file(&self) -> Option<&Path> {
         match &self.rhs {
             Some(Rhs::File(path)) => Some(path),
@@ -170,8 +170,8 @@ impl Arguments {
         }
     }
 
-    /// Whether all right-hand sides were solved for, A being square or not. A least-squares solution is one where that
-    /// was asked for, by name or by the shape of the matrix.
+    /// Returns whether all right-hand sides were solved. A least-squares solution counts if it was requested, by name
+    /// or by the shape of the matrix.
     fn are_solved(&self, is_square: bool, columns: &[Column]) -> bool {
         let least_squares = !is_square || self.method == Method::Lsmr || self.null_space.is_some();
         let is_solved =
@@ -179,7 +179,8 @@ impl Arguments {
         columns.iter().all(|column| is_solved(&column.outcome))
     }
 
-    /// What was wished for, of a matrix whose file says so much of itself. Whatever it says else, the entries decide.
+    /// The settings for a matrix whose file has this header. Properties that the header does not state are found from
+    /// the entries.
     fn builder_for(&self, header: &Header) -> Result<Builder, Failure> {
         let mut builder = self.builder();
         if let Some(path) = &self.coordinates {
@@ -207,7 +208,7 @@ impl Arguments {
         })
     }
 
-    /// The same, with the null space that was named.
+    /// [`Arguments::builder_for`] with the named null space.
     fn builder_of<T: Solvable<Real = f64>>(&self, header: &Header) -> Result<Builder, Failure> {
         let builder = self.builder_for(header)?;
         let Some(path) = &self.null_space else { return Ok(builder) };
@@ -224,7 +225,7 @@ impl Arguments {
         Ok(builder.null_space(&vectors))
     }
 
-    /// What was wished for.
+    /// The settings given on the command line.
     fn builder(&self) -> Builder {
         let mut builder = Solver::builder()
             .tolerance(self.tolerance)
@@ -247,7 +248,7 @@ impl Arguments {
     }
 }
 
-/// Rows and columns of an array in a file, and its numbers row after row.
+/// Rows and columns of an array in a file, and its numbers row by row.
 fn rows_of(path: &Path) -> Result<(usize, usize, Vec<f64>), Failure> {
     let file = read_dense::<f64>(path, &ReadOptions::default()).about(path)?;
     let (rows, columns) = (file.rows(), file.columns());
@@ -262,14 +263,14 @@ fn rows_of(path: &Path) -> Result<(usize, usize, Vec<f64>), Failure> {
     Ok((rows, columns, entries))
 }
 
-/// Where the results go.
+/// The destinations of the results.
 struct Sinks {
     x: Option<Sink>,
     json: Option<Sink>,
     history: Option<Sink>,
     plot: Option<Sink>,
     report: Option<Sink>,
-    /// Whether standard output belongs to one of them rather than to the report for a person.
+    /// True if one of them is standard output, which the printed report then can't use.
     stdout: bool,
 }
 
@@ -324,7 +325,7 @@ fn is_complex_system(arguments: &Arguments) -> Result<bool, Failure> {
 #[cfg(feature = "cuda")]
 fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
     let path = arguments.matrix.as_path();
-    // With `auto`, a GPU only for what is worth starting it.
+    // With `auto`, a GPU is used only if the system is large enough to pay for starting it.
     if arguments.device == "auto"
         && path.is_file()
         && let Some(reason) = device::too_small(&read_header(path).about(path)?)
@@ -335,8 +336,8 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
         return run::run::<T, _>(&Host, load(path, arguments.quiet), None, arguments, sinks);
     }
     device::ask_for_one_connection();
-    // A device takes a fifth of a second to start: a good part of a large file is read by then. What comes through a
-    // pipe is left to whoever will compute, since it comes only once.
+    // A device takes a fifth of a second to start, in which a large part of a file can be read. A pipe can be read only
+    // once, and is left to the backend that will compute.
     let start = Instant::now();
     let (progress, meter) = Progress::reading(arguments.quiet, path);
     let begin = || (Reading::<T>::start(path, options(meter.clone())), start);
@@ -356,7 +357,7 @@ fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Resu
     }
 }
 
-/// The CPU; this build knows no other device.
+/// The CPU; this build supports no other device.
 #[cfg(not(feature = "cuda"))]
 fn run_as<T: Solvable<Real = f64>>(arguments: &Arguments, sinks: &Sinks) -> Result<Ending, Failure> {
     let Device::Cpu(reason) = device::open(&arguments.device)?;

@@ -1,4 +1,4 @@
-//! A solve as one page for a colleague: what was solved, how well, how, and how long it took.
+//! `--report`: a solve as one HTML page: the system, the result, the methods and the times.
 
 use super::answer::Column;
 use super::words::{self, Story};
@@ -12,10 +12,10 @@ use crate::{Csr, Scalar};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Right-hand sides that are listed.
+/// The most right-hand sides that are listed.
 const MOST_COLUMNS: usize = 50;
 
-/// What is told of the matrix, found out before the solver takes it.
+/// Facts about the matrix, collected before the solver takes it.
 pub(super) struct Portrait {
     spy: String,
     sentences: Vec<String>,
@@ -125,7 +125,7 @@ fn result(story: &Story<'_>) -> Vec<(String, String)> {
     facts
 }
 
-/// A method, what was expected of it, and how it ended.
+/// A method, its forecast, and how it ended.
 fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
     let name = match stage.method {
         Method::Direct => "factorisation".to_string(),
@@ -149,7 +149,7 @@ fn attempt(stage: &StageReport, columns: &[Column]) -> Vec<String> {
             )
         }
         (None, Some(refused)) => ("-".into(), refused.clone()),
-        (None, None) => ("-".into(), "its turn did not come".into()),
+        (None, None) => ("-".into(), "not reached".into()),
     };
     let ended = stage.remark.as_ref().map_or(ended.clone(), |remark| format!("{ended}; {remark}"));
     vec![name, stage.why.to_string(), expected, took, ended]
@@ -169,7 +169,7 @@ fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| "A".into(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Where files lie on this machine says nothing to others.
+/// Removes folder names, which mean nothing on other machines.
 fn brief(text: &str, files: &[Option<&Path>]) -> String {
     let folders = files.iter().flatten().filter(|file| file.is_absolute()).filter_map(|file| file.parent());
     folders.fold(text.to_string(), |text, folder| text.replace(&format!("{}/", folder.display()), ""))

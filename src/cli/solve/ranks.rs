@@ -1,4 +1,5 @@
-//! `residua solve --ranks N`: starting the processes, and being one of them; and being one that MPI has started.
+//! `residua solve --ranks N`: starts the processes, and runs in each of them; also runs in processes that MPI has
+//! started.
 
 use super::answer::{Answer, Column, Rank, Seconds};
 use super::page::Portrait;
@@ -23,15 +24,15 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The status of a system that was not solved.
+/// The exit status of a system that was not solved.
 const NOT_SOLVED: u8 = 4;
 
-/// Whether this process was started as one of several.
+/// Returns whether this process was started as one of several.
 pub(super) fn is_one() -> bool {
     std::env::var_os("RESIDUA_RANK").is_some() || Launcher::of_this_process().is_some()
 }
 
-/// Refuses what several processes can't do.
+/// Refuses options that several processes do not support.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     let files = [Some(arguments.matrix.as_path()), arguments.rhs_file()];
     if files.into_iter().flatten().any(|path| path == Path::new("-")) {
@@ -44,7 +45,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 /// Starts the processes and waits for them.
 pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     check(arguments)?;
-    // What one process would refuse is refused before there are several.
+    // Errors that a single process would find are reported before the others are started.
     Sinks::open(arguments)?;
     crate::files::read_header(&arguments.matrix).about(&arguments.matrix)?;
     is_complex_system(arguments)?;
@@ -59,11 +60,11 @@ pub(super) fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(if statuses.contains(&NOT_SOLVED) { Ending::NotSolved } else { Ending::Done })
 }
 
-/// Joins the others.
+/// Joins the group.
 fn join() -> Result<Option<Group>, Failure> {
     let joined = Group::from_environment();
     if joined.is_err() && Launcher::is_beside_first() {
-        // What fails before the ranks can talk fails on all of them, most often.
+        // A failure before the ranks can communicate usually happens on all of them.
         Launcher::await_end();
     }
     Ok(joined?)
@@ -73,7 +74,7 @@ fn join() -> Result<Option<Group>, Failure> {
 pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let Some(group) = join()? else { return Ok(Ending::Done) };
     if let Some(threads) = group.threads().filter(|_| std::env::var_os("RAYON_NUM_THREADS").is_none()) {
-        // Fails only where threads have begun already; then there are as many as there are.
+        // Fails only if threads have already been started; their number then stays.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     let solve = || {
@@ -94,7 +95,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     let told = match solve() {
         Ok(ending) => {
             group.leave(if matches!(ending, Ending::NotSolved) { NOT_SOLVED } else { 0 });
-            // Rank 0's status is that of all: a launcher of MPI would report every other one by a message.
+            // The status of rank 0 counts for all: a launcher of MPI would print a message for every other one that is
+            // not zero.
             return Ok(if group.rank() == 0 { ending } else { Ending::Done });
         }
         Err(quiet @ (Failure::Unread | Failure::Told)) => {
@@ -109,19 +111,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
         Err(Failure::OfRank(other)) => other.to_string(),
         Err(Failure::Interrupted) => "interrupted before the first iteration".into(),
     };
-    // The process that started this one tells the user, or the first rank that fails does.
+    // The process that started this one prints the error, or the first rank that fails does.
     group.fail(&Error::Rank { rank: group.rank(), ranks: group.ranks(), cause: line_of(&told) });
     Err(Failure::Told)
 }
 
 impl Arguments {
-    /// Bytes that are the same where the command line is.
+    /// Bytes that are equal if the command lines are.
     fn digest(&self) -> Vec<u8> {
         std::env::args_os().skip(1).flat_map(|word| [word.into_encoded_bytes(), vec![0]].concat()).collect()
     }
 }
 
-/// Bytes that differ where matrices do, as far as can be told.
+/// Bytes that very probably differ if matrices do.
 fn digest<T: Scalar>(a: &Csr<T>) -> [u8; 24] {
     let parts = a.parts();
     let mut sum = 0_u64;
@@ -163,23 +165,23 @@ fn solve<T: Solvable<Real = f64>>(
     solve_on(&Host, group.clone(), (group, arguments, sinks), read)
 }
 
-/// What was read, in whole or a rank's rows of it.
+/// A matrix that was read, as a whole or only this rank's rows.
 struct Read<T: Scalar> {
     loaded: Loaded<T>,
-    /// Of the whole matrix.
+    /// Entries of the whole matrix.
     nonzeros: usize,
-    /// The rows of each rank, where this one has its own alone.
+    /// The rows of each rank, if this one has only its own.
     parts: Option<Vec<Range<usize>>>,
 }
 
-/// Entries below which a system may be left to one GPU, which has to have all of them.
+/// A system with fewer entries may be left to one GPU, which then needs all of them.
 const SMALL: usize = 20_000_000;
 
-/// The largest share of the unknowns that halos may be where the file's order stays.
+/// The file's order is kept only if halos have at most this fraction of the unknowns.
 const HALO: f64 = 0.1;
 
-/// The file, each rank its own rows, where that can be done and nothing needs the whole of it: another order of the
-/// unknowns is found on the whole matrix, and one GPU is taken for a small one.
+/// Reads the file with each rank reading its own rows, unless something needs the whole matrix: another order of the
+/// unknowns is computed from all of it, and a small system is solved on one GPU.
 fn together<T: Scalar>(group: &Group, arguments: &Arguments) -> Result<Option<Read<T>>, Failure> {
     let reorder = arguments.reorder.unwrap_or_default();
     // A page shows the whole matrix, and one rank factorises all of it.
@@ -209,8 +211,8 @@ fn has_gpu() -> bool {
     false
 }
 
-/// The GPU that this rank computes on, none for the CPU: the ranks take turns among the GPUs of the machine, unless one
-/// is named.
+/// The GPU of this rank, or none for the CPU: ranks are assigned to the GPUs of the machine in turn, unless one is
+/// named.
 #[cfg(feature = "cuda")]
 fn gpu(group: &Group, arguments: &Arguments, [rows, nonzeros]: [usize; 2]) -> Result<Option<usize>, Failure> {
     let device: Device = arguments.device.parse()?;
@@ -281,7 +283,7 @@ fn solve_on<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     Ok(ending)
 }
 
-/// Solves for one right-hand side after the other; rank 0 gets x.
+/// Solves for the right-hand sides one by one; rank 0 gets x.
 fn solve_all<T: Solvable<Real = f64>, B: SolverBackend, C: Communicator<B>>(
     backend: &B,
     (group, arguments): (&Group, &Arguments),

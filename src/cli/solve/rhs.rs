@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What `--rhs` names.
+/// The value of `--rhs`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Rhs {
     /// b = (1, ..., 1).
@@ -46,27 +46,27 @@ impl FromStr for Rhs {
     }
 }
 
-/// Right-hand sides of one length, with the solution where it is known.
+/// Right-hand sides of one length, with the solution if it is known.
 pub(super) struct RightHandSides<T: Scalar, B: Backend> {
     pub(super) columns: Columns<T, B>,
     /// The solution that the only column was made from.
     pub(super) solution: Option<B::Vec<T>>,
-    /// Where they came from.
+    /// Their source.
     pub(super) origin: Origin,
 }
 
-/// Where right-hand sides came from.
+/// The source of right-hand sides.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Origin {
-    /// `file`: one that was named; `matrix`: they came with the matrix; `generated`.
+    /// `file`: a named file; `matrix`: they came with the matrix; `generated`.
     pub(super) source: &'static str,
-    /// The file, with the member of an archive behind a colon; or how they were made.
+    /// The file, with the member of an archive after a colon; or how they were made.
     pub(super) name: String,
     pub(super) columns: usize,
 }
 
 impl Origin {
-    /// For a person.
+    /// The description for the report.
     pub(super) fn words(&self) -> String {
         let columns = if self.columns == 1 { String::new() } else { format!(", {} columns", self.columns) };
         let with = if self.source == "matrix" { ", which came with the matrix" } else { "" };
@@ -74,16 +74,16 @@ impl Origin {
     }
 }
 
-/// Where right-hand sides are.
+/// The storage of right-hand sides.
 pub(super) enum Columns<T: Scalar, B: Backend> {
-    /// From a file: on the host, for there may be many, one behind the other; and the length of one.
+    /// From a file, on the host because there may be many: stored one after another, with the length of one.
     Read(Vec<T>, usize),
-    /// Made where it is needed.
+    /// Generated in the memory of the backend.
     Made(B::Vec<T>),
 }
 
 impl<T: Scalar, B: Backend> RightHandSides<T, B> {
-    /// How many there are.
+    /// The number of right-hand sides.
     pub(super) fn count(&self) -> usize {
         match &self.columns {
             Columns::Read(columns, n) => columns.len() / n,
@@ -92,7 +92,7 @@ impl<T: Scalar, B: Backend> RightHandSides<T, B> {
     }
 }
 
-/// As [`Rhs::make`]; where none is named, the one that came with the matrix, else A times ones.
+/// [`Rhs::make`]; if none is named, the right-hand side that came with the matrix, else A times ones.
 pub(super) fn make<T: Scalar, B: Products>(
     named: Option<&Rhs>,
     backend: &B,
@@ -110,14 +110,14 @@ pub(super) fn make<T: Scalar, B: Products>(
 }
 
 impl Rhs {
-    /// Makes or reads b for `a`, which came from the file `matrix`.
+    /// Makes or reads b for `a`, which was read from the file `matrix`.
     pub(super) fn make<T: Scalar, B: Products>(
         &self,
         backend: &B,
         a: &Csr<T, B>,
         matrix: &Path,
     ) -> Result<RightHandSides<T, B>, Failure> {
-        // A vector of one of the two sizes: x, or b itself.
+        // A vector of one of the two lengths: x, or b itself.
         let n = if matches!(self, Rhs::TimesOnes | Rhs::TimesRandom(_)) { a.columns() } else { a.rows() };
         let (x, name) = match self {
             Rhs::File(path) => return read(path, matrix, a.rows()),

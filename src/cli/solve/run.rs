@@ -22,11 +22,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-/// Solves that move fewer bytes are not compared with the copy bandwidth, whose measurement moves 1 GB itself: on a CPU
-/// it takes half a second.
+/// Solves that move fewer bytes are not compared with the copy bandwidth, whose measurement moves 1 GB itself and takes
+/// half a second on a CPU.
 const BANDWIDTH_FROM: f64 = 1e10;
 
-/// Solves what was loaded there on `backend`, and writes. `no_gpu` tells why it is not a GPU, where one was looked for.
+/// Solves on `backend` with the matrix loaded there, and writes the results. `no_gpu` is the reason why it is not a
+/// GPU, if one was looked for.
 pub(super) fn run<T, B>(
     backend: &B,
     loaded: Result<Loaded<T, B>, Failure>,
@@ -74,7 +75,7 @@ where
         let solved = timed(&mut seconds.solve, || {
             work.run(|| solve_all(backend, (arguments, &progress), &mut solver, &rhs))
         });
-        // Measuring the copy bandwidth takes the memory of the solver, which ends here.
+        // The solver ends here, because measuring the copy bandwidth needs its memory.
         let symmetric = solver.symmetry() == Symmetry::Symmetric;
         (solved.about(path)?, symmetric, solver.format_choice().cloned())
     };
@@ -111,7 +112,7 @@ where
     Ok(if converged { Ending::Done } else { Ending::NotSolved })
 }
 
-/// Writes the page and the words for a person, where either is wanted.
+/// Writes the page and prints the report, if requested.
 pub(super) fn tell(
     sinks: &Sinks,
     story: &Story<'_>,
@@ -125,7 +126,7 @@ pub(super) fn tell(
     if talks { console::say(&words::story(story)) } else { Ok(()) }
 }
 
-/// Names the file that a refusal is about, in the words of the refusal alone.
+/// Names the file in a refusal, and keeps its message.
 pub(super) fn about<R>(result: crate::Result<R>, path: &Path) -> Result<R, Failure> {
     match result {
         Err(Error::Unsupported(what)) => Err(Failure::about(path, what)),
@@ -141,7 +142,7 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Writes what was asked for to files.
+/// Writes the requested files.
 pub(super) fn write<T: Scalar<Real = f64>>(
     arguments: &Arguments,
     sinks: &Sinks,
@@ -168,7 +169,7 @@ pub(super) fn write<T: Scalar<Real = f64>>(
 /// All solutions.
 pub(super) struct Solved<T> {
     pub(super) columns: Vec<Column>,
-    /// Column after column, in the order of the file.
+    /// The solutions, one column after another, in the order of the file.
     pub(super) x: Vec<T>,
     pub(super) bytes_per_iteration: usize,
     /// Seconds of all iterations together.
@@ -187,7 +188,7 @@ impl<T> Solved<T> {
     }
 }
 
-/// What a solve comes to whose setup was ended: x is what it would have started from.
+/// The result of a solve whose setup was stopped: x is the starting vector.
 fn unstarted<T: Solvable<Real = f64>, B: SolverBackend>(
     backend: &B,
     arguments: &Arguments,
@@ -208,7 +209,7 @@ fn unstarted<T: Solvable<Real = f64>, B: SolverBackend>(
         .chunks(all.len() / rhs.count())
         .map(|b| SolveReport::unstarted(outcome, norm(b), &device))
         .collect();
-    // The solution of a right-hand side that was made is known, and zero is as far from it as it is long.
+    // For a generated right-hand side the solution is known, and x = 0 has a relative error of 1.
     let error = rhs.solution.as_ref().map(|_| 1.0);
     let columns = reports.iter().map(|report| Column::new(report, &[report.residual_norm], error)).collect();
     let x = if arguments.output.is_some() { vec![T::zero(); n * rhs.count()] } else { Vec::new() };
@@ -251,7 +252,7 @@ fn solve_all<T: Solvable<Real = f64>, B: SolverBackend>(
     Solved::new(columns, x, reports)
 }
 
-/// ||x - solution|| / ||solution||; where the solution is zero, ||x||.
+/// ||x - solution|| / ||solution||; if the solution is zero, ||x||.
 pub(super) fn relative_error<T: Scalar<Real = f64>, B: VectorOps>(
     backend: &B,
     x: &B::Slice<T>,

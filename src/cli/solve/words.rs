@@ -1,4 +1,4 @@
-//! What a solve came to, for a person.
+//! The report of a solve as text.
 
 use super::Arguments;
 use super::answer::{Answer, Column, Rank, Seconds};
@@ -9,13 +9,13 @@ use crate::multigrid::operator_complexity;
 use crate::report::{Align, Table, bytes, count, ratio, seconds};
 use crate::solver::{Method, Precision, Reorder, Singularity, StageReport};
 
-/// Right-hand sides that the report lists one by one.
+/// The most right-hand sides that the report lists one by one.
 const MOST_COLUMNS: usize = 20;
 
-/// A solve with a larger error than this deserves a word, however small its residual.
+/// A larger error than this is mentioned, however small the residual.
 const DOUBTFUL: f64 = 1e-3;
 
-/// All that the report tells of.
+/// The facts for the report.
 pub(super) struct Story<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) answer: &'a Answer,
@@ -46,7 +46,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
         let rows = [finest, coarsest].map(|level| count(level.rows as u64));
         tell("levels", format!("{number}, of {} to {} rows, {times:.2} times the entries", rows[0], rows[1]));
     }
-    // What was measured is worth a line; that CSR was kept as it is, is not.
+    // A measured choice is mentioned; keeping CSR without a measurement is not.
     if let Some(choice) = story.choice.filter(|choice| choice.basis != Basis::Model) {
         tell("format", choice.to_string());
     }
@@ -67,7 +67,7 @@ pub(super) fn story(story: &Story<'_>) -> String {
             ),
         );
     }
-    // That the order stays is told to who asked.
+    // Keeping the order is mentioned only if reordering was requested.
     let order = answer.trail.decisions.iter().find(|decision| decision.subject == "order");
     if let Some(order) = order.filter(|order| match arguments.reorder {
         Some(Reorder::None) => false,
@@ -147,7 +147,7 @@ fn each(columns: &[Column]) -> String {
     text
 }
 
-/// The method that solved, and what it worked with.
+/// The method that solved, with its preconditioner and precision.
 pub(super) fn method(story: &Story<'_>) -> String {
     let answer = story.answer;
     let preconditioner = match answer.preconditioner.as_str() {
@@ -177,7 +177,7 @@ fn attempt(stage: &StageReport) -> String {
         (Some(ended), _) => {
             let residual =
                 stage.relative_residual.map_or(String::new(), |r| format!(", residual {}", ratio(r)));
-            // Iterations that were given up for something else had more.
+            // Only iterations that were given up for another method have such a remark.
             let given_up =
                 stage.remark.as_deref().and_then(|remark| remark.find("given up").map(|at| &remark[at..]));
             let how = match given_up {
@@ -236,7 +236,7 @@ pub(super) fn residual(relative: f64, tolerance: f64) -> String {
     format!("{} of b, computed anew (tolerance {tolerance:e})", ratio(relative))
 }
 
-/// What else is known of x: the backward error always, the rest where there is a factor or a null space.
+/// Further facts about x: always the backward error; others if there is a factorisation or a null space.
 fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
     let mut told = Vec::new();
     if let Some(error) = answer.backward_error {
@@ -265,7 +265,7 @@ fn certainty(answer: &Answer) -> Vec<(&'static str, String)> {
     told
 }
 
-/// Steps by name, with their seconds.
+/// The names of steps, with their seconds.
 pub(super) fn stages_of(times: &Seconds) -> [(&'static str, f64); 6] {
     [
         ("read", times.read),
@@ -279,17 +279,17 @@ pub(super) fn stages_of(times: &Seconds) -> [(&'static str, f64); 6] {
 
 fn times(answer: &Answer) -> String {
     let stages = stages_of(&answer.seconds);
-    // Stages that took no time worth telling are left out.
+    // Steps that took almost no time are left out.
     let total: f64 = stages.iter().map(|stage| stage.1).sum();
     let told =
         stages.iter().filter(|(name, time)| *time > 0.005 * total || matches!(*name, "read" | "solve"));
     told.map(|(name, time)| format!("{name} {}", seconds(*time))).collect::<Vec<_>>().join(", ")
 }
 
-/// A condition number below which a matrix is not called ill-conditioned.
+/// A matrix with a smaller condition number is not called ill-conditioned.
 const WELL: f64 = 1e8;
 
-/// What to try when it did not work.
+/// Advice for a solve that did not converge.
 pub(super) fn advice(story: &Story<'_>) -> Option<String> {
     let Some(bad) = story.columns.iter().find(|column| !column.outcome.is_converged()) else {
         let error = story.columns.iter().find_map(|column| column.error).filter(|error| *error > DOUBTFUL)?;
@@ -391,7 +391,7 @@ fn named(what: &str, numbers: &[u32]) -> String {
     }
 }
 
-/// Under the title of the plot.
+/// The subtitle of the plot.
 pub(super) fn subtitle(answer: &Answer, columns: &[Column]) -> String {
     let method =
         format!("{}, {}, {} unknowns", answer.method, answer.preconditioner, count(answer.rows as u64));

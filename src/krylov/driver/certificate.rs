@@ -1,5 +1,5 @@
-//! b - A x computed anew: whether x is what was asked for, how far the recurrence has drifted, and what it starts from
-//! again.
+//! Certificates: b - A x computed anew, to decide whether x is the solution, to measure how far the recurrence has
+//! drifted, and to restart from.
 
 use super::{Certificate, Driver, POWER_STEPS, Solve};
 use crate::backend::{Communicator, Op, VectorOps};
@@ -12,8 +12,8 @@ use crate::lock::lock;
 use crate::scalar::{Real, Scalar};
 
 impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Driver<'_, '_, '_, T, B, W, C> {
-    /// The certificate: scratch = b - A x for the x in `steps`, in units. Whether x is a least-squares solution is
-    /// asked only where a recurrence `ends`.
+    /// Computes scratch = b - A x, scaled, for the x in `steps`. The least-squares criterion is checked only when a
+    /// recurrence has ended (`ends`).
     pub(super) fn certify<F>(
         &mut self,
         b: &B::Slice<T>,
@@ -63,7 +63,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         Ok(now)
     }
 
-    /// ||A|| from below, by steps of the power method on A^H A from A^H r, which `gradient` holds and loses.
+    /// A lower bound of ||A||, by steps of the power method on A^H A from A^H r, which is in `gradient` and is overwritten.
     fn norm_of_a(&mut self, gradient: f64, units: &Units<T::Real>) -> Result<f64> {
         if let Some(norm) = self.norm_of_a {
             return Ok(norm);
@@ -74,7 +74,7 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
             if !(length > 0.0 && length.is_finite()) {
                 break;
             }
-            // A vector of about unit length in these units, so that nothing overflows on the way.
+            // Scaled to about unit norm, so that nothing overflows.
             let scale = T::from_f64(units.unit.to_f64() / length);
             backend.scale_in_place(scale, self.gradient)?;
             let before = units.norm_of(self.space, self.gradient, self.square)?;
@@ -89,8 +89,8 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         Ok(largest)
     }
 
-    /// How far the recurrence's residual has drifted from the certified one: ||scratch - r||, or the difference of the
-    /// norms where the recurrence knows no more.
+    /// The distance of the recurrence's residual from the certified one: ||scratch - r||, or the difference of their
+    /// norms if the recurrence keeps no residual vector.
     pub(super) fn drift(&mut self, certified: f64, units: &Units<T::Real>) -> Result<f64> {
         let mut method = lock(self.method);
         if !method.carries_residual() {
@@ -101,8 +101,8 @@ impl<T: Scalar, B: VectorOps, W: Scalar<Real = T::Real>, C: Communicator<B>> Dri
         units.norm_of(self.space, scratch, self.square)
     }
 
-    /// r = b - A x in units, in more than working precision where the operator can: what the recurrence starts from
-    /// again.
+    /// Computes r = b - A x, scaled, for the recurrence to start from; in more than working precision if the operator
+    /// can.
     pub(super) fn restart(&mut self, b: &B::Slice<T>, x: &B::Slice<T>, units: &Units<T::Real>) -> Result<()> {
         let mut method = lock(self.method);
         let scale = T::from_real(units.scale());

@@ -1,27 +1,28 @@
-//! What trials found, kept on disk for the next process: one line a matrix and device in one file, the newest last.
+//! Results of earlier trials, kept on disk for other processes: a file with one line for each matrix and device, the
+//! newest last.
 //!
 //! ```text
 //! 6c62272e07bb014262b821756295c58d csr:0:5.42e-4 sell:3.1e-3:4.02e-4 #9a3f...
 //! key                              format : seconds to convert : seconds a product      hash of the line before it
 //! ```
 //!
-//! A line that is damaged is left out; a file that cannot be read or written costs a trial, nothing else.
+//! A damaged line is ignored; a file that cannot be read or written only costs a new trial.
 
 use super::report::Trial;
 use crate::cache::{Hash, folder, write_beside};
 use std::path::PathBuf;
 
-/// Lines kept: some 100 bytes each.
+/// The most lines that are kept, of about 100 bytes each.
 const MOST: usize = 4096;
 
-/// The file, and the line in it that is meant.
+/// The file, and the key of one line in it.
 pub(super) struct Entry {
     path: Option<PathBuf>,
     key: u128,
 }
 
 impl Entry {
-    /// In the user's cache folder; nowhere where `keep` is false.
+    /// An entry in the user's cache folder; not stored if `keep` is false.
     pub(super) fn new(key: u128, keep: bool) -> Self {
         Self { path: folder().filter(|_| keep).map(|folder| folder.join("formats.txt")), key }
     }
@@ -43,7 +44,7 @@ impl Entry {
         contents.filter_map(intact).next()?[key.len()..].split_whitespace().map(parse).collect()
     }
 
-    /// Puts the trials of this key at the end of the file, in the place of older ones.
+    /// Appends the trials of this key to the file, and removes older ones.
     pub(super) fn store(&self, trials: &[Trial]) {
         let Some(path) = &self.path else { return };
         let key = format!("{:032x} ", self.key);
@@ -61,7 +62,7 @@ fn sealed(line: &str) -> String {
     format!("{line} #{:032x}", Hash::of(line.as_bytes()))
 }
 
-/// The line without its hash, where that fits.
+/// The line without its checksum, if that is right.
 fn intact(line: &str) -> Option<&str> {
     let (content, hash) = line.rsplit_once(" #")?;
     (format!("{:032x}", Hash::of(content.as_bytes())) == hash).then_some(content)

@@ -1,4 +1,5 @@
-//! Which format a matrix should be stored in: a model proposes some, a short measurement decides, a file remembers.
+//! Chooses the storage format of a matrix: a model proposes formats, a short measurement decides, and a file stores the
+//! result.
 //!
 //! ```text
 //! sizes -> can a trial pay at all?     -> no: csr, as it is
@@ -14,16 +15,16 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `model` | forecast of a product's time in each format |
-//! | `sample` | row lengths, clustering, variety and fingerprint, from a few runs of rows |
+//! | `model` | forecast of the time of a product in each format |
+//! | `sample` | row lengths, clustering of columns, variety of values and a fingerprint, from a sample of rows |
 //! | `trial` | the measurement |
-//! | `memory` | what earlier trials found, on disk |
-//! | `report` | what was chosen, at what cost |
+//! | `memory` | results of earlier trials, on disk |
+//! | `report` | the choice and its cost |
 //!
-//! A trial is only made where it pays. In CSR products it costs about `c` for each conversion (the backend's
-//! [`ProductModel`](crate::backend::ProductModel) says how many) and a few for the measuring; the model says which
-//! share of a product the best candidate saves. The number of products that the caller expects, times that share, must
-//! exceed the cost twice over; so a small system or a short solve keeps CSR and pays nothing but a look at the sizes.
+//! A trial is made only if it pays. It costs about `c` CSR products for each conversion (see the backend's
+//! [`ProductModel`](crate::backend::ProductModel)) and a few products for measuring; the model estimates the fraction
+//! of a product that the best candidate saves. The expected number of products, times that fraction, must exceed twice
+//! the cost; so a small system or a short solve keeps CSR and only pays for a comparison of sizes.
 
 mod memory;
 mod model;
@@ -45,7 +46,7 @@ use memory::Entry;
 use model::{COMPRESSED, Forecast};
 use std::time::Instant;
 
-/// What a choice is made for.
+/// Options of a choice.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ChoiceOptions {
@@ -63,16 +64,16 @@ impl Default for ChoiceOptions {
 }
 
 impl ChoiceOptions {
-    /// How many products the matrix will be used for. Default 1000.
+    /// The number of products that the matrix will be used for. Default 1000.
     #[must_use]
     pub fn products(mut self, products: usize) -> Self {
         self.products = products;
         self
     }
 
-    /// How many products may be spent on measuring, all formats together; six are taken of each at least (up to some
-    /// hundreds where starting a product takes longer than the product), and three of one that is three times slower
-    /// than CSR. Default 16.
+    /// The most products spent on measuring, over all formats. Each format gets at least six (up to some hundreds if
+    /// starting a product takes longer than the product), but only three if it is three times slower than CSR.
+    /// Default 16.
     #[must_use]
     pub fn budget(mut self, products: usize) -> Self {
         self.budget = products;
@@ -86,14 +87,14 @@ impl ChoiceOptions {
         self
     }
 
-    /// Whether a trial decides, or the model alone, whose choice is the same in every run. Default true.
+    /// Whether a trial decides. If not, the model alone does, and the choice is the same in every run. Default true.
     #[must_use]
     pub fn measured(mut self, measured: bool) -> Self {
         self.measured = measured;
         self
     }
 
-    /// Whether earlier trials are remembered, in the user's cache folder. Default true.
+    /// Whether results of earlier trials are read from and written to the user's cache folder. Default true.
     #[must_use]
     pub fn cache(mut self, used: bool) -> Self {
         self.cache = used;
@@ -114,23 +115,23 @@ impl<T: Scalar, B: Products + Conversions, V: Scalar> Choice<T, B, V> {
         &*self.matrix
     }
 
-    /// What was chosen, why, at what cost.
+    /// The report of the choice.
     pub fn report(&self) -> &ChoiceReport {
         &self.report
     }
 
-    /// Both.
+    /// The matrix and the report.
     pub fn into_parts(self) -> (Box<dyn SparseMatrix<T, B, V>>, ChoiceReport) {
         (self.matrix, self.report)
     }
 }
 
-/// Stores a matrix in the format whose products are fastest on this backend, as far as the expected number of products
-/// pays for finding out. CSR is moved, not copied, where it stays; while a trial lasts, there is memory for up to three
-/// forms of the matrix, and a format for which there is none counts as refused.
+/// Stores a matrix in the format whose products are fastest on this backend, if the expected number of products pays
+/// for finding out. If CSR is kept, it is moved and not copied. During a trial up to three forms of the matrix are in
+/// memory; a format for which there is not enough memory counts as refused.
 ///
-/// Which format wins may differ between runs by chance where two are equally fast, and then so do the last bits of
-/// products; [`convert`](super::convert) with a name does not measure.
+/// If two formats are equally fast, the choice may differ between runs, and so may the last bits of products;
+/// [`convert`](super::convert) with a name does not measure.
 ///
 /// ```
 /// use residua::matrix::{ChoiceOptions, choose};
@@ -144,8 +145,8 @@ impl<T: Scalar, B: Products + Conversions, V: Scalar> Choice<T, B, V> {
 /// ```
 ///
 /// # Errors
-/// On too little memory for the vectors of a trial, or when the device fails. A format that the backend has no kernel
-/// for, or that refuses the matrix, is no error.
+/// If memory runs out for the vectors of a trial, or if the device fails. It is no error if the backend has no kernel
+/// for a format, or a format refuses the matrix.
 pub fn choose<T, V, B>(backend: &B, a: Csr<V, B>, options: &ChoiceOptions) -> Result<Choice<T, B, V>>
 where
     T: Scalar,
@@ -178,8 +179,8 @@ where
     if model.shares.len() < 2 {
         return keep(a, format!("csr is the only format that {} multiplies", backend.description()));
     }
-    // Twice what a trial of `n` formats beside CSR costs, and the look before it, in CSR products. The whole product
-    // may be saved at best: with fewer products than a trial costs, nothing is worth a look.
+    // Twice the cost of a trial of `n` formats in addition to CSR, and of the sample before it, in CSR products. At
+    // best the whole product is saved: if there are fewer products than a trial costs, not even a sample pays.
     let (look, starting) = model.look_and_start((a.nonzeros() + a.rows()) * (4 + size_of::<V>()));
     let each = |n: usize| trial::each(n, options.budget, starting);
     let trial = |n: usize| if options.measured { ((n + 1) * each(n)) as f64 } else { 0.0 };
@@ -200,7 +201,7 @@ where
     }
     let mut traits = Traits::new::<V, B>((a.rows(), a.columns(), a.nonzeros()), &lengths, Some(variety));
     if !model.waits.is_empty() {
-        // A sample may miss the one row that all others wait for.
+        // A sample may miss one very long row, which would delay all others.
         match lengths_of(backend, &a).and_then(|lengths| longest_of(backend, &lengths)) {
             Ok(longest) => traits = traits.longest(longest as usize),
             Err(error) if trial::is_refusal(&error) => {}
@@ -229,11 +230,12 @@ where
     Ok(Choice { matrix, report })
 }
 
-/// The share of a product that the model has to promise where nothing is measured. It is fitted to one machine: on
-/// another, diagonals that it promised to save 13 % took 14 to 20 % more (7 points 96^3, two cores of a Xeon).
+/// The fraction of a product that the model must expect to save if nothing is measured. The model is fitted to one
+/// machine; on another, diagonals that were expected to save 13 % took 14 to 20 % more (7 points 96^3, two cores of a
+/// Xeon).
 const PROMISED: f64 = 0.25;
 
-/// The format that the model has for the fastest, where it is by far.
+/// Chooses the fastest format by the model, if it is faster by a wide margin.
 fn by_model<T, V, B>(backend: &B, a: Csr<V, B>, best: &Forecast, csr: &Forecast) -> Result<Choice<T, B, V>>
 where
     T: Scalar,
@@ -273,7 +275,7 @@ fn too_little(best: &Forecast, saved: f64, csr: &Forecast, options: &ChoiceOptio
     )
 }
 
-/// The format that is cheapest for the expected products, by times that were remembered.
+/// Chooses the cheapest format for the expected products, from the stored times.
 fn recall<T, V, B>(
     backend: &B,
     a: Csr<V, B>,
@@ -288,7 +290,7 @@ where
     let csr = trials.iter().find_map(|trial| trial.product_seconds).unwrap_or(0.0);
     let cost = |trial: &Trial| {
         let product = trial.product_seconds.unwrap_or(f64::INFINITY);
-        // The first conversion may have compiled its kernels; they are there now.
+        // The first conversion may have included compiling its kernels, which are in the cache now.
         let convert = trial.convert_seconds.min(backend.model().conversion * csr);
         convert + options.products as f64 * product
     };

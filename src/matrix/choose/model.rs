@@ -1,13 +1,14 @@
-//! The model: how long a product takes in each format, from what the format stores and what the backend reaches.
+//! The model: the time of a product in each format, from the bytes that the format stores and the bandwidth that the
+//! backend reaches.
 //!
 //! ```text
 //! time = (start + start(format) + max(bytes(format) / share(format), entry(format) * longest row)) / copy bandwidth
 //! ```
 //!
-//! `bytes` is the storage, padding counted, with x and y once; `start` what could be copied while a product is being
-//! started; `share` the part of copy bandwidth that the backend's kernel reaches on its own bytes; `entry` what could
-//! be copied while a thread that has a row to itself takes an entry of it. Only ratios of times are used, so the copy
-//! bandwidth itself need not be known.
+//! `bytes` is the storage with padding, plus x and y once; `start` is what could be copied in the time that a product
+//! takes to start; `share` is the fraction of copy bandwidth that the backend's kernel reaches; `entry` is what could
+//! be copied in the time that one thread, which has a row to itself, takes for an entry. Only ratios of times are used,
+//! so the copy bandwidth itself need not be known.
 
 use super::super::lengths::{RowLengths, RowStatistics};
 use super::super::storage::Storage;
@@ -17,15 +18,15 @@ use crate::backend::{CompressionRule, Conversions, ProductModel, Products};
 use crate::scalar::Scalar;
 use crate::units::ratio;
 
-/// The format that holds fewer bytes than its values and indices have: "without compression" leaves it out.
+/// The format that may take fewer bytes than its values and indices; "without compression" excludes it.
 pub(super) const COMPRESSED: &str = "compressed";
 
-/// Formats beside CSR that are tried at most.
+/// The most formats that are tried in addition to CSR.
 const MOST: usize = 3;
 
 impl ProductModel {
-    /// What a look costs in CSR products of a matrix, and which share of such a product is its start, before anything
-    /// but the matrix's size in bytes is known.
+    /// The cost of a sample in CSR products, and the fraction of such a product that is its start, from the matrix's
+    /// size in bytes alone.
     pub(super) fn look_and_start(&self, bytes: usize) -> (f64, f64) {
         let share = self.share(Csr::<f64>::NAME).unwrap_or(1.0);
         let start = self.start + self.wait(Csr::<f64>::NAME).0;
@@ -45,11 +46,11 @@ impl ProductModel {
     }
 }
 
-/// What the model goes by.
+/// The properties of a matrix that the model uses.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Traits {
-    /// Spread of the row lengths.
+    /// Statistics of the row lengths.
     pub rows: RowStatistics,
     /// Number of rows.
     pub row_count: usize,
@@ -57,17 +58,17 @@ pub struct Traits {
     pub column_count: usize,
     /// Number of stored entries.
     pub nonzeros: usize,
-    /// What each format would take, for the rows that were looked at.
+    /// The storage in each format, for the rows in the sample.
     pub storage: Vec<(&'static str, Storage)>,
-    /// How clustered columns and how varied values are, where that was looked at.
+    /// The clustering of columns and the variety of values, if they were sampled.
     pub variety: Option<Variety>,
     value: usize,
-    /// Rows there are for each row that was looked at.
+    /// The number of rows divided by that of the sample.
     scale: f64,
 }
 
 impl Traits {
-    /// Of a matrix with so many rows, columns and nonzeros, from the lengths of some or all of its rows.
+    /// For a matrix of this size, from the lengths of some or all of its rows.
     pub(super) fn new<V: Scalar, B: Products + Conversions>(
         (rows, columns, nonzeros): (usize, usize, usize),
         lengths: &RowLengths,
@@ -85,14 +86,14 @@ impl Traits {
         }
     }
 
-    /// With the longest of all rows, where some were looked at.
+    /// Sets the longest of all rows, if only some were sampled.
     #[must_use]
     pub(super) fn longest(mut self, longest: usize) -> Self {
         self.rows.max = self.rows.max.max(longest);
         self
     }
 
-    /// Bytes that a product moves, or could meanwhile; `None` where the format is refused, unknown or unsuited.
+    /// Bytes that a product moves, or could move in its time; `None` if the format is refused, unknown or unsuited.
     fn bytes(&self, format: &str, model: &ProductModel) -> Option<f64> {
         if let (COMPRESSED, CompressionRule::Runs { rows, entry }) = (format, model.compression) {
             self.variety.as_ref().filter(|variety| variety.repeats(rows))?;
@@ -113,19 +114,19 @@ impl Traits {
     }
 }
 
-/// What the model expects of a format.
+/// The model's forecast for a format.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Forecast {
     pub(super) format: &'static str,
     /// Bytes that a product moves.
     pub(super) bytes: f64,
-    /// Share of copy bandwidth that it reaches.
+    /// The fraction of copy bandwidth that it reaches.
     pub(super) share: f64,
-    /// Time in bytes of copying.
+    /// Its time, as bytes that could be copied meanwhile.
     pub(super) time: f64,
 }
 
-/// All formats that the backend multiplies and the matrix suits, fastest first; of equal ones CSR.
+/// All formats that the backend can multiply and that suit the matrix, fastest first; CSR comes first among equals.
 pub(super) fn forecasts(model: &ProductModel, traits: &Traits) -> Vec<Forecast> {
     let forecast = |format: &'static str| {
         let (bytes, share) = (traits.bytes(format, model)?, model.share(format)?);
@@ -139,7 +140,7 @@ pub(super) fn forecasts(model: &ProductModel, traits: &Traits) -> Vec<Forecast> 
     all
 }
 
-/// The formats beside CSR that may be tried, fastest first. Which of them a trial comes to, it finds out.
+/// The formats that may be tried in addition to CSR, fastest first. The trial itself decides which of them it measures.
 pub(super) fn candidates(forecasts: &[Forecast], compression: bool) -> Vec<Forecast> {
     let allowed = |f: &&Forecast| f.format != Csr::<f64>::NAME && (compression || f.format != COMPRESSED);
     forecasts.iter().filter(allowed).take(MOST).copied().collect()
@@ -155,8 +156,8 @@ pub struct Advice {
     pub reason: String,
 }
 
-/// The format that is fastest by the backend's model for a matrix of these row lengths, values of type `V`, without
-/// measuring anything; formats within a twentieth of CSR are not worth a conversion.
+/// The fastest format by the backend's model for a matrix of these row lengths and values of type `V`, without a
+/// measurement. A format must be at least a twentieth faster than CSR to be worth a conversion.
 pub fn advise<V: Scalar, B: Products + Conversions>(backend: &B, lengths: &RowLengths) -> Advice {
     let traits = Traits::new::<V, B>((lengths.rows(), lengths.columns(), lengths.nonzeros()), lengths, None);
     let all = forecasts(&backend.model(), &traits);

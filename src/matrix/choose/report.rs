@@ -1,4 +1,4 @@
-//! What a choice came to.
+//! The report of a choice of format.
 
 use crate::units::seconds;
 use std::fmt;
@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Trial {
     /// The format's name.
     pub format: &'static str,
-    /// Seconds of converting from CSR, compiling kernels for the first time included; zero for CSR itself.
+    /// Seconds of converting from CSR, including compiling kernels for the first time; zero for CSR itself.
     pub convert_seconds: f64,
-    /// Seconds of one product; `None` where there was none.
+    /// Seconds of one product; `None` if none was measured.
     pub product_seconds: Option<f64>,
     /// Why it was not measured.
     pub refused: Option<String>,
@@ -27,39 +27,39 @@ impl Trial {
     }
 }
 
-/// On what a choice rests.
+/// The basis of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Basis {
-    /// No other format promises more than its trial would cost.
+    /// The model: no other format is expected to save more than its trial would cost.
     Model,
-    /// Products were measured here and now.
+    /// A trial in this process.
     Measured,
-    /// An earlier trial of the same pattern on the same device was remembered.
+    /// An earlier trial of the same pattern on the same device.
     Remembered,
 }
 
-/// What was chosen, why, at what cost.
+/// The chosen format, the reason, and the cost.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ChoiceReport {
     /// The format.
     pub format: &'static str,
-    /// On what the choice rests.
+    /// The basis of the choice.
     pub basis: Basis,
     /// The model's reason, in a sentence.
     pub reason: String,
-    /// What was measured, now or earlier, CSR first; empty where nothing was.
+    /// The measured times, now or earlier, CSR first; empty if nothing was measured.
     pub trials: Vec<Trial>,
-    /// Seconds that the choice and the conversion took, all trials included.
+    /// Seconds of the choice and the conversion, including all trials.
     pub seconds: f64,
-    /// Those of them in which kernels were compiled and loaded for the first time; another choice on this machine does
-    /// not take them.
+    /// The part of `seconds` in which kernels were compiled and loaded for the first time; another choice on this
+    /// machine does not need it.
     pub first_use_seconds: f64,
 }
 
 impl ChoiceReport {
-    /// Of a choice that [`choose`](super::choose) has still to time.
+    /// For a choice whose time [`choose`](super::choose) still has to set.
     pub(super) fn new(format: &'static str, basis: Basis, reason: String, trials: Vec<Trial>) -> Self {
         Self { format, basis, reason, trials, seconds: 0.0, first_use_seconds: 0.0 }
     }
@@ -68,7 +68,7 @@ impl ChoiceReport {
         self.trials.iter().find(|trial| trial.format == format)?.product_seconds
     }
 
-    /// Seconds that each product saves against CSR; zero where CSR was chosen.
+    /// Seconds that each product saves compared to CSR; zero if CSR was chosen.
     pub fn saved(&self) -> f64 {
         match (self.time("csr"), self.time(self.format)) {
             (Some(csr), Some(chosen)) => csr - chosen,
@@ -76,13 +76,13 @@ impl ChoiceReport {
         }
     }
 
-    /// The number of products after which the choice has paid for itself; `None` where it never does, and 0 where it
-    /// cost nothing worth telling because CSR was kept unmeasured.
+    /// The number of products after which the choice has paid for itself; `None` if it never does, and 0 if CSR was
+    /// kept without a measurement.
     pub fn pays_after(&self) -> Option<u64> {
         self.paid_after(self.seconds)
     }
 
-    /// As [`pays_after`](Self::pays_after), where all kernels are there before.
+    /// As [`pays_after`](Self::pays_after), if all kernels have been compiled before.
     pub fn pays_again_after(&self) -> Option<u64> {
         self.paid_after(self.seconds - self.first_use_seconds)
     }

@@ -1,5 +1,5 @@
-//! A look at a few runs of rows: their lengths, how clustered columns are, how varied values are, and a fingerprint of
-//! the pattern. To look at all rows would cost a device more than many products.
+//! A sample of a few runs of rows: their lengths, the clustering of columns, the variety of values, and a fingerprint
+//! of the pattern. Examining all rows would take a device longer than many products.
 
 use super::super::{Csr, RowLengths};
 use crate::backend::{BASES, Backend, RANGE, SECTION};
@@ -9,45 +9,44 @@ use crate::scalar::{Real, Scalar};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Runs of rows that are looked at, spread evenly.
+/// Runs of rows in the sample, evenly distributed.
 const RUNS: usize = 8;
-/// Rows of a run whose lengths are taken: a multiple of the formats' sections and windows.
+/// Rows of a run whose lengths are read: a multiple of the formats' slices and windows.
 const LENGTHS: usize = 8192;
-/// Rows at the start of a run whose entries are looked at, and entries at most.
+/// Rows at the start of a run whose entries are read, and the most entries.
 const ROWS: usize = 128;
 const ENTRIES: usize = 2048;
-/// Codes of one byte.
+/// The number of one-byte codes.
 const CODES: usize = 256;
 
-/// How clustered the columns of a matrix and how varied its values are, by a sample of its rows.
+/// The clustering of columns and the variety of values, in a sample of rows.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Variety {
-    /// Entries looked at.
+    /// Entries in the sample.
     pub entries: usize,
-    /// Most distinct distances of a column from its row in one run of rows.
+    /// The largest number of distinct distances of a column from its row in one run of rows.
     pub distances: usize,
-    /// Share of the entries in sections of neighbouring rows whose columns 16 bits hold
+    /// The fraction of entries in slices of neighbouring rows whose columns fit 16 bits
     /// ([`Compressed`](crate::matrix::Compressed)).
     pub held: f64,
-    /// Share of the entries that are in such sections or within 2^15 columns of their row: x of these comes from near
-    /// caches.
+    /// The fraction of entries in such slices or within 2^15 columns of their row: their x comes from near caches.
     pub near: f64,
     /// Distinct values; counting ends above 256.
     pub values: usize,
-    /// Rows looked at, and how many kinds of them there are by the distances of their columns.
+    /// Rows in the sample.
     pub rows: usize,
-    /// See `rows`.
+    /// The number of different kinds of rows, by the distances of their columns.
     pub kinds: usize,
-    /// Kinds of rows by distances and values.
+    /// The number of different kinds of rows, by distances and values.
     pub lines: usize,
-    /// Runs of neighbouring rows of one such kind.
+    /// Runs of neighbouring rows of the same kind by distances and values.
     pub runs: usize,
 }
 
 impl Variety {
-    /// Bytes of `nonzeros` entries in `rows` rows, where what repeats in the sample is stored as short codes: a row by
-    /// its kind, an entry by its distance, a value by its place in a list.
+    /// Bytes of `nonzeros` entries in `rows` rows if repetitions in the sample are stored as short codes: a row by its
+    /// kind, an entry by its distance, a value by its index in a list.
     pub(super) fn bytes(&self, rows: usize, nonzeros: usize, value: usize) -> f64 {
         let (rows, nonzeros) = (rows as f64, nonzeros as f64);
         if self.few(self.lines) {
@@ -62,27 +61,28 @@ impl Variety {
             }
     }
 
-    /// A kind that few rows share was probably not seen whole in the sample.
+    /// If few rows share a kind, the sample has probably not seen all kinds.
     fn few(&self, kinds: usize) -> bool {
         kinds < CODES && 8 * kinds <= self.rows
     }
 
-    /// Whether a byte a row stands for all of it, in runs of so many alike on average.
+    /// Returns whether one byte can replace a whole row, in runs of at least `run` equal rows on average.
     pub(super) fn repeats(&self, run: usize) -> bool {
         self.few(self.lines) && run * self.runs <= self.rows
     }
 }
 
-/// What a sample tells.
+/// The result of sampling.
 pub(super) struct Sample {
     pub(super) variety: Variety,
     /// Lengths of the rows of all runs.
     pub(super) lengths: RowLengths,
-    /// A hash of the places that were seen.
+    /// A hash of the positions of the sampled entries.
     pub(super) fingerprint: Hash,
 }
 
-/// What is gathered run by run. Apart from [`sample`], so that it is compiled once, not for every type and backend.
+/// The counters of a sample, run by run. They are not generic, so that they are compiled once and not for every type
+/// and backend.
 struct Look {
     variety: Variety,
     hash: Hash,
@@ -125,7 +125,7 @@ impl Look {
         }
     }
 
-    /// Takes the lengths of a run's rows.
+    /// Adds the lengths of the rows of a run.
     fn lengths(&mut self, offsets: &[usize]) {
         let before = self.lengths.len();
         let length = |pair: &[usize]| u32::try_from(pair[1] - pair[0]).unwrap_or(u32::MAX);
@@ -133,7 +133,7 @@ impl Look {
         self.hash.add_numbers(&self.lengths[before..]);
     }
 
-    /// Looks at the entries `range` of the run that starts at row `start`.
+    /// Adds the entries `range` of the run that starts at row `start`.
     fn entries(
         &mut self,
         start: usize,
@@ -155,10 +155,10 @@ impl Look {
             if row % SECTION == SECTION - 1 {
                 self.section(&mut section);
             }
-            // A row cut off at the end of the run is no kind of its own.
+            // A row cut off at the end of the run does not count as a kind of its own.
             let whole = offsets[row + 1] <= range.end;
             self.variety.rows += usize::from(whole);
-            // Of what is like the row above it, nothing is new.
+            // A row equal to the one above adds nothing new.
             let like = |(distances, numbers_there): &(Vec<i64>, &[Bits])| {
                 *distances == line && *numbers_there == &numbers[seen.clone()]
             };
@@ -182,7 +182,7 @@ impl Look {
         self.diagonals.extend(distances);
     }
 
-    /// Takes the distances of a section, and leaves none.
+    /// Adds the distances of a slice, and clears them.
     fn section(&mut self, distances: &mut Vec<i64>) {
         distances.sort_unstable();
         let near = |distance: &&i64| distance.abs() < 1 << 15;
@@ -195,21 +195,21 @@ impl Look {
         distances.clear();
     }
 
-    /// What the runs tell of a matrix of that many rows and columns.
+    /// The result for a matrix of this size.
     fn told(mut self, rows: usize, columns: usize) -> Sample {
         let variety = &mut self.variety;
         [variety.held, variety.near] =
             [self.held, self.near].map(|count| count as f64 / variety.entries.max(1) as f64);
         variety.values = self.values.len().min(CODES + 1);
         (variety.kinds, variety.lines) = (self.kinds.len(), self.lines.len());
-        // As many columns as belong to these rows, so that all that a format stores scales with the rows.
+        // The columns are scaled like the rows, so that the storage of every format scales with the rows.
         let columns = (columns as f64 * self.lengths.len() as f64 / rows.max(1) as f64) as usize;
         let lengths = RowLengths::sampled(columns, self.diagonals.len(), self.lengths);
         Sample { variety: self.variety, lengths, fingerprint: self.hash }
     }
 }
 
-/// Whether 16 bits hold ascending distances: near each other, or in as many ranges as a section of compressed has
+/// Returns whether ascending distances fit 16 bits: near each other, or in as many ranges as a compressed slice has
 /// bases.
 fn are_held(distances: &[i64]) -> bool {
     let [low, .., high] = distances else { return true };
@@ -221,13 +221,13 @@ fn are_held(distances: &[i64]) -> bool {
     rest.is_empty() || high - low < 65535
 }
 
-/// The places of those entries of a run that are looked at.
+/// The entries of a run that are read.
 fn looked_at(offsets: &[usize]) -> Range<usize> {
     let rows = ROWS.min(offsets.len() - 1);
     offsets[0]..offsets[rows].min(offsets[0] + ENTRIES)
 }
 
-/// Looks at a matrix.
+/// Samples a matrix.
 pub(super) fn sample<V: Scalar, B: Backend>(backend: &B, a: &Csr<V, B>) -> Result<Sample> {
     let mut look = Look::new();
     for size in [a.rows(), a.columns(), a.nonzeros()] {

@@ -4,7 +4,7 @@ use crate::matrix::FORMAT_NAMES;
 use crate::{Host, generate};
 use trial::Step;
 
-/// A clock that runs each step and then tells the time from a table: seconds a conversion, seconds a product.
+/// A clock that runs each step and returns its time from a table: seconds of a conversion, seconds of a product.
 fn told(
     times: &'static [(&'static str, f64, f64)],
 ) -> impl FnMut(Step, &str, &mut dyn FnMut() -> Result<()>) -> Result<f64> {
@@ -18,12 +18,12 @@ fn told(
     }
 }
 
-/// Formats that are tried whatever they take.
+/// Formats that are tried whatever time the model expects.
 fn whatever(names: &[&'static str]) -> Vec<trial::Proposal> {
     names.iter().map(|&name| (name, 0.0)).collect()
 }
 
-/// Few entries in many rows: coordinates save the row offsets.
+/// Few entries in many rows: coordinates need no row offsets.
 fn hollow() -> Csr<f64> {
     let rows = 40_000;
     let mut offsets = vec![0; rows + 1];
@@ -40,7 +40,7 @@ fn the_fastest_by_its_own_measurement_wins() {
         (&[("csr", 0.0, 3.0), ("sell", 1.0, 2.0), ("coo", 1.0, 1.0)][..], "coo"),
         (&[("csr", 0.0, 3.0), ("sell", 1.0, 1.0), ("coo", 1.0, 2.0)], "sell"),
         (&[("csr", 0.0, 1.0), ("sell", 1.0, 2.0), ("coo", 1.0, 3.0)], "csr"),
-        // A hundredth is chance.
+        // A difference of one percent is noise.
         (&[("csr", 0.0, 1.0), ("sell", 1.0, 0.99), ("coo", 1.0, 3.0)], "csr"),
     ] {
         for _ in 0..2 {
@@ -54,7 +54,7 @@ fn the_fastest_by_its_own_measurement_wins() {
     }
 }
 
-/// What the model promised of the first says which others are worth a trial only where it is kept.
+/// The model's forecast for the first format decides whether others are tried only if it was right.
 #[test]
 fn a_promise_that_is_not_kept_brings_the_next_format_into_the_trial() {
     let a = || generate::poisson2d(20, 20).unwrap();
@@ -129,7 +129,7 @@ fn what_was_remembered_decides_by_the_products_that_are_expected() {
             recall::<f64, f64, _>(&Host, hollow(), trials(), &options).unwrap().into_parts();
         assert_eq!((matrix.format(), report.basis), (winner, Basis::Remembered));
     }
-    // A format that takes the matrix no longer: CSR stays.
+    // If a stored format no longer accepts the matrix, CSR is kept.
     let trials = vec![Trial::measured("csr", 0.0, 1.0), Trial::measured("ell", 0.0, 0.1)];
     let arrow = generate::arrow(6000).unwrap();
     let choice = recall::<f64, f64, _>(&Host, arrow, trials, &ChoiceOptions::default()).unwrap();
@@ -159,7 +159,7 @@ fn the_sample_sees_clusters_and_repeated_values() {
     assert_eq!(of(Ok(none)).0.entries, 0);
 }
 
-/// A large matrix is judged by some of its rows, and the judgement is that of all rows.
+/// The choice for a large matrix from a sample is the same as from all rows.
 #[test]
 fn some_rows_stand_for_all() {
     let a = generate::poisson2d(700, 700).unwrap();
@@ -178,7 +178,7 @@ fn some_rows_stand_for_all() {
     }
 }
 
-/// A format that has lost with its first product and the next is not multiplied again.
+/// A format that was far slower in its first two products is not measured further.
 #[test]
 fn a_hopeless_format_is_multiplied_three_times_and_no_more() {
     let a = generate::poisson2d(20, 20).unwrap();
@@ -202,7 +202,7 @@ fn a_hopeless_format_is_multiplied_three_times_and_no_more() {
     assert_eq!(trials[2].product_seconds, Some(3.1));
 }
 
-/// What a GPU's products wait for beside their bytes, as of small matrices.
+/// A model of a GPU, on which starting a product and waiting for memory take time in addition to its bytes.
 fn waiting() -> ProductModel {
     let shares = &[("csr", 0.92), ("ell", 1.0), ("jds", 0.75), ("sell", 1.08), ("compressed", 0.9)];
     let waits = &[
@@ -215,8 +215,8 @@ fn waiting() -> ProductModel {
     ProductModel::new(5e6, 1.7e10, 6.0, shares).waits(waits)
 }
 
-/// In a small matrix what a product waits for decides, not its bytes: ELL may pad then, and nothing that starts late is
-/// worth a trial.
+/// For a small matrix the start of a product decides, not its bytes: ELL may then pad, and a format with a slow start
+/// is not worth a trial.
 #[test]
 fn small_matrices_are_judged_by_what_products_wait_for() {
     let promises = |n: usize| {
@@ -233,7 +233,7 @@ fn small_matrices_are_judged_by_what_products_wait_for() {
     assert!(sell < ell && jds < 1.3 && compressed < 0.5, "{ell} {sell} {jds} {compressed}");
 }
 
-/// A row that no sample sees holds up whoever gives it to one thread.
+/// A long row that no sample sees delays a kernel that gives it to one thread.
 #[test]
 fn the_longest_of_all_rows_counts() {
     let (rows, long) = (80_000_usize, 20_000_usize);
@@ -254,8 +254,8 @@ fn the_longest_of_all_rows_counts() {
     assert_eq!(first(&traits.longest(longest as usize)), "csr");
 }
 
-/// On a GPU, sell was chosen once where csr takes a third of its time: 3 us, measured one at a time by a clock that
-/// takes 20.
+/// On a GPU, sell was once chosen although csr takes a third of its time: products of 3 us were measured one at a time
+/// with a clock that takes 20.
 #[test]
 fn short_products_are_measured_many_at_a_time() {
     assert_eq!([trial::each(1, 16, 0.0), trial::each(7, 16, 0.0)], [8, 6]);
@@ -269,11 +269,11 @@ fn short_products_are_measured_many_at_a_time() {
     };
     let options = ChoiceOptions::default().products(1_000_000).compression(false).cache(false);
     decide::<f64, f64, _>(&Host, hollow(), &options, &mut clock).unwrap();
-    // Starting is a tenth of such a product; by the budget alone there were batches of three.
+    // Starting is a tenth of such a product; the budget alone would give batches of three.
     assert_eq!(products, [[1, 12, 12, 12, 12]; 3].concat());
 }
 
-/// On the CPU an entry of the compressed format costs time where rows do not come in runs.
+/// On the CPU an entry of the compressed format costs time unless equal rows come in runs.
 #[test]
 fn the_cpu_compresses_runs_of_like_rows_and_nothing_else() {
     let proposed = |a: Result<Csr<f64>>| {
@@ -291,16 +291,16 @@ fn the_cpu_compresses_runs_of_like_rows_and_nothing_else() {
         let (variety, compressed) = proposed(grid);
         assert!(compressed && 8 * variety.runs < variety.rows, "{variety:?}");
     }
-    // Three unknowns a point: every row differs from its neighbours. General values: all rows differ.
+    // With three unknowns at a point, every row differs from its neighbours. With general values, all rows differ.
     let (elasticity, compressed) = proposed(generate::elasticity3d(12, 12, 12, 0.3));
     assert!(!compressed && 2 * elasticity.runs > elasticity.rows, "{elasticity:?}");
     assert!(!proposed(generate::jumping([20, 20, 20], 1e6, 2, 1)).1);
-    // Nobody looked at the rows' content.
+    // The contents of the rows were not sampled.
     let a = generate::poisson3d(40, 40, 40).unwrap();
     assert_ne!(advise::<f64, _>(&Host, &a.row_lengths(&Host).unwrap()).format, "compressed");
 }
 
-/// Diagonals are proposed first where they are few, and not where rows go anywhere.
+/// Diagonals are proposed first if there are few, and not if columns are scattered.
 #[test]
 fn grids_with_general_values_are_proposed_by_diagonals() {
     let first = |a: Result<Csr<f64>>| {
@@ -317,7 +317,7 @@ fn grids_with_general_values_are_proposed_by_diagonals() {
     assert!(random != Some("dia") && seen.is_some_and(|n| n > 1000), "{random:?} {seen:?}");
 }
 
-/// Columns in layers far apart, as of a mesh in space, are not taken for columns anywhere: 16 bits hold them.
+/// Columns in layers that are far apart, as in a three-dimensional mesh, do not count as scattered: they fit 16 bits.
 #[test]
 fn layers_far_apart_are_compressed() {
     let (rows, layer) = (130_000_usize, 40_000);
@@ -340,7 +340,7 @@ fn layers_far_apart_are_compressed() {
     assert!(proposed.contains(&"compressed"), "{proposed:?}");
 }
 
-/// Where runs of the sample start at the edge of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals
+/// If runs of the sample start at the boundary of a grid's planes, their first rows lack neighbours: 9 of 27 diagonals
 /// are not seen there.
 #[test]
 fn rows_at_the_edge_of_a_grid_do_not_hide_its_diagonals() {

@@ -1,4 +1,4 @@
-//! The measurement: a few products in each format, on the backend at hand.
+//! The trial: measures a few products in each format on the backend.
 
 use super::super::sparse::SparseMatrix;
 use super::super::{Csr, build};
@@ -8,39 +8,39 @@ use crate::error::{Error, Result};
 use crate::scalar::{Scalar, Widen};
 use std::time::Instant;
 
-/// Another format must beat CSR by this much: less is chance.
+/// Another format must take at most this fraction of CSR's time; a smaller gain may be noise.
 const MARGIN: f64 = 0.97;
 
-/// A format is tried where the model sees it within this factor of the fastest that was measured: so much is the model
-/// wrong where nothing that it goes by is missing. (By a sample, what is compressed may seem five times as fast as CSR
-/// and be a tenth faster.)
+/// A format is tried if the model puts it within this factor of the fastest measured time, since the model may be wrong
+/// by this much even if all its inputs are right. (From a sample, the compressed format may seem five times as fast as
+/// CSR and be only a tenth faster.)
 const WITHIN: f64 = 1.25;
 
-/// Batches of which the fastest counts: whatever else the machine does only adds.
+/// The fastest of this many batches counts, since other load only adds time.
 const BATCHES: usize = 4;
 
-/// Products of each format beside these: one to warm up, one to see whether it is worth more.
+/// Products of each format in addition: one to warm up, one to see whether it is worth more.
 const BEFORE: usize = 2;
 
-/// Products of each format where starting it is all that a product's time is. Batches of a few would tell how long the
-/// clock and the start of a recording take.
+/// Products of each format if a product takes no longer than its start. A few would measure the clock and the start of
+/// a recording.
 const SHORT: f64 = 500.0;
 
-/// A format whose first product takes so many of CSR's, and the next as well, has lost.
+/// A format is dropped if its first two products take this many times the time of CSR's.
 const HOPELESS: f64 = 3.0;
 
-/// What is being timed.
+/// The step that is being timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Conversion,
-    /// So many of them.
+    /// This many products.
     Products(usize),
 }
 
-/// Runs a step with a format, whose name it is told, and says how many seconds it took.
+/// Runs a step with the named format, and returns its time in seconds.
 pub(super) type Clock<'a> = dyn FnMut(Step, &str, &mut dyn FnMut() -> Result<()>) -> Result<f64> + 'a;
 
-/// The clock on the wall, with all work done at both ends.
+/// Wall-clock time, synchronised with the backend at both ends.
 pub(super) fn wall_clock<B: Backend>(
     backend: &B,
 ) -> impl FnMut(Step, &str, &mut dyn FnMut() -> Result<()>) -> Result<f64> {
@@ -53,24 +53,25 @@ pub(super) fn wall_clock<B: Backend>(
     }
 }
 
-/// Products of each format where CSR and `n` others share a budget, and starting one is this share of its time.
+/// Products of each format if CSR and `n` others share a budget, and `starting` is the fraction of a product's time
+/// that is its start.
 pub(super) fn each(n: usize, budget: usize, starting: f64) -> usize {
     (budget / (n + 1)).max(BEFORE + BATCHES).max((SHORT * starting) as usize)
 }
 
-/// Whether an error only means that a format is not for this matrix or device.
+/// Returns whether an error only means that a format does not suit this matrix or device.
 pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Refused { .. } | Error::Unsupported(_) | Error::OutOfMemory { .. })
 }
 
 type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
 
-/// A format, and the time of its product by the model where CSR's is one.
+/// A format, and the model's time of its product relative to CSR's.
 pub(super) type Proposal = (&'static str, f64);
 
-/// Tries CSR and the formats proposed, in this order, with so many products of each: the matrix in the one with the
-/// fastest product, and all times, CSR's first. CSR's time says how long the model's are; a format that would then be
-/// slower than what was found is left out.
+/// Measures CSR and the proposed formats in this order, with `each` products of each. Returns the matrix in the fastest
+/// format, and all times, CSR's first. CSR's time converts the model's times to seconds; a format that would then be
+/// slower than the best so far is skipped.
 pub(super) fn run<T, V, B>(
     backend: &B,
     a: Csr<V, B>,
@@ -86,12 +87,12 @@ where
     let mut x = backend.zeros::<T>(a.columns())?;
     backend.fill(T::one(), &mut x)?;
     let mut y = backend.zeros::<T>(a.rows())?;
-    // Seconds of a product by itself, and of one among several; the latter is not measured where the former is beyond a
+    // Seconds of a product by itself, and of one among several; the latter is not measured if the former exceeds a
     // limit.
     let mut time =
         |matrix: &dyn SparseMatrix<T, B, V>, most: f64, clock: &mut Clock<'_>| -> Result<(f64, f64)> {
             let mut product = || matrix.product(backend, T::one(), &x, T::zero(), &mut y);
-            // The first says whether there is a kernel, and may compile it.
+            // The first product shows whether there is a kernel, and may compile it.
             product()?;
             let mut single = clock(Step::Products(1), matrix.format(), &mut product)?;
             if single > most {
@@ -108,13 +109,13 @@ where
                 Ok((single, best / count as f64))
             };
             {
-                // As an iteration would run it: launches do not count where a device replays them.
+                // As an iteration would run it: a device that replays recordings has no launch overhead.
                 let mut recorded = backend.record(|| (0..count).try_for_each(|_| product()));
                 if let Ok(step) = &mut recorded {
                     return fastest(&mut || step.replay());
                 }
             }
-            // What needs memory of its own cannot be recorded.
+            // A product that allocates memory cannot be recorded.
             fastest(&mut || (0..count).try_for_each(|_| product()))
         };
     let (single, csr) = time(&a, f64::INFINITY, clock)?;

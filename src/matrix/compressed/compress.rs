@@ -1,4 +1,4 @@
-//! From CSR to what repeats in it.
+//! Compresses a matrix in CSR.
 
 use super::{Body, Columns, Compressed, CompressedOptions, KindTable, Long, Sections, Values};
 use crate::backend::{
@@ -13,36 +13,37 @@ use crate::matrix::stencil::Stencil;
 use crate::matrix::transposed::Kept;
 use crate::scalar::Scalar;
 
-/// Tables of kinds have at most so many entries: they must fit a multiprocessor's shared memory.
+/// The most entries of the tables of kinds, which must fit the shared memory of a multiprocessor.
 const MOST_TABLE: usize = 1 << 12;
 
-/// And few beside the entries that they stand for.
+/// Tables must also be small compared to the entries that they replace.
 fn most_table(nonzeros: usize) -> usize {
     MOST_TABLE.min(nonzeros / 8)
 }
 
-/// Distances of the rows of a window differ by less than 2^32 then.
+/// With at most this many columns, the distances of the rows of a window differ by less than 2^32.
 const MOST_COLUMNS: usize = u32::MAX as usize - COMPRESSED_WINDOW;
 
-/// Places of a section are counted in 32 bits.
+/// Places of a slice are counted in 32 bits.
 const LONGEST: usize = (1 << 27) - 1;
 
-/// A row longer than this stays in CSR; a second, lower bound for where the first leaves too much padding.
+/// Rows longer than the first value stay in CSR; the second, smaller value is used if the first leaves too much
+/// padding.
 pub(super) fn longest_rows(rows: usize, nonzeros: usize) -> [usize; 2] {
     let mean = nonzeros / rows.max(1);
     [8 * mean + 64, 2 * mean + 4].map(|longest| longest.min(LONGEST))
 }
 
-/// Whether sections pad so much that fewer rows should be in them.
+/// Returns whether slices have so much padding that more rows should stay in CSR.
 pub(super) fn is_padded(places: u64, entries: u64) -> bool {
     places - entries > (entries / 2).max(4096)
 }
 
-/// Entries from which it no longer counts that the last tile of those dealt out is filled up.
+/// With more entries than this, the padding of the last tile of the balanced form no longer matters.
 const MOST_OF_TILES: usize = 8 * BALANCED_TILE;
 
-/// Whether entries are better dealt out evenly than held in sections, by bytes: putting rows together again costs a
-/// fifth of what memory gives, long rows come in a launch of their own and move half of it.
+/// Returns whether distributing entries evenly moves fewer bytes than slices. Assembling rows again costs a fifth of
+/// the bandwidth; long rows need a launch of their own, which reaches half of the bandwidth.
 fn is_uneven<B: Backend>(
     sizes: &SectionSizes<B>,
     words: [u32; 2],
@@ -56,7 +57,7 @@ fn is_uneven<B: Backend>(
 }
 
 impl<V: Scalar, B: Conversions> Compressed<V, B> {
-    /// Compresses whatever repeats.
+    /// Compresses everything that repeats.
     ///
     /// # Errors
     /// As [`Compressed::with_options`].
@@ -64,10 +65,10 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
         Self::with_options(backend, a, &CompressedOptions::default())
     }
 
-    /// Compresses what the options allow.
+    /// Compresses as far as the options allow.
     ///
     /// # Errors
-    /// On more than 2^32 - 257 columns, on too little memory, or when the device fails.
+    /// If there are more than 2^32 - 257 columns, if memory runs out, or if the device fails.
     pub fn with_options(backend: &B, a: &Csr<V, B>, options: &CompressedOptions) -> Result<Self> {
         if a.columns() > MOST_COLUMNS {
             return Err(Error::Unsupported(format!(
@@ -85,7 +86,8 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
         })
     }
 
-    /// With rows of more than `longest` entries in CSR; `None` where sections would pad too much, unless they may.
+    /// Compresses with rows of more than `longest` entries in CSR; `None` if slices would have too much padding, unless
+    /// `may_pad` is set.
     fn with_longest(
         backend: &B,
         a: &Csr<V, B>,
@@ -104,7 +106,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
             let table: usize = found.lengths.iter().map(|&n| n as usize).sum();
             options.kinds && none_long && table <= most_table(a.nonzeros())
         };
-        // Should two rows share a hash and differ, no table is of use.
+        // If two different rows have the same hash, the tables are not used.
         let mut trusted = true;
         if let Some(found) = lines.filter(|found| options.values && worthwhile(found)) {
             let Kinds { of_row, starts, distances, values } =
@@ -168,7 +170,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
         Ok(Some(Self { long, ..whole(Body::Sections(sections.0), sections.1) }))
     }
 
-    /// Entries dealt out evenly, where the backend does that and columns allow it.
+    /// The balanced form, if the backend has it and the columns allow it.
     fn dealt(backend: &B, a: &Csr<V, B>, narrow: bool) -> Result<Option<Body<V, B>>> {
         let Some(mut tiles) = backend.compressed_tiles(a.parts())? else { return Ok(None) };
         let places = balanced_places(a.nonzeros());
@@ -200,8 +202,8 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
         Ok(Some((rows, Csr::from_parts_unchecked(count, a.columns(), offsets, indices, values))))
     }
 
-    /// Sections for `short` entries, and their padding; `None` where that is too much. Their sizes are found here
-    /// unless they are known, columns included.
+    /// Slices for the entries of `short`, and their padding; `None` if that is too much. Their sizes are computed here
+    /// unless they are known.
     fn sections(
         backend: &B,
         a: &Csr<V, B>,
@@ -245,7 +247,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
         };
         let columns = match plan.distances {
             Some(table) => {
-                // Kernels look up the code of no entry too, lest that take an instruction an entry.
+                // Kernels look up the codes of padding too, which saves a test for each entry.
                 let mut distances = table.keys.clone();
                 distances.resize(MOST_KEYS, 0);
                 Columns::Codes(backend.upload(distances)?, table.keys.len())
@@ -257,7 +259,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     }
 }
 
-/// Where places and words of each section start: as wide as the larger of them needs.
+/// The start of the places and words of each slice, in offsets wide enough for the larger of them.
 fn chunk_offsets<B: Conversions>(
     backend: &B,
     sizes: &SectionSizes<B>,

@@ -18,33 +18,33 @@ use crate::backend::{
 use crate::error::Result;
 use crate::scalar::{Element, Scalar, Widen};
 
-/// A matrix stored in as few bytes as what repeats in it allows, and never with a bit lost. Products move less memory,
-/// and memory is what they wait for.
+/// A matrix stored in as few bytes as its repetitions allow, without losing a bit. Products then move fewer bytes, and
+/// bytes determine their time.
 ///
-/// What is chosen, for each matrix by itself:
+/// One of five forms is chosen for each matrix:
 ///
-/// 1. **Lines.** Where at most 255 kinds of rows occur, told apart by distances (column - row) and values, a byte a row
-///    is all that is stored: stencils with constant coefficients. Where the kinds are parts of one stencil of at most a
-///    step along each of three directions of a grid, that is kept too: a GPU then reads x once for several rows, and
-///    nothing of the matrix where the rows are all points of a grid, none with a hole.
-/// 2. **Kinds.** Where rows are alike in distances only, a byte a row stands for its columns: structured grids, also
-///    with several unknowns a point.
-/// 3. **Codes.** Where at most 255 distances occur, a byte an entry.
-/// 4. **Wide.** Else two bytes an entry: 16 bits above the section's smallest distance, or in a section that spans more
-///    14 bits above one of four distances; where these do not hold them it has columns of 32 bits.
+/// 1. **Lines.** If there are at most 255 kinds of rows, distinguished by distances (column - row) and values, one
+///    byte a row is stored: stencils with constant coefficients. If the kinds are parts of one stencil with at most one
+///    step along each of three directions of a grid, that is stored too: a GPU then reads x once for several rows, and
+///    nothing of the matrix if the rows are all points of a grid and no point is missing.
+/// 2. **Kinds.** If there are at most 255 kinds of rows by distances only, one byte a row replaces its columns:
+///    structured grids, also with several unknowns a point.
+/// 3. **Codes.** If there are at most 255 distances, one byte an entry.
+/// 4. **Wide.** Else two bytes per entry: 16 bits above the smallest distance of the slice, or, in a slice that
+///    spans more, 14 bits above one of four distances; if that is not enough either, the slice has columns of 32 bits.
 ///
-/// In 2 to 4, values are codes of a byte where at most 256 different ones occur, else of half the width where that is
-/// exact, else as they are. They stand in sections of 32 rows, each as wide as its longest row; where that would pad
-/// more than a twentieth, rows are ordered by length within windows of 256. Rows with more than 8 times the mean number
-/// of entries plus 64 stay in CSR beside the sections (2 times plus 4, where sections would still pad half as much as
-/// there is).
+/// In 2 to 4, values are one-byte codes if at most 256 different ones occur, else they have half the width if that is
+/// exact, else full width. They are stored in slices of 32 rows, each as wide as its longest row; if that pads more
+/// than a twentieth, rows are sorted by length within windows of 256. Rows with more than 8 times the mean number of
+/// entries plus 64 stay in CSR (2 times plus 4, if slices would still pad by half).
 ///
-/// 5. **Balanced.** Where that takes less than 2 to 4 with their padding and long rows, a GPU deals entries out evenly,
-///    2048 a tile in the order of CSR, if the columns of every tile lie within 16 bits: two bytes and a bit an entry
-///    beside its value, which is no code, and two bytes a row, whatever rows there are.
+/// 5. **Balanced.** If that takes fewer bytes than 2 to 4 with their padding and long rows, a GPU distributes
+///    entries evenly, 2048 to a tile in the order of CSR, provided that the columns of every tile fit 16 bits: two
+///    bytes and a bit per entry in addition to its value, which is not coded, and two bytes a row, whatever the row
+///    lengths.
 ///
-/// The running example is in codes of both kinds. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7 8 codes 0
-/// to 5; four codes of a row share a word, a section's words lie row beside row:
+/// The running example has codes for both columns and values. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7
+/// 8 codes 0 to 5; four codes of a row share a word, and the words of a slice are interleaved by row:
 ///
 /// ```text
 /// | 1 . 7 . |     columns  2 4 * * | 3 * * * | 1 2 * * | 0 2 * *       * = 255: no entry
@@ -53,11 +53,11 @@ use crate::scalar::{Element, Scalar, Widen};
 /// | 2 . . 1 |     and 28 rows of padding, so that this matrix takes more than CSR; large ones do not
 /// ```
 ///
-/// Bytes a nonzero: next to none, 1, 2 or 4 for its column, next to none, 1, or a value's half or full width. Products
-/// have the same bits in every run, and padding never meets x.
+/// Bytes a nonzero: almost none, 1, 2 or 4 for its column; almost none, 1, or half or full width for its value.
+/// Products have the same bits in every run, and padding is never multiplied with x.
 ///
 /// Source: Kourtis, Goumas and Koziris, "Optimizing sparse matrix-vector multiplication using index and value
-/// compression", Computing Frontiers 2008, for dictionaries of values and distances; kinds of rows carry the idea from
+/// compression", Computing Frontiers 2008, for dictionaries of values and distances; kinds of rows extend the idea from
 /// entries to rows.
 pub struct Compressed<V: Scalar, B: CompressedSteps = Host> {
     rows: usize,
@@ -69,7 +69,7 @@ pub struct Compressed<V: Scalar, B: CompressedSteps = Host> {
     transposed: Kept<Self>,
 }
 
-/// Which rows are long, and their entries.
+/// The indices of long rows, and their entries in CSR.
 type Long<V, B> = (<B as Backend>::Vec<u32>, Csr<V, B>);
 
 struct KindTable<B: Backend> {
@@ -90,7 +90,7 @@ impl<B: Backend> KindTable<B> {
 
 enum Columns<B: Backend> {
     Kinds(KindTable<B>),
-    /// What each code stands for, and how many do.
+    /// The distance of each code, and the number of codes.
     Codes(B::Vec<u32>, usize),
     Wide(B::Vec<u32>),
 }
@@ -165,7 +165,7 @@ impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
         self.padding
     }
 
-    /// How columns and values are held, for reports: `27 kinds of rows`, `columns in codes, values in codes`.
+    /// How columns and values are stored, for reports: `27 kinds of rows`, `columns in codes, values in codes`.
     pub fn describe(&self) -> String {
         let long =
             self.long.as_ref().map_or(String::new(), |(rows, _)| format!(", {} long rows", B::len(&**rows)));
@@ -219,7 +219,8 @@ impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
         CompressedParts { rows: self.rows, columns: self.columns, body, long }
     }
 
-    /// Bytes of the matrix that a product reads: all, but no kinds of a stencil on a grid that does without.
+    /// Bytes of the matrix that a product reads: all arrays, except the kinds of rows if a stencil on a grid needs
+    /// none.
     pub(super) fn read_bytes(&self) -> usize {
         let stencil = match &self.body {
             Body::Lines(_, _, stencil) => stencil.as_ref(),
@@ -250,12 +251,11 @@ impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
         body + long
     }
 
-    /// y = alpha op(A) x + beta y. Where `beta` is zero, y is not read. On a device the first product with the
-    /// transpose makes a transposed copy, compressed as well, which is kept; while it is made there is memory for the
-    /// matrix in CSR twice.
+    /// y = alpha op(A) x + beta y. If `beta` is zero, y is not read. On a device the first product with the transpose
+    /// makes a compressed, transposed copy, which is kept; while it is made, the matrix is in memory in CSR twice.
     ///
     /// # Errors
-    /// On vectors of the wrong length, on too little memory for the copy, or when the device fails.
+    /// If a vector has the wrong length, if memory runs out for the copy, or if the device fails.
     pub fn product_op<T: Scalar>(
         &self,
         backend: &B,
@@ -283,7 +283,7 @@ impl<V: Scalar, B: Conversions> Compressed<V, B> {
     /// The same entries in CSR.
     ///
     /// # Errors
-    /// On too little memory, or when the device fails.
+    /// If memory runs out, or if the device fails.
     pub fn to_csr(&self, backend: &B) -> Result<Csr<V, B>> {
         // One count more than there are rows: its place in the scan is the total.
         let mut lengths = backend.zeros(self.rows + 1)?;

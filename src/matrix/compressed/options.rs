@@ -1,6 +1,6 @@
-//! What may be compressed.
+//! Options of compression.
 
-/// What [`Compressed`](super::Compressed) may compress.
+/// Options of [`Compressed`](super::Compressed).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompressedOptions {
@@ -15,13 +15,13 @@ impl Default for CompressedOptions {
 }
 
 impl CompressedOptions {
-    /// Whether values may be compressed, or columns only. Default: true.
+    /// Whether values may be compressed, or only columns. Default: true.
     #[must_use]
     pub fn values(self, values: bool) -> Self {
         Self { values, ..self }
     }
 
-    /// Whether rows may be stored by kinds, or entry by entry only. Default: true.
+    /// Whether rows may be stored by kinds, or only entry by entry. Default: true.
     #[must_use]
     pub fn kinds(self, kinds: bool) -> Self {
         Self { kinds, ..self }

@@ -1,4 +1,4 @@
-//! What a matrix would take, before it is compressed.
+//! The size of a compressed matrix, before it is compressed.
 
 use super::Compressed;
 use super::compress::{is_padded, longest_rows};
@@ -9,11 +9,11 @@ use crate::scalar::Scalar;
 
 /// Bytes of the largest dictionaries.
 const TABLES: u64 = 1 << 12;
-/// Bytes that four entries of a row have at most beside their values: four columns of 32 bits and a word of codes.
+/// The most bytes of four entries of a row, without their values: four columns of 32 bits and a word of codes.
 const QUAD: u64 = 20;
 
 impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
-    /// At most this: columns of 32 bits and full values. How much of it repeats, row lengths do not tell.
+    /// An upper bound: columns of 32 bits and full values. Row lengths do not show how much repeats.
     pub(in crate::matrix) fn storage(lengths: &RowLengths, value: usize) -> Storage {
         let [first, second] = longest_rows(lengths.rows(), lengths.nonzeros());
         let mut bound = Bound::of(lengths, first, value);
@@ -26,12 +26,12 @@ impl<V: Scalar, B: CompressedSteps> Compressed<V, B> {
     }
 }
 
-/// A matrix whose rows of more than some number of entries stay in CSR.
+/// The size of a matrix whose rows of more than some number of entries stay in CSR.
 struct Bound {
-    /// Entries in sections, with and without padding.
+    /// Entries in slices, with and without padding.
     places: u64,
     entries: u64,
-    /// Bytes beside the sections' values.
+    /// Bytes in addition to the slices' values.
     other: u64,
 }
 
@@ -56,7 +56,7 @@ impl Bound {
     }
 }
 
-/// Entries of sections as wide as their longest rows, and quads of entries.
+/// Entries of slices as wide as their longest rows, and groups of four entries.
 fn padded(lengths: &[u32]) -> (u64, u64) {
     let widths = lengths.chunks(SECTION).map(|s| u64::from(s.iter().copied().max().unwrap_or(0)));
     widths.fold((0, 0), |(places, quads), width| {

@@ -5,7 +5,7 @@ use crate::matrix::Csr;
 use crate::scalar::Scalar;
 use nalgebra::DMatrix;
 
-/// Every place, stored or not.
+/// Every entry, whether stored or not.
 ///
 /// ```
 /// use nalgebra::DMatrix;
@@ -18,7 +18,7 @@ use nalgebra::DMatrix;
 /// ```
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] where `rows * columns` values do not fit into memory.
+/// [`Error::OutOfMemory`] if `rows * columns` values do not fit into memory.
 impl<V: Scalar> TryFrom<&Csr<V>> for DMatrix<V> {
     type Error = Error;
 
@@ -35,10 +35,10 @@ impl<V: Scalar> TryFrom<&Csr<V>> for DMatrix<V> {
     }
 }
 
-/// The places that do not hold zero.
+/// The entries that are not zero.
 ///
 /// # Errors
-/// On 2^32 rows or columns.
+/// If there are 2^32 rows or columns.
 impl<V: Scalar> TryFrom<&DMatrix<V>> for Csr<V> {
     type Error = Error;
 

@@ -23,10 +23,10 @@ impl<V: Scalar> From<&Csr<V>> for CsMat<V> {
     }
 }
 
-/// Copies from either storage (CSC is transposed on the way).
+/// Copies from either storage (CSC is transposed).
 ///
 /// # Errors
-/// On indices that 32 bits do not hold.
+/// If an index does not fit 32 bits.
 impl<V: Scalar> TryFrom<&CsMat<V>> for Csr<V> {
     type Error = Error;
 

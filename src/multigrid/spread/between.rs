@@ -1,4 +1,5 @@
-//! Levels of grids of which each part has some planes, where points lie between those of the next level.
+//! Distributed levels on grids of which each rank has some planes, where every other point is coarse and the others
+//! interpolate.
 //!
 //! ```text
 //!     the part below | this part               | the part above      o  a plane of points of the next level
@@ -6,14 +7,14 @@
 //!        s-2   s-1   | s     s+1            e-1  e
 //! ```
 //!
-//! A part puts its planes, of which the first is one of the next level, and the two below and the one above into one
-//! wider grid, and takes there the steps of one part alone. Its own rows of P^H A P are right: they have the weights of
-//! planes s - 2 to e, and those of plane s - 1 follow from the rows of planes s - 2 to s. Planes s - 2 and e have
-//! weights within the plane alone, for which couplings to other planes count as couplings within, so that those to
-//! planes s - 3 and e + 1 are added to these.
+//! A rank extends its planes, of which the first is a plane of the next level, by the two below and the one above, and
+//! does there what a single rank would do. Its own rows of P^H A P are right: they depend on the weights of planes s -
+//! 2 to e, and those of plane s - 1 follow from the rows of planes s - 2 to s. Planes s - 2 and e have weights within
+//! the plane only; for these, couplings to other planes are treated as couplings within the plane, and those to planes
+//! s - 3 and e + 1 are added.
 //!
-//! What crosses the border in a cycle are the entries of A in planes s and e - 1 that lead to s - 1 and e, the weights
-//! of plane e - 1 for plane e, for P, and those of plane s - 1 for plane s, for P^H.
+//! In a cycle, the entries that cross the border are those of A in planes s and e - 1 that lead to s - 1 and e, the
+//! weights of plane e - 1 for plane e (in P), and those of plane s - 1 for plane s (in P^H).
 
 use super::Build;
 use super::planes::{Planes, Slab, Wider};
@@ -34,9 +35,9 @@ use crate::spread::{Edge, Spread, asked_for, halo_beyond};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// P of a part's points alone, or P^H.
+/// P within the points of one rank, or P^H.
 struct Within<S: Scalar, B: MultigridBackend> {
-    /// This part's points.
+    /// This rank's points.
     grid: Grid,
     weights: Arc<B::Vec<S>>,
     restricts: bool,
@@ -59,7 +60,7 @@ impl<S: Scalar, B: MultigridBackend> LinearOperator<S, B> for Within<S, B> {
         backend.grid_prolong_weighted(self.grid, &self.weights, x, y)
     }
 
-    /// P adds to y, and P^H is y, as a cycle needs them.
+    /// A cycle needs y += P x, and y = P^H x.
     fn product_op(
         &self,
         backend: &B,
@@ -80,12 +81,12 @@ impl<S: Scalar, B: MultigridBackend> LinearOperator<S, B> for Within<S, B> {
     }
 
     fn bytes(&self) -> usize {
-        // P and P^H have the same weights.
+        // P and P^H share the weights.
         B::len(&*self.weights) * size_of::<S>() / 2
     }
 }
 
-/// The weights of one plane of boxes on the host, those of one number behind those of the one before.
+/// The weights of one plane of boxes on the host, one kind of weight after another.
 fn of_plane<S: Scalar, B: MultigridBackend>(
     backend: &B,
     weights: &B::Slice<S>,
@@ -94,7 +95,7 @@ fn of_plane<S: Scalar, B: MultigridBackend>(
     backend.download(&*chosen::<S, B>(backend, weights, (boxes, plane))?)
 }
 
-/// The weights of these of so many boxes.
+/// Those of the weights of `boxes` boxes that belong to these boxes.
 fn chosen<S: Scalar, B: MultigridBackend>(
     backend: &B,
     weights: &B::Slice<S>,
@@ -109,7 +110,7 @@ fn chosen<S: Scalar, B: MultigridBackend>(
     Ok(all)
 }
 
-/// What `rows` of this part have in columns of other parts; `entries` tells it of each of these rows, counted from 0.
+/// The entries of `rows` of this rank in columns of other ranks; `entries` returns those of one row, counted from 0.
 fn edge_of<S: Scalar>(
     columns: usize,
     rows: Range<usize>,
@@ -127,8 +128,8 @@ fn edge_of<S: Scalar>(
     Ok(Edge { rows: rows.map(|row| row as u32).collect(), a })
 }
 
-/// The entries of P that lead from the last plane of a part, which lies between two, to the first of the part above.
-/// `weights`: of the last plane of boxes.
+/// The entries of P that lead from the last plane of a rank, which is between two coarse ones, to the first of the rank
+/// above. `weights` are those of the last plane of boxes.
 fn prolonged<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[S]) -> Result<Edge<S>> {
     let (plane, boxes, across) = (fine.grid(1), coarse.grid(1), 1 << fine.axis());
     let end = fine.counts[part] * fine.points();
@@ -148,8 +149,8 @@ fn prolonged<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[
     })
 }
 
-/// The entries of P^H that lead from the first plane of the next level to the last of the part below. `weights`: of the
-/// plane of boxes below.
+/// The entries of P^H that lead from the first plane of the next level to the last of the rank below. `weights` are
+/// those of the plane of boxes below.
 fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &[S]) -> Result<Edge<S>> {
     let (plane, boxes, across) = (fine.grid(1), coarse.grid(1), 1 << fine.axis());
     let columns = fine.parts()[part].start - fine.points();
@@ -169,7 +170,7 @@ fn restricted<S: Scalar>(fine: &Planes, coarse: &Planes, part: usize, weights: &
 }
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
-    /// The cycle from the finest level of this part's planes on; none as for [`grid::levels`].
+    /// The cycle from the finest level on for this rank's planes; none as for [`grid::levels`].
     pub(super) fn between<S: Scalar>(
         &self,
         mut slab: Slab<S, B>,
@@ -202,7 +203,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         Ok(Some((cycle, MultigridFacts { levels: facts, grid: true, scaled: false })))
     }
 
-    /// A level with the way to the next, and this part's matrix there.
+    /// A level with its transfer to the next, and this rank's matrix there.
     fn level_between<S: Scalar>(
         &self,
         slab: Slab<S, B>,
@@ -229,7 +230,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         drop(values);
         let next = Slab::within(backend, (coarse.clone(), to), part, (&product, before / 2))?;
         drop(product);
-        // Weights of this part's own boxes, and of those of planes at the border.
+        // The weights of this rank's own boxes, and of the planes at its borders.
         let (boxes, plane, first) = (grid.coarser().points(), coarse.points(), before / 2 * coarse.points());
         let here = first..first + own.coarser().points();
         let (top, bottom) = (here.end - plane..here.end, first.saturating_sub(plane)..first);
@@ -256,7 +257,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         Ok((Level { a, smoother, transfer, twice: false }, next))
     }
 
-    /// The operator whose rows have these entries in columns of other parts.
+    /// The operator of a matrix whose rows also have these entries in columns of other ranks.
     fn joined<S: Scalar>(
         &self,
         own: Box<LevelMatrix<S, B>>,

@@ -1,6 +1,7 @@
-//! Levels of spread matrices by smoothed aggregation: aggregates lie within parts, prolongations reach beyond them.
+//! Levels of distributed matrices by smoothed aggregation. Aggregates are within ranks, prolongations extend beyond
+//! them.
 //!
-//! Levels are set up on the host, whatever the cycle runs on, but for products of matrices, which a device takes.
+//! Levels are set up on the host, except that a device computes products of matrices.
 
 use super::rows::{Halo, leading, moved_columns, numbers, ranges, sent_home, stacked};
 use crate::backend::{Communicator, Host, Space, VectorOps};
@@ -18,34 +19,34 @@ use crate::scalar::{Real, Scalar};
 use num_traits::{Float, Zero};
 use std::ops::Range;
 
-/// This part's rows of a level, with columns numbered as in the whole.
+/// This rank's rows of a level, with global column indices.
 pub(super) struct Rows<T: Scalar> {
     pub(super) a: Csr<T>,
-    /// The unknowns of each part.
+    /// The unknowns of each rank.
     pub(super) parts: Vec<Range<usize>>,
 }
 
-/// A level, and the way to the next.
+/// A level, and its transfer to the next.
 pub(super) struct Spreadable<T: Scalar> {
     pub(super) fine: Rows<T>,
-    /// This part's rows of P.
+    /// This rank's rows of P.
     pub(super) prolongation: Csr<T>,
-    /// Its rows of P^H, which are unknowns of the next level.
+    /// This rank's rows of P^H, which are unknowns of the next level.
     pub(super) restriction: Csr<T>,
 }
 
-/// All levels that are spread, the next one, and the near-null vector there.
+/// All distributed levels, the next one, and the near-null vector there.
 pub(super) struct Levels<T: Scalar> {
     pub(super) levels: Vec<Spreadable<T>>,
     pub(super) coarsest: Rows<T>,
     pub(super) near_null: Vec<T::Real>,
-    /// Rows and entries of all of them, over all parts.
+    /// Rows and entries of all of them, over all ranks.
     pub(super) facts: Vec<LevelFacts>,
-    /// Whether another level would hardly be smaller.
+    /// True if another level would hardly be smaller.
     pub(super) stagnates: bool,
 }
 
-/// The product of two matrices, computed where vectors are.
+/// The product of two matrices, computed by the backend of the vectors.
 fn product<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
     if !B::BYTES_TELL {
         return multiply(&Host, a, b);
@@ -53,7 +54,7 @@ fn product<T: Scalar, B: MultigridBackend>(backend: &B, a: &Csr<T>, b: &Csr<T>) 
     multiply(backend, &a.to_backend(backend)?, &b.to_backend(backend)?)?.to_host(backend)
 }
 
-/// From the finest matrix down to `gathered` rows.
+/// Builds the levels from the finest matrix down to `gathered` rows.
 pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     finest: Rows<T>,
@@ -74,7 +75,7 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
         let matrix = comparable(communicator, a, &halo)?;
         let nodes = Nodes::default();
         let strong = strong_couplings(&Host, &matrix, &nodes, options.strength, None)?;
-        // Without rows there is nothing to aggregate; other parts may have some.
+        // This rank may have no rows while others have some.
         let aggregates = match n {
             0 => Aggregates { of: Vec::new(), count: 0, alone: 0 },
             _ => {
@@ -139,8 +140,8 @@ pub(super) fn levels<T: Scalar, B: MultigridBackend, C: Communicator<B>>(
     Ok(all)
 }
 
-/// This part's rows by its own columns and those of the halo, and for each unknown of the halo a row that makes its
-/// largest coupling known, so that couplings between parts count as strong where they would within one.
+/// This rank's rows, with its own columns and those of the halo, and for each unknown of the halo a row with its
+/// largest coupling, so that couplings between ranks count as strong if they would within one.
 fn comparable<T: Scalar, B: VectorOps, C: Communicator<B>>(
     communicator: &C,
     a: &Csr<T>,

@@ -1,4 +1,4 @@
-//! Multigrid for matrices whose rows are spread over several parts.
+//! Multigrid for matrices whose rows are distributed over several ranks.
 //!
 //! ```text
 //! level      0      1      2   |   3 ... coarsest
@@ -6,18 +6,19 @@
 //! part 1    rows   rows   rows | and solves them as one part alone does
 //! ```
 //!
-//! Aggregates lie within parts, so that each part finds its own and the next level's rows belong to who owns the
-//! aggregate. Prolongations are smoothed across the borders of parts, and R A P is added up by the owners of its rows:
-//! so a level hardly differs from that of one part, and iterations hardly grow with the number of parts. Every matrix
-//! of a spread level is a [`Spread`] operator, and the cycle is that of one part.
+//! Aggregates are within ranks, so that each rank finds its own, and a row of the next level belongs to the rank that
+//! has the aggregate. Prolongations are smoothed across the borders of ranks, and the owner of each row adds up its
+//! contributions to R A P. So a level hardly differs from that of a single rank, and the number of iterations hardly
+//! grows with the number of ranks. Every matrix of a distributed level is a [`Spread`] operator, and the cycle is that
+//! of a single rank.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `rows` | rows of matrices on their way between parts |
+//! | `rows` | exchange of matrix rows between ranks |
 //! | `general` | levels by smoothed aggregation |
-//! | `planes` | planes of a grid, of which each part has some, and a part's matrix there |
-//! | `between` | levels of grids whose points lie between those of the next |
-//! | `slabs` | levels of grids whose boxes are the points of the next |
+//! | `planes` | the planes of a grid that each rank has, and a rank's matrix there |
+//! | `between` | levels on grids by interpolation |
+//! | `slabs` | levels on grids by boxes |
 
 mod between;
 mod general;
@@ -44,20 +45,21 @@ use crate::spread::{Edge, Spread, own_columns};
 use num_traits::{Float, Zero};
 use std::ops::Range;
 
-/// A level of so many rows over all parts is gathered: on CPUs, and where meetings take a launch of a GPU.
+/// A level of at most this many rows over all ranks is gathered: on CPUs, and on GPUs, where every exchange takes a
+/// launch.
 const GATHERED: usize = 2000;
 const GATHERED_ON_DEVICES: usize = 200_000;
 
-/// A level that could not be made smaller is gathered up to so many times as many rows.
+/// A level that could not be coarsened is gathered if it has at most this many times as many rows.
 const STAGNANT: usize = 4;
 
 impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
-    /// A hierarchy together with the other parts of a space: `a` has this part's rows, with columns numbered as in the
-    /// whole, and `rows` says which rows each part owns. All parts call it with the same options. The preconditioner is
-    /// for this part's entries of vectors; it takes no new values.
+    /// Builds a hierarchy together with the other ranks of a space. `a` has this rank's rows with global column
+    /// indices, and `rows` are the rows of each rank. All ranks call it with the same options. The preconditioner is
+    /// for this rank's entries of vectors; it takes no new values.
     ///
     /// # Errors
-    /// As [`Multigrid::new`], for nodes of several unknowns, and where another part has failed.
+    /// As [`Multigrid::new`], if nodes have several unknowns, and if another rank has failed.
     pub fn spread<C: Communicator<B>>(
         space: &Space<B, C>,
         a: &Csr<T>,
@@ -73,8 +75,8 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
         made.ok_or_else(|| Error::Unsupported("multigrid of these parts".into()))
     }
 
-    /// The same of the rows `here` of a matrix, with the block of this part's columns, which is there already.
-    /// `grids_only`: nothing where the matrix is on no grid of which parts have whole planes.
+    /// As [`Multigrid::spread`] for the rows `here` of a matrix, given also the block of this rank's columns. With
+    /// `grids_only`, none if the matrix is on no grid of which ranks have whole planes.
     pub(crate) fn spread_with<C: Communicator<B>>(
         space: &Space<B, C>,
         (a, here, own): (&Csr<T>, &Range<usize>, &Csr<T, B>),
@@ -142,7 +144,7 @@ impl<T: Scalar, B: MultigridBackend> Multigrid<T, B> {
     }
 }
 
-/// Rows of a level that is gathered.
+/// The number of rows at which a level is gathered.
 fn gathered_rows<B: MultigridBackend, C: Communicator<B>>(
     space: &Space<B, C>,
     options: &MultigridOptions,
@@ -151,7 +153,7 @@ fn gathered_rows<B: MultigridBackend, C: Communicator<B>>(
     (if device { GATHERED_ON_DEVICES } else { GATHERED }).max(options.coarsest_rows)
 }
 
-/// The whole vector, on all parts.
+/// Gathers the whole vector on all ranks.
 fn whole_vector<R: Real, B: MultigridBackend, C: Communicator<B>>(
     communicator: &C,
     own: &[R],
@@ -162,14 +164,14 @@ fn whole_vector<R: Real, B: MultigridBackend, C: Communicator<B>>(
     Ok(words.map(|word| R::from_f64(f64::from_le_bytes(*word))).collect())
 }
 
-/// What cycles are made with.
+/// The context for making cycles.
 struct Build<'a, B: MultigridBackend, C> {
     space: &'a Space<B, C>,
     options: &'a MultigridOptions,
 }
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
-    /// The cycle in the precision that `rounded` gives, and its levels.
+    /// The cycle, in the precision of `rounded`, and its levels.
     fn cycle<T: Scalar, S: Scalar<Narrow = T::Narrow>>(
         &self,
         levels: Levels<T>,
@@ -223,7 +225,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         Ok((Cycle { levels: made, coarsest, chebyshev: self.options.real_eigenvalues }, facts))
     }
 
-    /// A cycle of each part for the whole.
+    /// A cycle for the whole system, on each rank.
     fn gathered<S: Scalar>(
         &self,
         cycle: Cycle<S, B>,
@@ -242,14 +244,14 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         Ok(Gathered { whole, cycle, own: parts[self.space.communicator().part()].clone(), twice })
     }
 
-    /// This part's rows of a matrix, whose columns are owned as `columns` says, as an operator.
+    /// This rank's rows of a matrix as an operator; `columns` says which rank owns which columns.
     fn operator<S: Scalar>(&self, a: &Csr<S>, columns: &[Range<usize>]) -> Result<Box<LevelMatrix<S, B>>> {
         let communicator = self.space.communicator().clone();
         Ok(Box::new(Spread::local(self.space.backend(), communicator, a, columns)?))
     }
 
-    /// Smoothing on a spread level, scaled by whole rows. Where nothing is said of blocks, the first level decides, by
-    /// what most parts find.
+    /// The smoother of a distributed level, scaled by whole rows. Unless the options say whether to use blocks, the
+    /// first level decides by what most ranks find.
     fn smoother<S: Scalar>(
         &self,
         a: &Csr<S>,
@@ -267,7 +269,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         *in_blocks = Some(blocks);
         let halo = Halo::of(communicator, a, parts)?;
         let beyond = halo.values(communicator, &scales.of_diagonal)?;
-        // What a row has beside its part's columns, in units in which the diagonal is one.
+        // The sum of a row outside of its rank's columns, with A scaled to a unit diagonal.
         let outside = |row: usize| {
             let (columns, values) = a.row(row);
             let entries = columns.iter().zip(values).filter_map(|(column, value)| {
@@ -288,7 +290,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             Scaling::Blocks(inverses.into_backend(backend)?)
         } else {
             let sums = scales.of_sums.iter().enumerate().map(|(row, &sum)| {
-                // `sum` is 1 / a_ii over the sum of the row in such units.
+                // `sum` is 1 / a_ii over the row sum in such units.
                 let more = S::Real::from_f64(outside(row) / scales.of_diagonal[row].powi(2));
                 if more > S::Real::zero() && Float::is_finite(more) && sum > S::Real::zero() {
                     (sum.recip() + more).recip()
@@ -306,7 +308,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
     }
 }
 
-/// Rows that have a diagonal entry, and where it is among the values.
+/// The rows that have a diagonal entry, with its position among the values.
 fn places_of_diagonal<S: Scalar>(a: &Csr<S>) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut first = 0;
     (0..a.rows()).filter_map(move |row| {

@@ -1,4 +1,4 @@
-//! Planes of a grid's points, of which each part has some, and a part's matrix of a level.
+//! The planes of a grid that each rank has, and a rank's matrix of a level.
 
 use super::rows::ranges;
 use crate::backend::{
@@ -11,27 +11,27 @@ use crate::scalar::Scalar;
 use crate::spread::Edge;
 use std::ops::Range;
 
-/// Planes of the part below that a part's are widened by; of the part above it is one.
+/// A rank's planes are extended by this many planes of the rank below, and by one of the rank above.
 pub(super) const BELOW: usize = 2;
 
-/// A grid that all parts can have in whole has a point for so many of the finest level, at most.
+/// The level that all ranks gather has at most one point for this many of the finest.
 const LEAST_COARSER: usize = 64;
 
-/// How many planes each part has.
+/// The number of planes of each rank.
 #[derive(Clone, Debug)]
 pub(super) struct Planes {
-    /// The grid of all parts.
+    /// The grid of all ranks.
     pub(super) whole: Grid,
     pub(super) counts: Vec<usize>,
 }
 
-/// The axis along which the planes of a grid lie one behind the other.
+/// The axis across the planes, along which they follow each other in memory.
 fn axis_of(whole: Grid) -> usize {
     if whole.sizes[2] > 1 { 2 } else { 1 }
 }
 
 impl Planes {
-    /// Those of the grids of all parts, which are this one together.
+    /// The planes of the ranks' `grids`, which together are `whole`.
     pub(super) fn of(whole: Grid, grids: &[Grid]) -> Self {
         Self { whole, counts: grids.iter().map(|grid| grid.sizes[axis_of(whole)]).collect() }
     }
@@ -40,7 +40,7 @@ impl Planes {
         axis_of(self.whole)
     }
 
-    /// So many planes.
+    /// The grid of `count` planes.
     pub(super) fn grid(&self, count: usize) -> Grid {
         let mut sizes = self.whole.sizes;
         sizes[self.axis()] = count;
@@ -52,12 +52,12 @@ impl Planes {
         self.grid(1).points()
     }
 
-    /// The points of each part.
+    /// The points of each rank.
     pub(super) fn parts(&self) -> Vec<Range<usize>> {
         ranges(&self.counts.iter().map(|count| count * self.points()).collect::<Vec<_>>())
     }
 
-    /// The planes of the next level, where each part begins with one of them.
+    /// The planes of the next level, if each rank begins with one of them.
     pub(super) fn coarser(&self) -> Option<Self> {
         let (_, before) = self.counts.split_last()?;
         let even = before.iter().all(|&count| count > 0 && count % 2 == 0);
@@ -65,8 +65,8 @@ impl Planes {
         even.then(|| Self { whole: self.whole.coarser(), counts })
     }
 
-    /// Whether there are such levels down to one that all parts can have in whole, as they can where it has no more
-    /// than `gathered` points.
+    /// Returns whether there are such levels down to one that all ranks can gather, which may have at most `gathered`
+    /// points.
     pub(super) fn suit(&self, gathered: usize) -> bool {
         let most = gathered.max(self.whole.points() / LEAST_COARSER);
         let mut planes = Some(self.clone());
@@ -77,28 +77,28 @@ impl Planes {
     }
 }
 
-/// A part's matrix of a level.
+/// A rank's matrix of a level.
 pub(super) struct Slab<S: Scalar, B: MultigridBackend> {
     pub(super) planes: Planes,
     pub(super) part: usize,
     pub(super) neighbours: Neighbours,
-    /// What couples its points to each other.
+    /// The couplings between its own points.
     pub(super) own: Dia<S, B>,
-    /// The whole rows of those of its planes that other parts need: the number of each, and its values as they lie on a
-    /// grid of one plane.
+    /// The complete rows of those of its planes that other ranks need: the index of each plane, and its values in the
+    /// layout of a grid of one plane.
     ends: Vec<(usize, Vec<S>)>,
 }
 
-/// A part's matrix with rows of other parts, on a grid of its own.
+/// A rank's matrix extended by rows of other ranks, on a grid of its own.
 pub(super) struct Wider<S: Scalar, B: MultigridBackend> {
     pub(super) grid: Grid,
-    /// How many planes lie before those of this part.
+    /// How many planes precede those of this rank.
     pub(super) before: usize,
     pub(super) values: B::Vec<S>,
 }
 
 impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
-    /// Of the finest level: what couples a part's points to each other, and what its rows have beside that.
+    /// For the finest level: the couplings between a rank's own points, and its entries in other columns.
     pub(super) fn finest(
         backend: &B,
         (planes, neighbours): (Planes, Neighbours),
@@ -111,7 +111,7 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         for (place, &row) in edge.rows.iter().enumerate() {
             let row = row as usize;
             let (columns, entries) = edge.a.row(place);
-            // Rows that other parts' points are coupled to lie in the first plane or the last.
+            // Rows with couplings to points of other ranks are in the first plane or the last.
             let Some((_, values)) = this.ends.iter_mut().find(|(number, _)| *number == row / points) else {
                 continue;
             };
@@ -125,7 +125,7 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         Ok(this)
     }
 
-    /// Of the next level, whose rows are among those of a wider grid from plane `before` on.
+    /// For the next level, whose rows are among those of a wider grid, from plane `before` on.
     pub(super) fn within(
         backend: &B,
         (planes, neighbours): (Planes, Neighbours),
@@ -144,8 +144,8 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         Ok(this)
     }
 
-    /// Those of this part's planes that others need, the first for the part below and the last two for the part above,
-    /// from values in which `before` planes lie before this part's.
+    /// Those of this rank's planes that others need: the first for the rank below and the last two for the rank above.
+    /// In `values`, `before` planes precede those of this rank.
     fn downloaded(&self, backend: &B, values: &B::Slice<S>, before: usize) -> Result<Vec<(usize, Vec<S>)>> {
         let (neighbours, rows, count) =
             (self.neighbours, self.planes.points(), self.planes.counts[self.part]);
@@ -162,7 +162,7 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         all.collect()
     }
 
-    /// The entries of this part's rows in columns of others.
+    /// The entries of this rank's rows in columns of others.
     pub(super) fn edge(&self) -> Result<Edge<S>> {
         let (neighbours, points, axis) = (self.neighbours, self.planes.points(), self.planes.axis());
         let (part, parts) = (self.part, self.planes.parts());
@@ -197,7 +197,7 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         Ok(Edge { rows, a })
     }
 
-    /// With two planes of the part below and one of the part above.
+    /// The matrix extended by two planes of the rank below and one of the rank above.
     pub(super) fn wider<C: Communicator<B>>(&self, backend: &B, communicator: &C) -> Result<Wider<S, B>> {
         let (neighbours, points, count) =
             (self.neighbours, self.planes.points(), self.planes.counts[self.part]);
@@ -249,7 +249,7 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         Ok(Wider { grid, before, values })
     }
 
-    /// The values of all parts, as they lie on the whole grid.
+    /// The values of all ranks, in the layout of the whole grid.
     pub(super) fn gathered<C: Communicator<B>>(&self, backend: &B, communicator: &C) -> Result<Vec<S>> {
         let (count, points) = (self.neighbours.count(), self.planes.points());
         let copied = |from: (&[S], usize), to: (&mut [S], usize), rows: usize| {
@@ -281,7 +281,7 @@ fn cut_short() -> Error {
     Error::InvalidMatrix("planes that another part has sent end early".into())
 }
 
-/// Entries that lead to another plane, by -1 or 1 along the axis, are added to those within the plane.
+/// Adds entries that lead to another plane, by -1 or 1 along the axis, to those within the plane.
 fn add_within<S: Scalar>(
     neighbours: Neighbours,
     (axis, side): (usize, i64),
@@ -301,7 +301,7 @@ fn add_within<S: Scalar>(
     }
 }
 
-/// Values as bytes: the real part, and the imaginary part of complex ones.
+/// Converts values to bytes: the real part, and the imaginary part of complex ones.
 fn to_bytes<S: Scalar>(values: &[S]) -> Vec<u8> {
     let size = size_of::<S::Real>();
     let words = values.iter().flat_map(|value| value.bits().into_iter().take(size_of::<S>() / size));

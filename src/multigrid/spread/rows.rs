@@ -1,4 +1,4 @@
-//! Rows of matrices, and numbers, on their way between parts.
+//! Exchange of matrix rows and numbers between ranks.
 
 use crate::backend::{Communicator, Host, VectorOps};
 use crate::error::{Error, Result};
@@ -7,18 +7,18 @@ use crate::scalar::Scalar;
 use crate::spread::{asked_for, halo_beyond};
 use std::ops::Range;
 
-/// What a part's rows need of the unknowns of others.
+/// The halo: the unknowns of other ranks that a rank's rows need.
 pub(super) struct Halo {
-    /// The unknowns of this part.
+    /// The unknowns of this rank.
     pub(super) own: Range<usize>,
-    /// Those of others that it needs, ascending.
+    /// The needed unknowns of others, ascending.
     pub(super) numbers: Vec<u32>,
-    /// Those of its own that each other part needs.
+    /// The unknowns of this rank that each other rank needs.
     pub(super) asked: Vec<Vec<u32>>,
 }
 
 impl Halo {
-    /// Of this part's rows `a`, whose columns are numbered as in the whole and owned as `parts` says.
+    /// The halo of this rank's rows `a`, which have global column indices; `parts` are the columns of each rank.
     pub(super) fn of<T: Scalar, B: VectorOps, C: Communicator<B>>(
         communicator: &C,
         a: &Csr<T>,
@@ -30,7 +30,7 @@ impl Halo {
         Ok(Self { own, numbers, asked })
     }
 
-    /// The entries of a vector at the halo, of which this part has `own`.
+    /// The entries of a vector at the halo; this rank has `own`.
     pub(super) fn values<B: VectorOps, C: Communicator<B>>(
         &self,
         communicator: &C,
@@ -44,7 +44,7 @@ impl Halo {
         Ok(got.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| f64::from_le_bytes(*word)).collect())
     }
 
-    /// The rows of the halo, of which this part has its own, `a`.
+    /// The rows of the halo; this rank has `a`.
     pub(super) fn rows<T: Scalar, B: VectorOps, C: Communicator<B>>(
         &self,
         communicator: &C,
@@ -57,8 +57,8 @@ impl Halo {
         stacked(a.columns(), &parts)
     }
 
-    /// This part's rows with its own columns first and those of the halo behind them, and a row for each unknown of the
-    /// halo, of the entries that `below` tells.
+    /// This rank's rows with its own columns first and those of the halo after them, and a row for each unknown of the
+    /// halo with the entries that `below` returns.
     pub(super) fn extended<T: Scalar>(
         &self,
         a: &Csr<T>,
@@ -108,7 +108,7 @@ pub(super) fn leading<V: Scalar>(a: &Csr<V>, n: usize) -> Result<Csr<V>> {
     Csr::from_parts(n, n, offsets, indices, values)
 }
 
-/// The same entries in columns that begin at `first`, of so many.
+/// The same entries with columns shifted to begin at `first`, in a matrix of `columns` columns.
 pub(super) fn moved_columns<T: Scalar>(a: Csr<T>, first: usize, columns: usize) -> Csr<T> {
     let rows = a.rows();
     let (offsets, mut indices, values) = a.into_arrays(&Host).expect("memory of the host");
@@ -116,7 +116,7 @@ pub(super) fn moved_columns<T: Scalar>(a: Csr<T>, first: usize, columns: usize) 
     Csr::from_parts_unchecked(rows, columns, offsets, indices, values)
 }
 
-/// Matrices one below the other.
+/// Matrices stacked vertically.
 pub(super) fn stacked<T: Scalar>(columns: usize, parts: &[Csr<T>]) -> Result<Csr<T>> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for a in parts {
@@ -130,8 +130,8 @@ pub(super) fn stacked<T: Scalar>(columns: usize, parts: &[Csr<T>]) -> Result<Csr
     Csr::from_parts(offsets.len() - 1, columns, offsets, indices, values)
 }
 
-/// Adds the rows of `a`, a matrix of all rows of a level, to those of the parts that own them: this part's rows of the
-/// sum over all parts, added in their order.
+/// Sends the rows of `a`, a matrix with all rows of a level, to the ranks that own them, which add them in the order of
+/// ranks. Returns this rank's rows of the sum.
 pub(super) fn sent_home<T: Scalar, B: VectorOps, C: Communicator<B>>(
     communicator: &C,
     a: &Csr<T>,
@@ -157,7 +157,7 @@ pub(super) fn sent_home<T: Scalar, B: VectorOps, C: Communicator<B>>(
     Ok(sum)
 }
 
-/// A matrix of `count` rows of which those of these numbers, which ascend, are the rows of `a`; the others are empty.
+/// A matrix of `count` rows whose rows with these (ascending) indices are the rows of `a`; the others are empty.
 pub(super) fn placed<T: Scalar>(numbers: &[u32], a: Csr<T>, count: usize) -> Result<Csr<T>> {
     let (mut offsets, mut last) = (Vec::with_capacity(count + 1), 0);
     offsets.push(0);
@@ -172,7 +172,7 @@ pub(super) fn placed<T: Scalar>(numbers: &[u32], a: Csr<T>, count: usize) -> Res
     Csr::from_parts(count, columns, offsets, indices, values)
 }
 
-/// The whole matrix from the rows of all parts, on all of them.
+/// Gathers the whole matrix from the rows of all ranks, on all ranks.
 pub(super) fn gathered<T: Scalar, B: VectorOps, C: Communicator<B>>(
     communicator: &C,
     own: &Csr<T>,
@@ -184,13 +184,13 @@ pub(super) fn gathered<T: Scalar, B: VectorOps, C: Communicator<B>>(
     stacked(own.columns(), &parts)
 }
 
-/// A number of each part, on all of them.
+/// Gathers one number of each rank, on all ranks.
 pub(super) fn numbers<B: VectorOps, C: Communicator<B>>(communicator: &C, own: usize) -> Result<Vec<usize>> {
     let all = communicator.gather((own as u64).to_le_bytes().to_vec())?;
     Ok(all.iter().map(|bytes| bytes[..].try_into().map_or(0, u64::from_le_bytes) as usize).collect())
 }
 
-/// How many unknowns each part has: which these are.
+/// The range of each rank's unknowns, from the number of them.
 pub(super) fn ranges(counts: &[usize]) -> Vec<Range<usize>> {
     let mut end = 0;
     let next = |&count: &usize| {
@@ -200,13 +200,12 @@ pub(super) fn ranges(counts: &[usize]) -> Vec<Range<usize>> {
     counts.iter().map(next).collect()
 }
 
-/// Words of a value.
+/// The number of reals in a value.
 const fn words<T: Scalar>() -> usize {
     if T::COMPLEX { 2 } else { 1 }
 }
 
-/// Some rows as bytes: how many, their numbers and lengths, columns, values. Row `number` is row `number - first` of
-/// `a`.
+/// Some rows as bytes: their number, indices, lengths, columns and values. Row `number` is row `number - first` of `a`.
 fn packed<T: Scalar>(a: &Csr<T>, numbers: &[u32], first: u32) -> Vec<u8> {
     let row = |number: u32| a.row((number - first) as usize);
     let entries: usize = numbers.iter().map(|&number| row(number).0.len()).sum();
@@ -224,7 +223,7 @@ fn packed<T: Scalar>(a: &Csr<T>, numbers: &[u32], first: u32) -> Vec<u8> {
     bytes
 }
 
-/// The numbers of rows, and the rows.
+/// The indices of rows, and the rows.
 fn unpacked<T: Scalar>(bytes: &[u8], columns: usize) -> Result<(Vec<u32>, Csr<T>)> {
     let cut = || Error::InvalidMatrix("rows that another part has sent end early".into());
     let (count, rest) = bytes.split_first_chunk().ok_or_else(cut)?;

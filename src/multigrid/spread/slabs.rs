@@ -1,6 +1,6 @@
-//! Levels of grids of which each part has some planes, and where points of the next level are boxes: these lie within
-//! parts, so that a level of a part is a grid of its own, and what couples it to the planes of others is summed up box
-//! by box too.
+//! Distributed levels on grids of which each rank has some planes, with boxes as points of the next level. Boxes are
+//! within ranks, so a rank's level is a grid of its own; its couplings to the planes of other ranks are added up box by
+//! box too.
 
 use super::planes::{Planes, Slab};
 use super::rows::{gathered, moved_columns, numbers, placed, ranges};
@@ -20,14 +20,15 @@ use num_traits::{Float, Zero};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Planes at which a part ends are a multiple of so many where parts have eight times as many, so that boxes of the
-/// first levels are those of one part.
+/// If ranks have at least eight times as many planes, they end at multiples of this many, so that boxes of the first
+/// levels are those of a single rank.
 const ALIGNED: usize = 8;
 
-/// Rows that are looked at, in four places.
+/// Rows that are examined, in each of four places.
 const WINDOW: usize = 256;
 
-/// The grid that a matrix of so many rows seems to be on, by distances between columns and rows of some of its entries.
+/// The grid that a matrix of `rows` rows seems to be on, from the distances between columns and rows of some of its
+/// entries.
 pub(crate) fn seeming_grid(rows: usize, distances: impl IntoIterator<Item = i64>) -> Option<Grid> {
     let mut all: Vec<i64> = Vec::new();
     for distance in distances {
@@ -41,7 +42,7 @@ pub(crate) fn seeming_grid(rows: usize, distances: impl IntoIterator<Item = i64>
     grid::of_distances(rows, &all).map(|(grid, _)| grid)
 }
 
-/// Some distances between columns and rows of the entries of rows `here`.
+/// The distances between columns and rows for some of the entries in rows `here`.
 pub(crate) fn some_distances<T: Scalar>(a: &Csr<T>, here: &Range<usize>) -> Vec<i64> {
     let starts = here.clone().step_by(here.len().div_ceil(4).max(1));
     let mut all: Vec<i64> = starts
@@ -53,7 +54,7 @@ pub(crate) fn some_distances<T: Scalar>(a: &Csr<T>, here: &Range<usize>) -> Vec<
     all
 }
 
-/// The rows of each of so many parts of a grid: whole planes, about as many each. None where planes are too few.
+/// The rows of each rank for a grid: whole planes, about as many each. None if there are too few planes.
 pub(crate) fn planes(grid: Grid, parts: usize) -> Option<Vec<Range<usize>>> {
     let [nx, ny, nz] = grid.sizes;
     let (plane, count) = if nz > 1 { (nx * ny, nz) } else { (nx, ny) };
@@ -72,26 +73,26 @@ pub(crate) fn planes(grid: Grid, parts: usize) -> Option<Vec<Range<usize>>> {
     Some((0..parts).map(|part| plane * bound(part)..plane * bound(part + 1)).collect())
 }
 
-/// A level.
+/// A level and how it is distributed.
 struct Slabs<S: Scalar> {
-    /// The grid of each part.
+    /// The grid of each rank.
     grids: Vec<Grid>,
-    /// The points of each part.
+    /// The points of each rank.
     parts: Vec<Range<usize>>,
     neighbours: Neighbours,
-    /// What couples this part's points to those of others.
+    /// The couplings of this rank's points to those of others.
     edge: Edge<S>,
 }
 
 impl<S: Scalar> Slabs<S> {
-    /// All grids as one.
+    /// The grid of all ranks together.
     fn whole(&self) -> Grid {
         let [nx, ny, nz] = self.grids[0].sizes;
         let sum = |axis: usize| self.grids.iter().map(|grid| grid.sizes[axis]).sum();
         Grid { sizes: if nz > 1 { [nx, ny, sum(2)] } else { [nx, sum(1), 1] } }
     }
 
-    /// Whether the points that others' are coupled to lie beside them.
+    /// Returns whether all coupled points of other ranks are neighbours on the grid.
     fn fits(&self, own: &Range<usize>) -> bool {
         let whole = self.whole();
         (0..self.edge.a.rows()).all(|row| {
@@ -104,7 +105,7 @@ impl<S: Scalar> Slabs<S> {
         })
     }
 
-    /// The grids of boxes, and what couples them: sums over the points of boxes.
+    /// The grids of boxes, and their couplings: sums over the points of boxes.
     fn coarser(&self, own: &Range<usize>) -> Result<Self> {
         let grids: Vec<Grid> = self.grids.iter().map(|grid| grid.coarser()).collect();
         let parts = ranges(&grids.iter().map(|grid| grid.points()).collect::<Vec<_>>());
@@ -141,8 +142,8 @@ impl<S: Scalar> Slabs<S> {
 }
 
 impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
-    /// The cycle of grids; none where not all parts have planes of one. `own` is the block of this part's rows and
-    /// columns, `edge` what it has beside them.
+    /// The cycle on grids; none unless all ranks have planes of one. `own` is the block of this rank's rows and
+    /// columns, `edge` its entries in other columns.
     pub(super) fn grids<S: Scalar>(
         &self,
         own: &Csr<S, B>,
@@ -165,7 +166,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let like =
             same(&told[0]) && same(&told[3]) && (flat || (same(&told[1]) && told[2].iter().all(|&n| n > 1)));
         let (Some((_, neighbours)), true) = (found, like) else { return Ok(None) };
-        // What couplings are like over all parts.
+        // The ratios of couplings over all ranks.
         let mut ratios = found.map_or(Ok(Default::default()), |(grid, neighbours)| {
             grid::local_ratios(backend, own, grid, neighbours)
         })?;
@@ -185,7 +186,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         let finest = finest?;
         let planes = Planes::of(slabs.whole(), &slabs.grids);
         let (grid, neighbours) = (slabs.grids[part], slabs.neighbours);
-        // Boxes of stencils are set up in a fraction of the time on a CPU, as by one part alone.
+        // On a CPU, boxes of stencils are set up in a fraction of the time, as on a single rank.
         let stencils = || -> Result<bool> {
             let here = backend.grid_stencil(own.parts(), grid, neighbours)?.is_some();
             Ok(self.space.count(here)? == parts.len())
@@ -221,7 +222,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         if self.space.count(backend.value(&unfit)? != 0)? > 0 {
             return Ok(None);
         }
-        // Every part has the next level in whole.
+        // Every rank has the next level as a whole.
         let here = &slabs.parts[part];
         let (whole, values) = (slabs.whole(), backend.download(matrix.parts().values)?);
         let own = grid::to_csr(slabs.grids[part], neighbours, &values)?;
@@ -241,7 +242,7 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
         Ok(Some((cycle, MultigridFacts { levels: facts, grid: true, scaled: false })))
     }
 
-    /// Reciprocals of sums of rows, with what rows have beside a part's own columns.
+    /// Adds a row's entries outside of the rank's own columns to its sum of magnitudes.
     fn widen<S: Scalar>(&self, scales: &mut B::Slice<S::Real>, edge: &Edge<S>) -> Result<()> {
         let backend = self.space.backend();
         let rows = backend.upload(edge.rows.clone())?;

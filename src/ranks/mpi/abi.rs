@@ -1,4 +1,4 @@
-//! The three binary interfaces that MPI libraries have, and the constants of each.
+//! The three binary interfaces of MPI libraries, with the constants of each.
 //!
 //! Source: chapter 20 of the MPI 5.0 standard and `mpi_abi.h` for the standard one; `mpi.h` of MPICH 5.0 for MPICH and
 //! all that keep to its binary interface since 2013 (Intel, Cray, MVAPICH); `mpi.h` of Open MPI 5.0 for Open MPI.
@@ -7,7 +7,7 @@ use libloading::os::unix::Library;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 
-/// Which binary interface a library has.
+/// The binary interface of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Abi {
     /// That of MPI 5.0: handles are pointers with the values of constants.
@@ -19,7 +19,7 @@ pub(super) enum Abi {
 }
 
 impl Abi {
-    /// What its library is called.
+    /// The file names of the library.
     pub(super) fn files(self) -> &'static [&'static str] {
         match self {
             Abi::Standard => &["libmpi_abi.so.1", "libmpi_abi.so.0"],
@@ -28,8 +28,8 @@ impl Abi {
         }
     }
 
-    /// That of a library which came under any name: MPICH's own library has the functions of the standard interface
-    /// too, so that its name has to tell.
+    /// The interface of a library with any name. MPICH's own library also has the functions of the standard interface,
+    /// so its name has to decide.
     pub(super) fn of(library: &Library, path: &Path) -> Self {
         let name = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let named = [path, &name].into_iter().filter_map(Path::file_name);
@@ -42,9 +42,9 @@ impl Abi {
     }
 }
 
-/// A communicator, a datatype, a request or an error handler: all of them are of one type in each of the interfaces.
+/// A communicator, a datatype, a request or an error handler: within each interface they all have the same type.
 pub(super) trait Handle: Copy + Send + Sync + 'static {
-    /// Something to be overwritten.
+    /// A value to be overwritten.
     const NONE: Self;
 }
 
@@ -67,7 +67,7 @@ impl Handle for Pointer {
     const NONE: Self = Pointer(std::ptr::null_mut());
 }
 
-/// The constants that are passed to functions.
+/// The constants that functions are called with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Constants<H> {
     /// `MPI_COMM_WORLD`.
@@ -85,7 +85,7 @@ pub(super) struct Constants<H> {
 }
 
 impl Constants<c_int> {
-    /// Those of MPICH.
+    /// The constants of MPICH.
     pub(super) const MPICH: Self = Self {
         world: 0x4400_0000,
         byte: 0x4c00_010d,
@@ -97,7 +97,7 @@ impl Constants<c_int> {
 }
 
 impl Constants<Pointer> {
-    /// Those of the standard interface.
+    /// The constants of the standard interface.
     pub(super) fn standard() -> Self {
         let value = |number: usize| Pointer(std::ptr::without_provenance_mut(number));
         Self {
@@ -110,7 +110,7 @@ impl Constants<Pointer> {
         }
     }
 
-    /// Those of Open MPI, where the library has the variables whose addresses they are.
+    /// The constants of Open MPI, which are addresses of variables of the library.
     pub(super) fn open_mpi(library: &Library) -> Result<Self, libloading::Error> {
         // SAFETY: the addresses of the variables are taken, and what lies there is never read.
         let address =

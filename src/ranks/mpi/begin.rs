@@ -1,5 +1,5 @@
-//! What ranks find out about each other before they work: whether all run the same version, which of them share a
-//! machine and its processors, and whether all can open one window.
+//! The start of MPI ranks: they check that all run the same version, which of them share a machine and its processors,
+//! and whether all can open one window.
 
 use super::communicator::Wire;
 use crate::error::{Error, Result};
@@ -9,28 +9,29 @@ use crate::ranks::window::Window;
 use std::path::Path;
 use std::sync::Arc;
 
-/// With this variable set to anything but 0 on any rank, sums and halos go by messages of MPI on one machine too.
+/// If this variable is set to anything but 0 on any rank, sums and halos are sent as messages of MPI even on one
+/// machine.
 const NO_WINDOW: &str = "RESIDUA_NO_WINDOW";
 
 /// Bytes of each rank's words.
 const BYTES: usize = 1024;
 
-/// What the ranks have agreed on.
+/// The result of the start, the same on all ranks.
 pub(in crate::ranks) struct Begun {
-    /// Memory that all of them share, where they are of one machine.
+    /// Shared memory, if all ranks are on one machine.
     pub(in crate::ranks) window: Option<Window>,
     pub(in crate::ranks) waiting: Waiting,
     /// Processors for each of the ranks that share them with this one.
     pub(in crate::ranks) threads: usize,
 }
 
-/// Lets the ranks find out about each other.
+/// Exchanges the facts about all ranks.
 ///
 /// # Errors
-/// [`Error::Rank`] on all of them where one runs another version, and as MPI.
+/// [`Error::Rank`] on all ranks if one runs another version; errors of MPI.
 pub(in crate::ranks) fn begin(wire: &dyn Wire) -> Result<Begun> {
     let (rank, ranks) = (wire.rank(), wire.ranks());
-    // Nobody knows yet how crowded the machine is.
+    // The number of ranks on this machine is not known yet.
     let waiting = Waiting::among(2, 1);
     let no_window = std::env::var_os(NO_WINDOW).is_some_and(|value| value != "0");
     let machine = machine(wire);
@@ -49,8 +50,8 @@ pub(in crate::ranks) fn begin(wire: &dyn Wire) -> Result<Begun> {
     Ok(Begun { window, waiting, threads })
 }
 
-/// A window that rank 0 makes and all open; none where one of them can't, as in containers that share a machine but
-/// not its memory.
+/// A window that rank 0 creates and all open; none if one of them can't, as in containers that share a machine but not
+/// its memory.
 fn share(wire: &dyn Wire, waiting: Waiting) -> Result<Option<Window>> {
     let (rank, ranks) = (wire.rank(), wire.ranks());
     let made = if rank == 0 { Window::create(ranks).ok() } else { None };
@@ -61,12 +62,12 @@ fn share(wire: &dyn Wire, waiting: Waiting) -> Result<Option<Window>> {
         let all = words_of_all(wire, waiting, if window.is_some() { "open" } else { "" })?;
         Ok(window.filter(|_| all.iter().all(|word| word == "open")))
     });
-    // All have opened it who can: nothing is left behind, however they end.
+    // All ranks that can have opened it: the file is removed, so that nothing remains however they end.
     made.inspect(|path| drop(std::fs::remove_file(path)));
     opened
 }
 
-/// The words of each rank, of which the first `BYTES` count.
+/// Gathers the words of each rank, of which the first `BYTES` bytes count.
 fn words_of_all(wire: &dyn Wire, waiting: Waiting, own: &str) -> Result<Vec<String>> {
     let mut bytes = [0; BYTES];
     let length = own.len().min(BYTES);
@@ -80,7 +81,7 @@ fn words_of_all(wire: &dyn Wire, waiting: Waiting, own: &str) -> Result<Vec<Stri
     Ok(words.collect())
 }
 
-/// What tells this machine from others: its name, and the number that its system drew when it started.
+/// The identity of this machine: its name, and the random number that its system chose at boot.
 fn machine(wire: &dyn Wire) -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     format!("{} {}", wire.machine().trim(), boot.trim()).replace('\n', " ")

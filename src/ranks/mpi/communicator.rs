@@ -1,6 +1,6 @@
-//! A communicator of MPI, of residua's own: a duplicate, so that no message of the host program is mistaken for one of
-//! ours. All of its operations are begun and then asked for until they are done: a rank that waits leaves its processor
-//! to others, which the blocking functions of most libraries do not.
+//! residua's own communicator, a duplicate, so that its messages can't be confused with those of the host program. All
+//! operations are nonblocking and then polled: a waiting rank then yields its processor to others, which the blocking
+//! functions of most libraries do not.
 
 use super::abi::{Constants, Handle};
 use super::find::{Interface, Mpi};
@@ -12,57 +12,57 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Marks of messages: the data of an exchange, and a failure.
+/// Tags of messages: the data of an exchange, and a failure.
 const DATA: c_int = 7;
 const FAULT: c_int = 9;
 
 /// Bytes of the message of a failure: the rank, the length of the cause and the cause.
 const FAULT_BYTES: usize = 1024;
 
-/// Bytes of one message of data; longer ones go in parts, since MPI counts in 32 bits.
+/// Bytes of one message of data; longer data is sent in parts, since MPI counts in 32 bits.
 const LONGEST: usize = 1 << 30;
 
-/// The status that MPI ends all ranks with after a failure: that of bad input.
+/// The status with which MPI ends all ranks after a failure: that of bad input.
 const STATUS: c_int = 3;
 
-/// How long a rank that has failed waits for rank 0 to tell the user, before it tells by itself.
+/// How long a rank that has failed waits for rank 0 to print the error, before it prints it itself.
 const TO_TELL: Duration = Duration::from_secs(2);
 
-/// What the ranks of a communicator do through MPI, whatever the library's interface.
+/// The operations of MPI that ranks use, for any interface of the library.
 pub(in crate::ranks) trait Wire: Send + Sync {
     fn rank(&self) -> usize;
 
     fn ranks(&self) -> usize;
 
-    /// The library, in words.
+    /// The name and version of the library.
     fn library(&self) -> String;
 
-    /// The name of this machine, as MPI has it.
+    /// The name of this machine according to MPI.
     fn machine(&self) -> String;
 
-    /// `all` gets the bytes of all ranks one behind the other, as many of each as `own` has.
+    /// `all` gets the bytes of all ranks in their order, as many of each as `own` has.
     fn all_gather(&self, waiting: Waiting, own: &[u8], all: &mut [u8]) -> Result<()>;
 
     /// Sends the bytes for each rank and receives those of each.
     fn exchange(&self, waiting: Waiting, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()>;
 
-    /// Ends all ranks, after rank 0 has told the user why. Where rank 0 does not look up in time, this one tells.
+    /// Ends all ranks, after rank 0 has printed the error. If rank 0 does not react in time, this rank prints it.
     fn fail(&self, rank: usize, cause: &str) -> !;
 
-    /// Ends all ranks; with a cause, tells the user first.
+    /// Ends all ranks; with a cause, prints the error first.
     fn abort(&self, told: Option<(usize, &str)>) -> !;
 
-    /// Ends all ranks after a while, in which the rank that tells the user does so and ends them itself.
+    /// Ends all ranks after a delay, in which the rank that prints the error ends them itself.
     fn abort_later(&self) -> !;
 
-    /// Gives the communicator back, and ends MPI where residua began it. All ranks do so.
+    /// Frees the communicator, and finalises MPI if residua initialised it. All ranks call this.
     fn leave(&self);
 }
 
-/// The world of all processes that the launcher has started, after MPI has begun.
+/// The communicator of all processes that the launcher has started; initialises MPI.
 ///
 /// # Errors
-/// [`Error::Mpi`] with the function that failed and the library's words.
+/// [`Error::Mpi`] with the function that failed and the library's message.
 pub(super) fn world(mpi: &'static Mpi) -> Result<Box<dyn Wire>> {
     fn begun<H: Handle>(table: &'static Table<H>, mpi: &'static Mpi) -> Result<Box<dyn Wire>> {
         let ours = !mpi.is_running()?;
@@ -81,10 +81,10 @@ pub(super) fn world(mpi: &'static Mpi) -> Result<Box<dyn Wire>> {
     }
 }
 
-/// The communicator of that Fortran number.
+/// The communicator with this Fortran handle.
 ///
 /// # Errors
-/// [`Error::Mpi`] where MPI has not begun, and as [`world`].
+/// [`Error::Mpi`] if MPI has not been initialised, and as [`world`].
 pub(super) fn of_number(mpi: &'static Mpi, number: c_int) -> Result<Box<dyn Wire>> {
     if !mpi.is_running()? {
         let cause = "a communicator was given before MPI has begun: call MPI_Init first";
@@ -92,7 +92,7 @@ pub(super) fn of_number(mpi: &'static Mpi, number: c_int) -> Result<Box<dyn Wire
     }
     match &mpi.interface {
         Interface::Integers(table) => {
-            // With MPICH's interface the numbers are the handles.
+            // With MPICH's interface Fortran and C handles are the same.
             Ok(Box::new(Communicator::new(table, mpi, number, false)?))
         }
         Interface::Pointers(table) => {
@@ -110,7 +110,7 @@ struct Communicator<H: Handle> {
     handle: H,
     rank: usize,
     ranks: usize,
-    /// Whether residua began MPI, and so ends it.
+    /// True if residua initialised MPI, and so finalises it.
     ours: bool,
     left: AtomicBool,
 }
@@ -137,7 +137,7 @@ impl<H: Handle> Communicator<H> {
         &self.table.constants
     }
 
-    /// Where a status need not be written.
+    /// The status argument of functions whose status is ignored.
     fn ignore(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.constants().ignore)
     }
@@ -146,7 +146,7 @@ impl<H: Handle> Communicator<H> {
         self.table.check(function, status).map_err(Error::Mpi)
     }
 
-    /// Refuses to go on where the communicator was given back.
+    /// Returns an error if the communicator has been freed.
     fn alive(&self) -> Result<()> {
         match self.left.load(Ordering::Relaxed) {
             true => Err(Error::Mpi("the group was left already".into())),
@@ -154,8 +154,8 @@ impl<H: Handle> Communicator<H> {
         }
     }
 
-    /// Waits for operations that have begun. It returns only once they are done: until then MPI may write into memory
-    /// that the caller has lent, so that after an error nothing is left but to end all ranks.
+    /// Waits for operations that have begun. It returns only once they are done, because MPI may write into the
+    /// caller's memory until then; after an error it can only end all ranks.
     fn finish(&self, waiting: Waiting, begun: Result<()>, requests: &mut [H]) {
         let finish = || {
             begun?;
@@ -177,7 +177,7 @@ impl<H: Handle> Communicator<H> {
         Ok(done != 0)
     }
 
-    /// Rank 0 looks whether another one has failed, tells the user, and ends all.
+    /// Rank 0 checks whether another one has failed; if so, it prints the error and ends all.
     fn look(&self) -> Result<()> {
         if self.rank != 0 {
             return Ok(());
@@ -198,7 +198,7 @@ impl<H: Handle> Communicator<H> {
         self.abort(Some((rank, &cause)))
     }
 
-    /// Begins to send or to receive parts of at most `LONGEST` bytes.
+    /// Begins to send or receive parts of at most `LONGEST` bytes.
     fn begin(&self, requests: &mut Vec<H>, send: &[&[u8]], receive: &mut [&mut [u8]]) -> Result<()> {
         let byte = self.constants().byte;
         for (other, bytes) in receive.iter_mut().enumerate().filter(|(other, _)| *other != self.rank) {
@@ -284,7 +284,7 @@ impl<H: Handle> Wire for Communicator<H> {
 
     fn fail(&self, rank: usize, cause: &str) -> ! {
         if self.rank > 0 && self.alive().is_ok() {
-            // MPI may read it for as long as this process lives.
+            // MPI may read it as long as this process lives.
             let bytes: &'static [u8] = Box::leak(Box::new(fault(rank, cause)));
             let (place, length, byte) = (bytes.as_ptr().cast(), bytes.len() as c_int, self.constants().byte);
             let (mut request, comm) = ([H::NONE], self.handle);
@@ -292,12 +292,12 @@ impl<H: Handle> Wire for Communicator<H> {
             // SAFETY: the bytes are never given back.
             let sent =
                 unsafe { (self.table.isend)(place, length, byte, 0, FAULT, comm, &raw mut request[0]) };
-            // Whether the message got through shows in that this process is ended: several that fail at once tell one
-            // after the other, where rank 0 tells nobody.
+            // If the message arrives, this process is ended. If rank 0 does not print errors, ranks that fail at the
+            // same time print theirs one after another.
             let patience =
                 TO_TELL + Duration::from_millis(100) * u32::try_from(self.rank).unwrap_or(0).min(50);
             while sent == 0 && start.elapsed() < patience {
-                // The library goes on sending while it is asked.
+                // The library makes progress with sending while it is polled.
                 let _ = self.are_done(&mut request);
                 thread::sleep(Duration::from_millis(1));
             }
@@ -310,14 +310,14 @@ impl<H: Handle> Wire for Communicator<H> {
             use std::io::Write;
             let cause: Vec<&str> = cause.lines().map(str::trim).collect();
             let line = format!("residua: rank {rank} of {}: {}\n", self.ranks, cause.join(" "));
-            // There is nobody to tell where that fails.
+            // If standard error fails too, nothing more can be done.
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         }
         if self.alive().is_ok() {
             // SAFETY: the communicator is this rank's.
             let _ = unsafe { (self.table.abort)(self.handle, STATUS) };
         }
-        // The standard only asks for MPI's best attempt.
+        // The standard does not guarantee that MPI ends this process.
         std::process::exit(STATUS)
     }
 
@@ -355,7 +355,7 @@ fn fault(rank: usize, cause: &str) -> [u8; FAULT_BYTES] {
     bytes
 }
 
-/// What such a message says.
+/// The rank and the cause in such a message.
 fn fault_in(bytes: &[u8; FAULT_BYTES]) -> (usize, String) {
     let number = |at: usize| {
         let mut word = [0; 8];

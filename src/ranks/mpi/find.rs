@@ -1,4 +1,4 @@
-//! Which MPI library is used, and its loading: never when residua is built, and once a process.
+//! Finds and loads the MPI library: never when residua is built, and once in a process.
 
 use super::abi::{Abi, Pointer};
 use super::launcher::{Launcher, folders};
@@ -10,18 +10,18 @@ use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Names the file of the library.
+/// The variable with the file of the library.
 const ENVIRONMENT: &str = "RESIDUA_MPI";
 
-/// Says to the loader that only what is loaded already is wanted.
+/// The flag with which the loader only returns a library that is already loaded.
 const RTLD_NOLOAD: c_int = if cfg!(any(target_os = "macos", target_os = "ios")) { 0x10 } else { 4 };
 
 /// The library that this process uses.
 pub(super) struct Mpi {
     pub(super) interface: Interface,
-    /// Its file, or its name where the system's loader found it.
+    /// Its file, or its name if the system's loader found it.
     pub(super) file: PathBuf,
-    /// Kept loaded for as long as the process lives: MPI has threads and handlers that nobody may unload.
+    /// Kept loaded as long as the process lives, because MPI has threads and handlers that must not be unloaded.
     _library: Library,
 }
 
@@ -34,12 +34,12 @@ pub(super) enum Interface {
 }
 
 impl Mpi {
-    /// The library that this process has loaded already; else the one that `RESIDUA_MPI` names; else the first that is
-    /// found of those which can talk to the launcher: beside the launcher itself, where the system's loader looks, and
-    /// beside `mpirun` in `PATH`.
+    /// The library that this process has loaded already; else the one that `RESIDUA_MPI` names; else the first one
+    /// found that can communicate with the launcher: next to the launcher itself, in the system's search path, and next
+    /// to `mpirun` in `PATH`.
     ///
     /// # Errors
-    /// [`Error::Mpi`] where there is none, with what was tried.
+    /// [`Error::Mpi`] if there is none, with a list of what was tried.
     pub(super) fn get(launcher: Option<&Launcher>) -> Result<&'static Mpi> {
         static FOUND: Mutex<Option<&'static Mpi>> = Mutex::new(None);
         let mut found = lock(&FOUND);
@@ -53,7 +53,7 @@ impl Mpi {
         Ok(found.insert(Box::leak(Box::new(mpi))))
     }
 
-    /// The library of the host program: the one that has begun, where it has loaded several.
+    /// The library of the host program; if it has loaded several, the one that is initialised.
     fn loaded() -> Option<Self> {
         let names = [Abi::Standard, Abi::Mpich, Abi::OpenMpi].into_iter().flat_map(Abi::files);
         let mut loaded: Vec<Mpi> =
@@ -63,7 +63,7 @@ impl Mpi {
     }
 
     fn search(launcher: Option<&Launcher>) -> Result<Self> {
-        // The plug-ins of some libraries take the symbols of the library itself from what is visible to all.
+        // The plug-ins of some libraries need the symbols of the library to be global.
         let flags = RTLD_NOW | RTLD_GLOBAL;
         if let Some(file) = std::env::var_os(ENVIRONMENT) {
             let told =
@@ -90,7 +90,7 @@ impl Mpi {
     }
 
     fn open(file: &Path, flags: c_int) -> Result<Self, String> {
-        // The loader's own words name the file or the symbol.
+        // The loader's message names the file or the symbol.
         let told = |error: libloading::Error| match std::error::Error::source(&error) {
             Some(words) => words.to_string(),
             None => format!("{}: {error}", file.display()),
@@ -106,10 +106,10 @@ impl Mpi {
         Ok(Self { interface: interface.map_err(told)?, file: file.to_path_buf(), _library: library })
     }
 
-    /// Whether MPI has begun in this process.
+    /// Returns whether MPI is initialised in this process.
     ///
     /// # Errors
-    /// [`Error::Mpi`] where it has ended already.
+    /// [`Error::Mpi`] if it has been finalised.
     pub(super) fn is_running(&self) -> Result<bool> {
         let running = match &self.interface {
             Interface::Integers(table) => table.is_running(),

@@ -1,4 +1,4 @@
-//! What a launcher of MPI has told this process by its environment, and where that launcher lies.
+//! The MPI launcher of this process, according to its environment, and where it is installed.
 
 use super::abi::Abi;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use std::time::Duration;
 pub(crate) struct Launcher {
     /// Number of this process.
     pub(crate) rank: usize,
-    /// How many there are.
+    /// The number of processes.
     pub(crate) ranks: usize,
-    /// The variable that told so.
+    /// The environment variable that showed it.
     pub(super) variable: &'static str,
-    /// Which libraries can talk to it, the likeliest first.
+    /// The libraries that can communicate with it, the most likely first.
     pub(super) abis: &'static [Abi],
 }
 
-/// The variables with the number of a process and with how many there are, and the libraries that heed them: Open MPI;
+/// The variables with the number of a process and the number of processes, and the libraries that use them: Open MPI;
 /// MPICH, Intel and most others; Slurm with PMIx.
 const TOLD: [(&str, &str, &[Abi]); 4] = [
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &[Abi::OpenMpi, Abi::Standard]),
@@ -27,24 +27,24 @@ const TOLD: [(&str, &str, &[Abi]); 4] = [
     ("PMIX_RANK", "SLURM_NTASKS", &[Abi::OpenMpi, Abi::Standard, Abi::Mpich]),
 ];
 
-/// How long a launcher may take to end the ranks when one of them has ended with a failure.
+/// How long a launcher may take to end the ranks when one of them has failed.
 #[cfg(feature = "cli")]
 const TO_END: Duration = Duration::from_secs(2);
 
 impl Launcher {
-    /// The launcher, where there is one and it has started more than one process.
+    /// The launcher, if there is one and it has started more than one process.
     pub(crate) fn of_this_process() -> Option<Self> {
         Self::told(|name| std::env::var(name).ok())
     }
 
-    /// Whether a launcher has started this process, and not as rank 0.
+    /// Returns whether a launcher has started this process, and not as rank 0.
     #[cfg(feature = "cli")]
     pub(crate) fn is_beside_first() -> bool {
         Self::of_this_process().is_some_and(|launcher| launcher.rank > 0)
     }
 
-    /// Waits for the launcher to end this process, as it does once rank 0 has told the user what went wrong and has
-    /// ended; not for longer than a while.
+    /// Waits, for a limited time, for the launcher to end this process, as it does once rank 0 has printed the error
+    /// and ended.
     #[cfg(feature = "cli")]
     pub(crate) fn await_end() {
         std::thread::sleep(TO_END);
@@ -59,9 +59,9 @@ impl Launcher {
     }
 }
 
-/// Folders of libraries beside the programs that have started this one, the nearest first, and those beside `mpirun`
-/// and `mpiexec` in `PATH`: an MPI that was not installed for the whole system has its launcher in `bin` and its
-/// library in `lib`.
+/// Library folders next to the programs that have started this process, the nearest first, and those next to `mpirun`
+/// and `mpiexec` in `PATH`: an MPI that is not installed system-wide has its launcher in `bin` and its library in
+/// `lib`.
 pub(super) fn folders() -> (Vec<PathBuf>, Vec<PathBuf>) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let named =
@@ -69,7 +69,7 @@ pub(super) fn folders() -> (Vec<PathBuf>, Vec<PathBuf>) {
     (beside(ancestors()), beside(named.filter(|program| program.is_file()).collect()))
 }
 
-/// The folders of libraries beside programs.
+/// The library folders next to programs.
 fn beside(programs: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for program in programs {
@@ -84,14 +84,14 @@ fn beside(programs: Vec<PathBuf>) -> Vec<PathBuf> {
     found
 }
 
-/// The programs of the processes that have started this one; none where the system does not tell.
+/// The programs of the ancestors of this process; none if the system does not report them.
 fn ancestors() -> Vec<PathBuf> {
     let mut programs = Vec::new();
     let mut process = std::os::unix::process::parent_id();
     while process > 1 && programs.len() < 8 {
         programs.extend(std::fs::read_link(format!("/proc/{process}/exe")).ok());
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        // The name of the program stands in parentheses, and may have spaces and parentheses itself.
+        // The name of the program is in parentheses, and may contain spaces and parentheses itself.
         let behind = stat.rsplit_once(')').and_then(|(_, behind)| behind.split_whitespace().nth(1));
         process = behind.and_then(|number| number.parse().ok()).unwrap_or(0);
     }

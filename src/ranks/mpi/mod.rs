@@ -3,12 +3,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `launcher` | what the launcher has told by the environment, and where it lies |
-//! | `find` | which library is used, and its loading |
-//! | `abi` | the three binary interfaces: how to tell them, and their constants |
+//! | `launcher` | the launcher according to the environment, and where it is installed |
+//! | `find` | finds and loads the library |
+//! | `abi` | the three binary interfaces, with their constants |
 //! | `table` | the functions that are called |
-//! | `communicator` | what ranks do through MPI |
-//! | `begin` | what ranks find out about each other first: versions, machines, whether they can share a window |
+//! | `communicator` | the operations of ranks through MPI |
+//! | `begin` | the checks at the start: versions, machines, whether they can share a window |
 
 mod abi;
 mod begin;
@@ -28,7 +28,7 @@ use std::ffi::c_int;
 /// The processes that a launcher has started.
 ///
 /// # Errors
-/// [`Error::Mpi`] where no library is found, it fails, or it knows of another number of ranks than the launcher.
+/// [`Error::Mpi`] if no library is found, if it fails, or if its number of ranks differs from the launcher's.
 pub(super) fn of_launcher(launcher: &Launcher) -> Result<Box<dyn Wire>> {
     let mpi = Mpi::get(Some(launcher))?;
     let wire = communicator::world(mpi)?;
@@ -56,10 +56,10 @@ pub(super) fn world() -> Result<Box<dyn Wire>> {
     }
 }
 
-/// The communicator of the host program that has this Fortran number.
+/// The communicator of the host program with this Fortran handle.
 ///
 /// # Errors
-/// [`Error::Mpi`] where MPI has not begun.
+/// [`Error::Mpi`] if MPI has not been initialised.
 pub(super) fn of_number(number: c_int) -> Result<Box<dyn Wire>> {
     communicator::of_number(Mpi::get(Launcher::of_this_process().as_ref())?, number)
 }

@@ -1,11 +1,11 @@
-//! The functions of MPI that are called, by type and name. They are the same in each binary interface but for the type
-//! of handles.
+//! The functions of MPI that are called, by type and name. They are the same in each binary interface, except for the
+//! type of handles.
 
 use super::abi::{Constants, Handle, Pointer};
 use libloading::os::unix::Library;
 use std::ffi::{c_char, c_int, c_void};
 
-/// What every function but one returns: zero for success.
+/// The return type of every function but one: zero for success.
 pub(super) type Status = c_int;
 
 /// A library's functions and constants.
@@ -31,7 +31,7 @@ pub(super) struct Table<H> {
     pub(super) recv: unsafe extern "C" fn(*mut c_void, c_int, H, c_int, c_int, H, *mut c_void) -> Status,
     pub(super) testall: unsafe extern "C" fn(c_int, *mut H, *mut c_int, *mut c_void) -> Status,
     pub(super) iprobe: unsafe extern "C" fn(c_int, c_int, H, *mut c_int, *mut c_void) -> Status,
-    /// The communicator of a Fortran number; none where that number is the handle.
+    /// The conversion from a Fortran handle; none if both are the same.
     pub(super) from_fortran: Option<unsafe extern "C" fn(c_int) -> H>,
 }
 
@@ -92,10 +92,10 @@ impl<H: Handle> Table<H> {
         }
     }
 
-    /// Whether MPI has begun, and has not ended, in this process.
+    /// Whether MPI is initialised, and not finalised, in this process.
     ///
     /// # Errors
-    /// Where MPI has ended already, in words.
+    /// A message if MPI has been finalised.
     pub(super) fn is_running(&self) -> Result<bool, String> {
         let (mut begun, mut over) = (0, 0);
         // SAFETY: both may be called at any time, and write the integers that they are given.
@@ -107,10 +107,10 @@ impl<H: Handle> Table<H> {
         }
     }
 
-    /// What a status means, where it is none of success.
+    /// The message of a status, unless it is success.
     ///
     /// # Errors
-    /// The name of the function, and the library's words.
+    /// The name of the function, and the library's message.
     pub(super) fn check(&self, function: &str, status: Status) -> Result<(), String> {
         if status == 0 {
             return Ok(());
@@ -122,7 +122,7 @@ impl<H: Handle> Table<H> {
     }
 }
 
-/// The text that a function writes into a buffer of its own largest length, which is at most 8192 anywhere.
+/// The text that a function writes into a buffer of the largest length, which is at most 8192 in any library.
 pub(super) fn text(call: impl FnOnce(*mut c_char, *mut c_int) -> Status) -> Option<String> {
     let (mut bytes, mut length) = (vec![0_u8; 16 << 10], 0);
     let status = call(bytes.as_mut_ptr().cast(), &raw mut length);

@@ -1,4 +1,4 @@
-//! Whether multigrid is taken by itself, on a grid or on a mesh.
+//! Decides whether multigrid is chosen automatically, on a grid or on a mesh.
 
 use super::{Planner, timed};
 use crate::backend::{Diagonals, NEIGHBOURS, PreconditionSteps};
@@ -15,7 +15,7 @@ use crate::solver::names::{Method, PreconditionerChoice as Name};
 use std::time::Instant;
 
 impl<B: SolverBackend> Planner<'_, B> {
-    /// The diagonals of a matrix on a grid for which multigrid is likely to be faster.
+    /// The diagonals of a matrix on a grid, if multigrid is likely to be faster.
     pub(super) fn suits_levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
@@ -36,7 +36,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(suits.then_some(found))
     }
 
-    /// Multigrid of a large matrix that is not Hermitian but for factors of its rows.
+    /// Multigrid for a large matrix that row factors make Hermitian.
     pub(super) fn levels_of_scaled_rows<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
@@ -51,7 +51,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
-    /// Whether a matrix that is not Hermitian is one for classical multigrid.
+    /// Returns whether a matrix that is not Hermitian suits classical multigrid.
     pub(super) fn suits_classical_levels<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<bool> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         if self.hermitian || facts.first_method() != Method::Gmres || !facts.may_take_levels() {
@@ -64,7 +64,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
-    /// Multigrid of a grid. Where it can't be set up, what is at hand must do.
+    /// Multigrid on a grid. If it can't be set up, the current preconditioner is kept.
     pub(super) fn levels_of_a_grid<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
@@ -76,28 +76,28 @@ impl<B: SolverBackend> Planner<'_, B> {
         })
     }
 
-    /// Whether multigrid may be taken at once where conjugate gradients would take many iterations.
+    /// Returns whether multigrid may be chosen at once if conjugate gradients would take many iterations.
     fn may_take_levels_of_a_mesh(&self, nonzeros: usize) -> bool {
         let facts = self.facts(nonzeros);
         facts.rows > SMALL && facts.first_method() == Method::Cg && facts.hermitian && facts.may_take_levels()
     }
 
-    /// What is known of a mesh. On the host a path through it is looked for, since rows may be in any order.
+    /// The estimates for a mesh. On the host a path through it is searched, since rows may be in any order.
     fn mesh_of<V: Scalar>(&mut self, a: &Csr<V, B>) -> Result<Mesh> {
         if let Some(mesh) = self.mesh {
             return Ok(mesh);
         }
         let mut mesh = Mesh::of(self.backend, a)?;
         if !<B as PreconditionSteps>::BYTES_TELL && !mesh.wants_levels::<V>(None) {
-            // On a device the order is a good one by now, or does not matter.
+            // On a device the rows are already in a good order, or it does not matter.
             mesh = mesh.with_path(self.backend, a)?;
         }
         self.mesh = Some(mesh);
         Ok(mesh)
     }
 
-    /// What multigrid that was named is worth in products, where the order of rows matters to them: on the host, of
-    /// nodes that renumbering does not tear apart; 0 else.
+    /// The gain from named multigrid in products, if the order of rows matters: on the host, with nodes that
+    /// renumbering does not split; else 0.
     pub(in crate::solver) fn products_of_named_levels<T: Scalar>(&self, a: &Csr<T, B>) -> Result<usize> {
         let named = matches!(self.wishes.preconditioner, Name::Multigrid(choice) if choice.unknowns <= 1);
         let suits = named && self.shape.0 == self.shape.1 && !<B as PreconditionSteps>::BYTES_TELL;
@@ -105,7 +105,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(if alone { PRODUCTS_OF_LEVELS } else { 0 })
     }
 
-    /// The same of multigrid that nobody named but that will be taken; none where it will not.
+    /// The same gain for multigrid that will be chosen automatically; none if it will not be.
     pub(in crate::solver) fn products_of_levels<T: Scalar>(
         &mut self,
         a: &Csr<T, B>,
@@ -117,7 +117,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(will.then_some(PRODUCTS_OF_LEVELS))
     }
 
-    /// Multigrid, where conjugate gradients are likely to take so many iterations that its setup pays.
+    /// Multigrid, if conjugate gradients are likely to take so many iterations that its setup pays.
     pub(super) fn levels_of_a_mesh<V: Scalar + Widen<T>, T: Scalar>(
         &mut self,
         a: &Csr<V, B>,
@@ -129,7 +129,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let start = Instant::now();
         let setup = <B as PreconditionSteps>::BYTES_TELL.then(|| device_setup(rows));
         let levels = if self.mesh_of(a)?.wants_levels::<T>(setup) {
-            // As above.
+            // If it can't be set up, the current preconditioner is kept.
             Levels::new(backend, a, (Default::default(), Method::Cg), None).ok()
         } else {
             None

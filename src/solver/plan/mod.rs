@@ -1,5 +1,5 @@
-//! What a matrix is made ready with: the precision here and in `precision`, the format and the preconditioner in
-//! `store`, multigrid in `levels`. What is tried with it, and in which order, is in [`super::choice`].
+//! Prepares a matrix: the precision is chosen here and in `precision`, the format and the preconditioner in `store`,
+//! multigrid in `levels`. The methods to try, and their order, are chosen in [`super::choice`].
 
 mod levels;
 mod precision;
@@ -23,20 +23,20 @@ use crate::scalar::{Element, Scalar};
 use std::time::Instant;
 pub(super) use store::in_one_call;
 
-/// The name that lets a solver choose the format.
+/// The name with which the solver chooses the format.
 pub(super) const AUTO: &str = "auto";
 
-/// A matrix made ready to be solved with.
+/// A matrix, prepared for solving.
 pub(super) struct System<T: Scalar, B: SolverBackend> {
     pub(super) stored: Stored<T, B>,
     pub(super) stages: Vec<Stage<T, B>>,
-    /// What the stages were listed from.
+    /// The facts from which the stages were listed.
     pub(super) facts: Facts,
-    /// How the format was chosen, where it was.
+    /// How the format was chosen, if the solver chose it.
     pub(super) choice: Option<ChoiceReport>,
 }
 
-/// What is told of the preparation.
+/// Notes about the preparation.
 #[derive(Default)]
 pub(super) struct Notes {
     pub(super) decisions: Vec<Decision>,
@@ -51,7 +51,7 @@ pub(super) fn timed<R>(seconds: &mut f64, step: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What decides, in one place.
+/// Makes the choices of the preparation.
 pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) hermitian: bool,
     /// Rows and columns of the matrix.
@@ -60,16 +60,16 @@ pub(super) struct Planner<'a, B: SolverBackend> {
     pub(super) wishes: &'a Builder,
     pub(super) options: &'a SolveOptions,
     pub(super) notes: &'a mut Notes,
-    /// What was found out of a mesh before its unknowns were renumbered.
+    /// The properties of a mesh, found before its unknowns were renumbered.
     pub(super) mesh: Option<Mesh>,
 }
 
 impl<B: SolverBackend> Planner<'_, B> {
-    /// Chooses for a matrix whose values stay.
+    /// Prepares a matrix whose values stay.
     pub(super) fn system<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
         let auto = self.wishes.format == AUTO;
-        // Small integers and binary fractions, as stencils have them, fit a narrower type: the same bits of x, fewer
-        // bytes.
+        // Small integers and binary fractions, as in stencils, fit a narrower type without loss: the same bits of x
+        // from fewer bytes.
         let backend = self.backend;
         let narrow =
             timed(
@@ -88,7 +88,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
     }
 
-    /// Chooses for a matrix whose values are replaced: CSR, so that they can be.
+    /// Prepares a matrix whose values will be replaced, in CSR.
     pub(super) fn open<T: Scalar>(&mut self, a: Csr<T, B>) -> Result<System<T, B>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let (method, name) = (facts.first_method(), facts.named_or(Name::Jacobi));
@@ -100,7 +100,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(System { stored: Stored::Open(Box::new(a)), stages, facts, choice: None })
     }
 
-    /// Refuses a method that was named for a matrix of another shape, or in a precision that it has not.
+    /// Refuses a named method for a matrix of the wrong shape, or in a precision that it does not have.
     pub(super) fn check(&self, rows: usize, columns: usize) -> Result<()> {
         let listed = self.wishes.candidates.iter().map(|(method, _)| *method);
         let mut named = listed.chain([self.wishes.method]);
@@ -122,14 +122,15 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(())
     }
 
-    /// What is known of the matrix before any multigrid is looked for.
+    /// The facts about the matrix before multigrid is considered.
     pub(super) fn facts(&self, nonzeros: usize) -> Facts {
         let on_device = <B as PreconditionSteps>::BYTES_TELL;
         let size = [self.shape.0, self.shape.1, nonzeros];
         Facts::of(self.wishes, self.options, size, (self.hermitian, on_device))
     }
 
-    /// The candidates as stages: `chosen` is what is set up for the matrix, and `beside` the diagonal behind it.
+    /// The candidates as stages: `chosen` is the preconditioner that was set up, and `beside` the diagonal as its
+    /// fallback.
     fn listed<T: Scalar>(
         &self,
         candidates: Vec<Candidate>,
@@ -151,7 +152,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         candidates.into_iter().map(stage).collect()
     }
 
-    /// Products with a matrix of `n` rows that are to be expected.
+    /// The expected number of products with a matrix of `n` rows.
     fn products(&self, n: usize) -> usize {
         self.wishes.expected_products(n)
     }

@@ -1,4 +1,4 @@
-//! Stages of a system, in full precision, in half of it with refinement, or in the one and then the other.
+//! The stages of a system: in full precision, in half of it with refinement, or one after the other.
 
 use super::store::Kept;
 use super::{Planner, System};
@@ -35,7 +35,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         }
     }
 
-    /// In full precision.
+    /// Stages in full precision.
     fn full<T, V>(
         &mut self,
         a: Csr<V, B>,
@@ -59,7 +59,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(System { stored, stages, facts, choice })
     }
 
-    /// With the matrix rounded in the loop and as it is outside.
+    /// Stages with the matrix rounded in the inner solve and unrounded outside.
     fn mixed<T, V>(
         &mut self,
         a: Csr<V, B>,
@@ -76,7 +76,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             Ok(kept) => matches!(kept.setup, Setup::NotPositiveDefinite(_)),
             Err(error) => matches!(error, Error::Diagonal { .. }),
         };
-        // Where rounding has done that, it is the precision that does not serve, not the matrix.
+        // If only rounding made a diagonal entry invalid, the precision is to blame and not the matrix.
         let whole = || Setup::<T, B>::new(backend, &a, (Method::Cg, Name::Jacobi), None);
         if refused && !matches!(whole()?, Setup::NotPositiveDefinite(_)) {
             return Err(Error::InvalidArgument(
@@ -92,8 +92,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(System { stored: wrap(Arc::new(a)), stages: vec![stage], facts, choice })
     }
 
-    /// As `mixed` where rounding leaves a matrix to iterate with, and then in full precision where that does not do;
-    /// else as `full`.
+    /// As `mixed` if the rounded matrix can be iterated with, followed by stages in full precision; else as `full`.
     fn either<T, V>(
         &mut self,
         a: Csr<V, B>,

@@ -1,4 +1,4 @@
-//! The format of a matrix, and its preconditioner.
+//! Chooses the format of a matrix, and its preconditioner.
 
 use super::{AUTO, Planner, timed};
 use crate::backend::PreconditionSteps;
@@ -16,8 +16,8 @@ use crate::solver::report::Decision;
 use std::time::Instant;
 
 impl<B: SolverBackend> Planner<'_, B> {
-    /// Stores a matrix in the format asked for, or in the one that pays for the products to be expected, and sets its
-    /// preconditioner up. `alone`: it is the only precision of the system.
+    /// Stores a matrix in the named format, or in the one that pays for the expected products, and sets up its
+    /// preconditioner. `alone` says that the system has no other precision.
     pub(super) fn store<V, T>(&mut self, a: Csr<V, B>, alone: bool) -> Result<Kept<T, B, V>>
     where
         T: Scalar,
@@ -51,7 +51,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         let start = Instant::now();
         let low = match wish {
             Name::ChebyshevSingle(_) => Some(a.to_rounded(backend)?),
-            // Without memory for it, the choice is made.
+            // Without enough memory for it, the choice is made without this copy.
             Name::Auto if levels.is_none() && self.may_pay::<V, T>(&a) => a.to_rounded(backend).ok(),
             _ => None,
         };
@@ -59,7 +59,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             AUTO => self.automatic::<V, T>(a)?,
             name => (matrix::convert::<T, B, V>(backend, name, a)?, None),
         };
-        // A format that was chosen for one right-hand side gives way to what several at once are fast in.
+        // A format chosen for one right-hand side is replaced by the one that is fast for several at once.
         let in_half = matches!(wish, Name::ChebyshevSingle(_));
         let at_once = match choice {
             Some(_) if alone && !in_half && method == Method::Cg => {
@@ -93,7 +93,7 @@ impl<B: SolverBackend> Planner<'_, B> {
                 _ if at_once == 1
                     && polynomial_pays(&*operator, self.products(operator.rows()), SINGLE_STEPS) =>
                 {
-                    // Where it can't be set up, what is at hand must do.
+                    // If it can't be set up, the current preconditioner is kept.
                     if let Ok(single) = single(backend, low, format, SINGLE_STEPS) {
                         rescue = Some(std::mem::replace(&mut setup, single));
                         (name, polynomial) = (Name::ChebyshevSingle(SINGLE_STEPS), Some(SINGLE_STEPS));
@@ -107,8 +107,7 @@ impl<B: SolverBackend> Planner<'_, B> {
         Ok(Kept { operator, setup, rescue, hierarchy, polynomial, name, choice })
     }
 
-    /// Whether a polynomial in half the precision may be faster: where vectors and matrix come from memory in each
-    /// iteration.
+    /// Returns whether a polynomial in half the precision may be faster: if vectors and matrix do not fit in a cache.
     fn may_pay<V: Scalar + Widen<T>, T: Scalar>(&self, a: &Csr<V, B>) -> bool {
         let (rows, nonzeros) = (a.rows(), a.nonzeros());
         <B as PreconditionSteps>::BYTES_TELL
@@ -118,7 +117,7 @@ impl<B: SolverBackend> Planner<'_, B> {
             && polynomial_may_pay::<T>(rows, self.products(rows))
     }
 
-    /// In the format that pays: where many iterations go in one call, the one that they ask for, else by trial.
+    /// Chooses the format: the one that persistent iterations need if the backend has them, else by trial.
     fn automatic<V: Scalar + Widen<T>, T: Scalar>(&self, a: Csr<V, B>) -> Result<Chosen<T, B, V>> {
         let (backend, facts) = (self.backend, self.facts(a.nonzeros()));
         let cg = facts.first_method() == Method::Cg;
@@ -137,7 +136,7 @@ impl<B: SolverBackend> Planner<'_, B> {
     }
 }
 
-/// Whether a backend does many iterations of such a system in one call.
+/// Returns whether the backend has persistent iterations for such a system.
 pub(in crate::solver) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverBackend>(
     backend: &B,
     rows: usize,
@@ -150,17 +149,17 @@ pub(in crate::solver) fn in_one_call<V: Scalar + Widen<T>, T: Scalar, B: SolverB
 pub(super) struct Kept<T: Scalar, B: SolverBackend, V: Scalar> {
     pub(super) operator: Box<dyn SparseMatrix<T, B, V>>,
     pub(super) setup: Setup<T, B>,
-    /// What to go on with where the choice of the preconditioner was ours and it fails.
+    /// The fallback if a preconditioner that the solver chose fails.
     pub(super) rescue: Option<Setup<T, B>>,
-    /// Multigrid that was chosen, made or for later.
+    /// Multigrid that was chosen, either made or to be made later.
     pub(super) hierarchy: Option<Hierarchy>,
-    /// The steps of a polynomial that was chosen.
+    /// The steps of the polynomial that was chosen.
     pub(super) polynomial: Option<usize>,
     pub(super) name: Name,
     pub(super) choice: Option<ChoiceReport>,
 }
 
-/// A matrix in the format that was chosen, and how.
+/// A matrix in its chosen format, and how that was chosen.
 type Chosen<T, B, V> = (Box<dyn SparseMatrix<T, B, V>>, Option<ChoiceReport>);
 
 fn format_decision<T: Scalar, V: Scalar, B: SolverBackend>(

@@ -1,4 +1,4 @@
-//! Matrices with awkward shapes, and the sequential reference product.
+//! Matrices with unusual shapes, and the sequential reference product.
 
 use crate::random::Random;
 use num_complex::Complex;
@@ -24,7 +24,7 @@ pub fn with_lengths<T: Scalar>(columns: usize, lengths: &[usize], seed: u64) -> 
     Csr::from_parts(lengths.len(), columns, offsets, indices, values).unwrap()
 }
 
-/// Ragged shapes: a name for messages, and the matrix.
+/// Matrices of many shapes with their names.
 pub fn ragged<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     let mut random = Random(42);
     let mut lengths =
@@ -38,7 +38,7 @@ pub fn ragged<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     giant[311] = 700;
     let mut arrow = vec![2; 90];
     arrow[0] = 90;
-    // Sections of 32 rows, one of them far wider than the others, and not too wide to be stored.
+    // Sections of 32 rows, one of them far wider than the others, but not too wide to be stored.
     let mut long = vec![40; 700];
     long[402] = 1500;
     let mut skewed: Vec<usize> = (0..2500).map(|i| 2000 / (i + 1)).collect();
@@ -69,7 +69,7 @@ pub fn ragged<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     ]
 }
 
-/// Entries on some diagonals (column - row), of which every fifth is missing and every seventh an explicit zero.
+/// Entries on some diagonals (column - row); every fifth is missing and every seventh an explicit zero.
 pub fn by_diagonals<T: Scalar>(rows: usize, columns: usize, distances: &[i64], seed: u64) -> Csr<T> {
     let mut random = Random(seed);
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -89,7 +89,7 @@ fn lengths_of_ones(n: usize) -> Vec<usize> {
     (0..n).map(|i| usize::from(i % 4 != 1)).collect()
 }
 
-/// The matrix that the documentation draws.
+/// The matrix that is drawn in the documentation.
 pub fn example<T: Scalar>() -> Csr<T> {
     let values = [1.0, 7.0, 8.0, 4.0, 3.0, 2.0, 1.0].map(T::from_f64).to_vec();
     Csr::from_parts(4, 4, vec![0, 2, 3, 5, 7], vec![0, 2, 2, 1, 2, 0, 3], values).unwrap()
@@ -124,7 +124,7 @@ pub fn bits<T: Element>(values: &[T]) -> String {
     format!("{values:?}")
 }
 
-/// What a product must give, in double precision with compensated sums, and how far it may be off.
+/// The expected value of a product, in double precision with compensated sums, and the error bound.
 pub struct Expected {
     pub value: Complex<f64>,
     pub bound: f64,
@@ -138,7 +138,7 @@ where
     Complex::new(v.re().to_f64(), v.im().to_f64())
 }
 
-/// alpha op(A) x + beta y, one entry at a time; `y` is `None` where beta is zero.
+/// alpha op(A) x + beta y, one entry at a time; `y` is `None` if beta is zero.
 pub fn reference<V: Scalar, T: Scalar>(
     shape: (usize, usize),
     entries: &[(usize, usize, V)],
@@ -168,7 +168,7 @@ pub fn reference<V: Scalar, T: Scalar>(
         }
     }
     let unit = if size_of::<T::Real>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    // Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: n roundings a term; complex products need
+    // Higham, Accuracy and Stability of Numerical Algorithms, section 3.1: n roundings per term; complex products need
     // a few more.
     let bound = |size: f64, count: usize| 4.0 * (count as f64 + 2.0) * unit * size;
     sums.into_iter().map(|(value, _, size, count)| Expected { value, bound: bound(size, count) }).collect()

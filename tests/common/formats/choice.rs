@@ -1,11 +1,11 @@
-//! The choice of a format, on any backend.
+//! Cases of the choice of a format, for any backend.
 
 use super::cases::ragged;
 use residua::backend::{Conversions, Products};
 use residua::matrix::{Basis, ChoiceOptions, ChoiceReport, choose};
 use residua::{Csr, Host, generate};
 
-/// Whatever is chosen multiplies like CSR, and what was measured decided.
+/// The chosen format gives the products of CSR, and the choice agrees with the measurements.
 pub fn choice_cases<B: Products + Conversions>(b: &B) {
     for (name, a) in ragged::<f64>() {
         let x: Vec<f64> = (0..a.columns()).map(|i| (i % 7) as f64 - 3.0).collect();
@@ -42,7 +42,7 @@ fn check(name: &str, report: &ChoiceReport) {
     assert!(report.to_string().len() > 20 && report.seconds >= 0.0);
 }
 
-/// Choosing takes no time where it cannot pay.
+/// Choosing takes no time if it cannot pay.
 fn short_solves_keep_csr<B: Products + Conversions>(b: &B) {
     let a: Csr<f64, B> = generate::poisson2d(50, 50).unwrap().into_backend(b).unwrap();
     let choice = choose::<f64, f64, B>(b, a, &ChoiceOptions::default().products(5)).unwrap();

@@ -1,4 +1,4 @@
-//! To every format and back.
+//! Conversions from CSR to every format and back.
 
 use super::cases::{back, bits, entries, on, ragged, with_lengths};
 use num_complex::Complex;
@@ -18,7 +18,7 @@ fn is_balanced<B: Conversions>(backend: &B, a: &Csr<f64, B>) -> bool {
     matches!(Compressed::from_csr(backend, a).unwrap().parts().body, CompressedBody::Balanced(..))
 }
 
-/// The same of some matrices.
+/// The same for given matrices.
 pub fn round_trips<T: Scalar, B: Products + Conversions>(backend: &B, matrices: Vec<(&str, Csr<T>)>) {
     for (name, a) in matrices {
         let device = on(backend, &a);
@@ -60,26 +60,26 @@ pub fn bits_of<T: Scalar>(a: &Csr<T>) -> (String, String) {
     (format!("{:?}", a.parts().offsets), format!("{:?} {}", a.parts().indices, bits(a.parts().values)))
 }
 
-/// The transpose beside a sort of all entries, and its transpose beside the matrix.
+/// The transpose is compared with a sort of all entries, and the transpose of the transpose with the matrix.
 pub fn transposes<B: Conversions>(backend: &B) {
     transposes_of(backend, ragged());
     let many = with_lengths::<f64>(30_000, &[83; 30_000], 5);
     for (name, a) in [("symmetric", band(3000, usize::MAX)), ("nearly", band(3000, 2970)), ("many", many)] {
         transposed_as_on_host(backend, name, &a);
     }
-    // Columns of more entries than a device takes at a time, alone and among short ones.
+    // Columns with more entries than a device processes at a time, alone and among short ones.
     transposed_as_on_host(backend, "three long columns", &with_lengths::<f64>(3, &[2; 30_000], 6));
     for long in [0, 10_000, 20_000] {
         transposed_as_on_host(backend, "a long column", &spine(20_000, long));
     }
     transposed_as_on_host(backend, "many, narrow", &with_lengths::<f32>(30_000, &[83; 30_000], 5));
     transposes_of_types(backend);
-    // More columns than entries, of which there are more than are then sorted at a time.
+    // More columns than entries, of which there are more than can be sorted at a time.
     transposed_as_on_host(backend, "wide", &with_lengths::<f64>(1_300_000, &[40; 30_000], 8));
 }
 
-/// Columns of lengths from none to several times what a device takes at a time, and of values that leave more and less
-/// room to sort in.
+/// Columns of lengths from zero to several times what a device processes at a time, and types of values that leave more
+/// or less room for sorting.
 pub fn transposes_of_types<B: Conversions>(backend: &B) {
     fn columns<T: Scalar>() -> Csr<T> {
         let lengths: Vec<usize> = (0..60).map(|j| j * 1117 % 3001 * usize::from(j % 8 != 3)).collect();
@@ -91,7 +91,7 @@ pub fn transposes_of_types<B: Conversions>(backend: &B) {
     transposed_as_on_host(backend, "more columns than entries", &with_lengths::<f32>(5000, &[3; 300], 8));
 }
 
-/// So many entries that the sort takes the tiles of large inputs.
+/// Enough entries for the sort to use the tiles for large inputs.
 pub fn large_transposes<B: Conversions>(backend: &B) {
     fn rows<T: Scalar>() -> Csr<T> {
         let lengths: Vec<usize> = (0..250_000).map(|i| i * 7919 % 21).collect();
@@ -121,8 +121,8 @@ fn spine(n: usize, column: u32) -> Csr<f64> {
     Csr::from_parts(n, n + 1, offsets, indices, values).unwrap()
 }
 
-/// A symmetric pattern with other values on both sides of the diagonal, but for one place that breaks the symmetry,
-/// right of the diagonal in row `skipped`.
+/// A symmetric pattern with different values on both sides of the diagonal, except that in row `skipped` one entry
+/// right of the diagonal breaks the symmetry.
 pub fn band(n: usize, skipped: usize) -> Csr<f64> {
     let (mut offsets, mut indices) = (vec![0], Vec::new());
     for i in 0..n {
@@ -148,8 +148,8 @@ pub fn transposes_of<B: Conversions>(backend: &B, matrices: Vec<(&str, Csr<f64>)
     }
 }
 
-/// Shapes for which work is shared out differently: many rows, one long row among many, few long rows. Formats must
-/// be the host's, array by array, and the same bits each time.
+/// Shapes for which work is divided differently: many rows, one long row among many, few long rows. Formats must equal
+/// the host's, array by array, and have the same bits each time.
 pub fn large_cases<B: Products + Conversions>(backend: &B) {
     let mut giant = vec![3; 20_000];
     giant[7_777] = 15_000;
@@ -172,12 +172,13 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
             for _ in 0..2 {
                 let stored = format.build(backend, &device).unwrap();
                 let padding = match format.name() {
-                    // The usual height of SELL's sections is the backend's: the host's of that height is its like.
+                    // The usual height of SELL's sections is that of the backend, so it is compared with the host's
+                    // SELL of that height.
                     Sell::<f64>::NAME => {
                         let there = Sell::from_csr(backend, &device).unwrap();
                         Sell::with_chunks(&Host, &a, there.height(), there.window()).unwrap().padding()
                     }
-                    // A device may deal entries out, which the host does not: the padding is its own then.
+                    // A device may use tiles of entries, which the host does not: then the padding differs.
                     Compressed::<f64>::NAME if is_balanced(backend, &device) => stored.padding(),
                     _ => host.padding(),
                 };
@@ -193,7 +194,7 @@ pub fn large_cases<B: Products + Conversions>(backend: &B) {
     }
 }
 
-/// The arrays of each format beside the host's.
+/// The arrays of each format, compared with the host's.
 fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<T, B>, name: &str) {
     use residua::backend::OffsetsRef;
     use residua::matrix::{Coo, Csc, Dia, Ell, Hybrid, Jds};
@@ -236,7 +237,7 @@ fn same_arrays<T: Scalar, B: Conversions>(backend: &B, a: &Csr<T>, device: &Csr<
         let (Ok(here), Ok(there)) = (here, there) else { continue };
         same!("sell", here.parts(), there.parts(), lengths, values);
         let (here, there) = (here.parts(), there.parts());
-        // What stands in the columns of padding is the backend's own affair.
+        // The content of padding's columns is specific to the backend.
         let starts = numbers(&Host, here.offsets);
         let columns = backend.download(there.indices).unwrap();
         for (position, &length) in here.lengths.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Matrices that are their own transposes, of which diagonals store half: beside all of them stored.
+//! Matrices that are their own transposes, of which diagonals store half, compared with all of them stored.
 
 use super::cases::{back, bits, on, to_complex};
 use super::conversions::bits_of;
@@ -20,12 +20,12 @@ fn csr<T: Scalar>(rows: &Rows<T>) -> Csr<T> {
     Csr::from_parts(rows.len(), rows.len(), offsets, indices, values).unwrap()
 }
 
-/// Entries on these diagonals and their mirror images, four of five, zeros of both signs among them.
+/// Entries on these diagonals and their mirror images, four of five, including zeros of both signs.
 fn symmetric<T: Scalar>(n: usize, distances: &[usize], seed: u64) -> Rows<T> {
     let (mut random, mut rows) = (Random(seed), vec![BTreeMap::new(); n]);
     for &distance in distances {
         for i in 0..n.saturating_sub(distance) {
-            // The first and the last entry of a diagonal are there, so that the diagonal is.
+            // The first and the last entry of a diagonal exist, so that the diagonal has its full length.
             if random.below(5) == 0 && i > 0 && i + distance + 1 < n {
                 continue;
             }
@@ -57,7 +57,7 @@ fn patterns() -> Vec<Vec<usize>> {
     ]
 }
 
-/// Products with half a matrix have the same bits as with all of it, in every form, and conversions restore it.
+/// Products with half of a matrix have the same bits as with all of it, in every form, and conversions restore it.
 pub fn halves<T: Scalar, B: Products + Conversions + VectorOps>(backend: &B, sizes: &[usize]) {
     for &n in sizes {
         for (number, distances) in patterns().iter().enumerate() {
@@ -91,7 +91,7 @@ fn same_products<T: Scalar, B: Products + Conversions + VectorOps>(
 ) {
     let (n, mut random) = (half.rows(), Random(3));
     let (x, old) = (random.vector::<T>(n), random.vector::<T>(n));
-    // An element that is infinite reaches the rows that refer to it alone.
+    // An infinite element affects only the rows that refer to it.
     let mut infinite = x.clone();
     infinite[n / 2] = T::from_f64(f64::INFINITY);
     for x in [x, infinite] {
@@ -116,7 +116,7 @@ fn same_products<T: Scalar, B: Products + Conversions + VectorOps>(
     }
 }
 
-/// The same bits. Which of the products of complex numbers are rounded is the compiler's choice in each kernel.
+/// Compares bits. For complex numbers the compiler chooses in each kernel which products are rounded.
 fn same<T: Scalar>(y: &[Vec<T>; 2]) -> bool {
     let near = |(&a, &b): (&T, &T)| {
         let (a, b) = (to_complex(a), to_complex(b));
@@ -125,7 +125,7 @@ fn same<T: Scalar>(y: &[Vec<T>; 2]) -> bool {
     if T::COMPLEX { y[0].iter().zip(&y[1]).all(near) } else { bits(&y[0]) == bits(&y[1]) }
 }
 
-/// What lacks one mirror image, or has one of other bits, is stored whole.
+/// A matrix that lacks one mirror image, or has one with other bits, is stored completely.
 pub fn nearly_symmetric<B: Products + Conversions + VectorOps>(backend: &B) {
     let distances = [0, 1, 10, 45, 100];
     for n in [130, 5003] {
@@ -171,7 +171,7 @@ pub fn nearly_symmetric<B: Products + Conversions + VectorOps>(backend: &B) {
     assert!(Dia::half_from_csr(backend, &all).unwrap().is_some());
     (0..300).for_each(|i| rows[i].iter_mut().filter(|(j, _)| **j < i).for_each(|(_, v)| *v = v.conj()));
     assert!(Dia::half_from_csr(backend, &on(backend, &csr(&rows))).unwrap().is_none());
-    // The value that stands for no entry is refused, on whichever side.
+    // The value that stands for no entry is refused, on either side.
     for (row, column) in [(40, 50), (50, 40)] {
         let mut rows = symmetric::<f64>(130, &distances, 8);
         rows[row].insert(column, f64::from_bits(u64::MAX));

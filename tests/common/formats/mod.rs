@@ -1,4 +1,4 @@
-//! What every format must do on every backend: conversions and products.
+//! Cases of every format for every backend: conversions and products.
 
 #![allow(dead_code)]
 

@@ -1,4 +1,4 @@
-//! Products of every format against the sequential reference.
+//! Products of every format, compared with the sequential reference.
 
 use super::cases::{entries, on, ragged, reference, to_complex};
 use crate::random::Random;
@@ -11,7 +11,7 @@ use residua::scalar::{Scalar, Widen};
 /// A matrix in any format.
 pub type Stored<T, B, V> = Box<dyn SparseMatrix<T, B, V>>;
 
-/// Every format that takes the matrix, and SELL with other sections.
+/// The matrix in every format that can store it, and SELL with other sections.
 pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     a: &Csr<V, B>,
@@ -30,7 +30,7 @@ pub fn stored<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     all
 }
 
-/// Products with op(A), with and without y, against a sum entry by entry.
+/// Products with op(A), with and without y, compared with a sum entry by entry.
 pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
     products_of::<V, T, B>(
         backend,
@@ -39,7 +39,7 @@ pub fn products<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(back
     );
 }
 
-/// The same of some matrices, with some alpha and beta.
+/// The same for given matrices, alphas and betas.
 pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<V>)>,
@@ -85,12 +85,12 @@ pub fn products_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     }
 }
 
-/// An infinite or NaN element of x reaches the rows that refer to it, and no other: padding is not multiplied.
+/// An infinite or NaN element of x affects the rows that refer to it, and no other: padding is not multiplied.
 pub fn padding_never_meets_x<B: Products + Conversions>(backend: &B) {
     for (name, host) in ragged::<f64>() {
         for poison in [f64::INFINITY, f64::NAN] {
             let mut x = vec![1.0; host.columns()];
-            // Column 0 is what padding's index says.
+            // Padding has column index 0.
             let poisoned: Vec<usize> = [0, host.columns() / 2].into_iter().filter(|&j| j < x.len()).collect();
             poisoned.iter().for_each(|&j| x[j] = poison);
             let mut hit = vec![false; host.rows()];
@@ -142,13 +142,13 @@ pub fn fused_of<T: Scalar, B: Products + Conversions + VectorOps>(
     }
 }
 
-/// Several vectors at once give what one after the other gives, up to rounding, for ragged matrices and any number of
-/// vectors.
+/// Products with several vectors equal those with one vector at a time, up to rounding, for ragged matrices and any
+/// number of vectors.
 pub fn blocks<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(backend: &B) {
     blocks_of::<V, T, B>(backend, ragged());
 }
 
-/// The same of some matrices.
+/// The same for given matrices.
 pub fn blocks_of<V: Scalar + Widen<T>, T: Scalar, B: Products + Conversions>(
     backend: &B,
     matrices: Vec<(&str, Csr<V>)>,

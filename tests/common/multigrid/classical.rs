@@ -1,4 +1,4 @@
-//! Classical coarsening on any backend.
+//! Cases of classical coarsening for any backend.
 
 use super::matrices::shuffled;
 use super::{Able, applied, at_most, iterations, options, solved, solved_by_gmres};
@@ -12,7 +12,7 @@ fn classical() -> MultigridOptions {
     options().coarsening(Coarsening::Classical)
 }
 
-/// Iterations on M-matrices, the entries of all levels, and that levels are no grids.
+/// Iterations on M-matrices, the entries of all levels, and a check that levels are not grids.
 pub fn classical_coarsening<B: Able>(backend: &B) {
     let m_matrices = [
         (generate::poisson3d(30, 31, 32).unwrap(), 11, 2.8, "7 points"),
@@ -33,7 +33,7 @@ pub fn classical_coarsening<B: Able>(backend: &B) {
     let a = generate::poisson2d(100, 100).unwrap();
     let [few, many] = [2, 12].map(|weights| iterations(backend, &a, &classical().weights(weights)));
     assert!(many < few, "{many} and {few} iterations");
-    // A level that would have too many entries comes from fewer weights of each unknown.
+    // A level that would have too many entries is built with fewer weights per unknown.
     let few = classical().most_entries(1.2);
     let m = Multigrid::new(backend, &a.to_backend(backend).unwrap(), &few).unwrap();
     let facts = m.facts();
@@ -47,12 +47,12 @@ fn classical_complexity<B: Able>(backend: &B, a: &Csr<f64>) -> f64 {
     m.facts().operator_complexity()
 }
 
-/// Convection against and across the flow, by GMRES.
+/// Convection along and across the grid, by GMRES.
 pub fn classical_convection<B: Able>(backend: &B) {
     for (diffusion, most) in [(1.0 / 24.0, 20), (1.0 / 480.0, 30)] {
         let a = generate::convection_diffusion([24, 24, 24], diffusion).unwrap().to_backend(backend).unwrap();
         let m = Multigrid::new(backend, &a, &classical().real_eigenvalues(false)).unwrap();
-        // Nobody needs to name it for such a matrix.
+        // It is chosen automatically for such a matrix.
         let auto = options().boxes(false).real_eigenvalues(false);
         assert_eq!(Multigrid::new(backend, &a, &auto).unwrap().facts(), m.facts());
         let took = solved_by_gmres(backend, &a, &m);
@@ -60,7 +60,8 @@ pub fn classical_convection<B: Able>(backend: &B) {
     }
 }
 
-/// New values are as a hierarchy of their own; what has none is refused, and small and strange matrices are taken.
+/// New values give the same as a new hierarchy; a matrix without a hierarchy is refused, and small and unusual matrices
+/// are accepted.
 pub fn classical_edges<B: Able>(backend: &B) {
     let a = generate::poisson2d(60, 70).unwrap();
     let n = a.rows();
@@ -79,7 +80,7 @@ pub fn classical_edges<B: Able>(backend: &B) {
     m.update(backend, &scaled.to_backend(backend).unwrap()).unwrap();
     assert_eq!(applied(backend, &m), applied(backend, &of(&scaled)));
     assert_ne!(applied(backend, &m), applied(backend, &of(&a)));
-    // Smoothing by the diagonal where it is to be decided, so that half the precision is enough.
+    // If the choice is left open, it smooths by the diagonal, so that half the precision is enough.
     let strong = generate::anisotropic2d(60, 70, 1e-3).unwrap().to_backend(backend).unwrap();
     let by =
         |smoothing| Multigrid::new(backend, &strong, &classical().narrow(true).smoothing(smoothing)).unwrap();
@@ -96,7 +97,7 @@ pub fn classical_edges<B: Able>(backend: &B) {
         Multigrid::new(backend, &there, &classical().weights(0)),
         Err(Error::InvalidArgument(_))
     ));
-    // Nobody to interpolate from: diagonal entries, couplings of the diagonal's sign, one row.
+    // Unknowns without any to interpolate from: diagonal entries, couplings with the diagonal's sign, one row.
     let few = classical().coarsest_rows(1);
     for a in [
         generate::diagonal(300).unwrap(),

@@ -1,4 +1,4 @@
-//! Matrices on grids of points: which get grids as levels, and how many iterations they take.
+//! Matrices on grids of points: which of them get grids as levels, and their numbers of iterations.
 
 use super::matrices::{shuffled, sorted};
 use super::{Able, at_most, iterations, options, solved, solved_by_gmres};
@@ -49,7 +49,7 @@ pub fn iterations_do_not_grow<B: Able>(backend: &B) {
     assert!(large <= small + 3, "{small} iterations for 16^3, {large} for 48^3");
 }
 
-/// Grids in space that are not taken as such have few entries on the levels below.
+/// Grids in space that are not treated as grids have few entries on coarser levels.
 pub fn entries_of_all_levels<B: Able>(backend: &B) {
     for (a, most, what) in [
         (generate::poisson3d(24, 24, 24).unwrap(), 1.5, "7 points"),
@@ -72,12 +72,12 @@ pub fn rough_coefficients<B: Able>(backend: &B) {
     at_most(backend, 16, &in_space, &options(), "anisotropic 1e-3 in space");
 }
 
-/// Couplings that are as strong along all axes in the whole, and not at any point: boxes do not suit.
+/// Couplings that are equally strong along all axes in total, but not at any point: boxes are not suitable.
 pub fn strong_directions_of_points<B: Able>(backend: &B) {
     let (n, layer) = (60, 3600);
     // A strong direction along a diagonal (bilinear elements), 45 degrees.
     let mut turned = Vec::new();
-    // Two layers, one strong along x and one along y, and what connects them.
+    // Two layers, one strong along x and one along y, and the couplings between them.
     let mut layers = Vec::new();
     for i in 0..layer {
         let (x, y) = ((i % n) as i64, (i / n) as i64);

@@ -1,4 +1,4 @@
-//! The levels of algebraic multigrid: on every backend those of the host.
+//! The levels of algebraic multigrid equal the host's on every backend.
 
 use super::matrices::{shuffled, sorted, triangles};
 use super::scaled::in_units;
@@ -10,7 +10,7 @@ use residua::precondition::Preconditioner;
 use residua::scalar::Real;
 use residua::{Csr, Host, Scalar};
 
-/// Levels, their entries, and what a cycle makes of a vector are those of the host.
+/// Levels, their entries, and the result of a cycle equal those of the host.
 pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &generate::anisotropic2d(90, 70, 1e-2).unwrap(), "anisotropic");
     same_hierarchy(backend, &shuffled(&generate::poisson3d(14, 15, 16).unwrap()), "7 points in random order");
@@ -22,7 +22,7 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_hierarchy(backend, &triangles(40), "flat triangles");
     same_hierarchy(backend, &in_units(&triangles(40)), "flat triangles, unknowns in other units");
     exponents_and_flags(backend);
-    // Two vectors at one unknown a node: the prolongation is smoothed by a product of matrices.
+    // Two vectors with one unknown per node: the prolongation is smoothed by a product of matrices.
     let a = generate::poisson2d(40, 30).unwrap();
     let vectors: Vec<f64> = (0..a.rows()).flat_map(|i| [1.0, (i % 40) as f64 / 40.0]).collect();
     let options = options().coarsest_rows(50);
@@ -32,7 +32,7 @@ pub fn the_hierarchy_of_the_host<B: Able>(backend: &B) {
     same_cycle(backend, (&here, &there), "two vectors");
 }
 
-/// Exponents of numbers, and which of them are large, beside what a loop over powers of two says.
+/// Exponents of numbers, and which of them are large, compared with a loop over powers of two.
 fn exponents_and_flags<B: Able>(backend: &B) {
     let mut random = Random(4);
     let mut x: Vec<f64> = (0..1000).map(|_| 2.0_f64.powf(900.0 * random.signed())).collect();
@@ -74,11 +74,11 @@ fn same_cycle<T: Scalar, B: Able>(
     let z = backend.download(&z).unwrap();
     let norm = |v: &mut dyn Iterator<Item = T>| v.map(|v| v.abs().to_f64().powi(2)).sum::<f64>().sqrt();
     let off = norm(&mut z.iter().zip(&expected).map(|(&z, &e)| z - e));
-    // A value of half the precision may be rounded the other way.
+    // A value of half the precision may be rounded in the other direction.
     assert!(off <= 1e-8 * norm(&mut expected.iter().copied()), "{what}: off by {off:e}");
 }
 
-/// Lines of `length` nodes that all begin at one node, and a node that is coupled to nobody.
+/// Lines of `length` nodes that all begin at one node, and one node without couplings.
 fn star_of_lines(lines: usize, length: usize) -> Csr<f64> {
     let n = lines * length + 2;
     let mut triplets: Vec<_> = (0..n).map(|i| (i, i, 2.1)).collect();

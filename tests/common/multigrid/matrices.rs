@@ -1,4 +1,4 @@
-//! Matrices that several cases have.
+//! Matrices used by several cases.
 
 use crate::random::Random;
 use residua::graph::{self, Permutation};
@@ -18,13 +18,13 @@ pub fn sorted(n: usize, mut triplets: Vec<(usize, usize, f64)>) -> Csr<f64> {
 }
 
 /// Linear elements on triangles, some of them flat: the corners of a grid's cells, each moved by up to 0.49 of their
-/// distance, each cell cut along either diagonal, with coefficients over two decades, fixed along one side.
+/// distance, with each cell cut along either diagonal, coefficients over two decades, and fixed values along one side.
 pub fn triangles(n: usize) -> Csr<f64> {
     triangles_in_wind(n, 0.0)
 }
 
-/// The same with a wind that turns about the middle, `wind` times as fast as far from there as the corners of a square
-/// of side one: Galerkin's discretisation, without any upwinding.
+/// The same with a wind that rotates about the middle, where `wind` is its speed at that distance: Galerkin's
+/// discretisation, without any upwinding.
 pub fn triangles_in_wind(n: usize, wind: f64) -> Csr<f64> {
     let mut random = Random(11);
     let points: Vec<[f64; 2]> = (0..n * n)
@@ -43,7 +43,7 @@ pub fn triangles_in_wind(n: usize, wind: f64) -> Csr<f64> {
             let (u, v) = (edge(0, 1), edge(0, 2));
             let twice_the_area = (u[0] * v[1] - u[1] * v[0]).abs().max(1e-3);
             for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
-                // Of each corner, the edge that is opposite.
+                // For each corner, the opposite edge.
                 let (of_i, of_j) = (edge(i + 1, i + 2), edge(j + 1, j + 2));
                 let diffusion = k * (of_i[0] * of_j[0] + of_i[1] * of_j[1]) / (2.0 * twice_the_area);
                 let at = points[corners[0]].map(|place| (place / n as f64 - 0.5) * wind);

@@ -1,4 +1,4 @@
-//! Meshes and graphs: flat elements, nodes of several unknowns, hubs, and files.
+//! Meshes and graphs: flat elements, nodes with several unknowns, hubs, and files.
 
 use super::matrices::triangles;
 use super::{Able, applied, at_most, options, solved};
@@ -22,12 +22,12 @@ pub fn flat_elements<B: Able>(backend: &B) {
     assert!(entries < 2.0, "{}", m.facts());
     let (narrow, in_half) = of(&least.clone().narrow(true));
     assert!(narrow <= energy + 2, "{energy} iterations, {narrow} where half the precision is allowed");
-    // Flat elements keep full precision; where there are none, it is not needed.
+    // Flat elements require full precision; without them it is not needed.
     assert_eq!(in_half.narrow_work_len(), 0);
     let plain = generate::poisson2d(40, 50).unwrap().to_backend(backend).unwrap();
     let plain = Multigrid::new(backend, &plain, &options().boxes(false).narrow(true)).unwrap();
     assert!(plain.narrow_work_len() > 0);
-    // New values: as a hierarchy of their own.
+    // New values give the same as a new hierarchy.
     let (before, mut m) = (applied(backend, &m), m);
     m.update(backend, &a).unwrap();
     assert_eq!(before, applied(backend, &m));
@@ -71,7 +71,7 @@ fn rigid_body_modes(elements: usize) -> Vec<f64> {
     modes
 }
 
-/// Skipped, and said so, where the collection is not there.
+/// Skipped, with a message, if the collection does not exist.
 pub fn real_matrices<B: Able>(backend: &B) {
     let Some(folder) = collection::folder() else { return };
     for (file, most) in [
@@ -95,11 +95,11 @@ pub fn real_matrices<B: Able>(backend: &B) {
     }
 }
 
-/// A graph of which a few vertices have a large part of all as neighbours: levels do not fill up, and iterations are a
-/// small part of those with the diagonal.
+/// Graphs in which a few vertices have a large part of all vertices as neighbours: levels do not fill up, and
+/// iterations are a small fraction of those with the diagonal.
 pub fn graphs_with_hubs<B: Able>(backend: &B) {
     with_hubs(backend, 6000, &options());
-    // Of the largest hub's 12 000 entries single precision knows no sum.
+    // The 12 000 entries of the largest hub have no exact sum in single precision.
     with_hubs(backend, 60_000, &options().narrow(true));
 }
 

@@ -1,4 +1,5 @@
-//! Methods for any matrix, given a Hermitian one: the levels, and about the iterations, of conjugate gradients.
+//! Methods for general matrices, applied to a Hermitian one: the same levels, and about as many iterations as with
+//! conjugate gradients.
 
 use super::matrices::{triangles, triangles_in_wind};
 use super::{Able, applied, options, solved, solved_by, solved_by_gmres};
@@ -11,8 +12,8 @@ use residua::{Csr, Error, Host, Triplets, assemble, generate};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Iterations of GMRES may be so many times those of conjugate gradients, and those of BiCGSTAB, each of which is two,
-/// about half.
+/// Iterations of GMRES as a multiple of those of conjugate gradients, and of BiCGSTAB, each of whose iterations counts
+/// for two.
 const MORE: f64 = 1.3;
 const OF_TWO: f64 = 0.8;
 
@@ -53,8 +54,8 @@ pub fn methods_on_hermitian_matrices<B: Able>(backend: &B) {
     }
 }
 
-/// Linear elements in a wind, flat ones among them: cell Peclet numbers up to about 0.5 and 5, without upwinding, and
-/// upwinded ones of about 50.
+/// Linear elements in a wind, including flat ones: cell Peclet numbers up to about 0.5 and 5 without upwinding, and
+/// about 50 with it.
 pub fn meshes_in_a_wind<B: Able>(backend: &B) {
     for (wind, is_upwinded, most) in [(0.1, false, 18), (1.0, false, 22), (10.0, true, 52)] {
         let on_host = triangles_in_wind(110, wind);
@@ -65,7 +66,7 @@ pub fn meshes_in_a_wind<B: Able>(backend: &B) {
         let took = solved_by_gmres(backend, &a, &m);
         println!("wind {wind}: {took} iterations, {}", m.facts());
         assert!(took <= most, "wind {wind}: {took} iterations, {}", m.facts());
-        // Its levels are those of another matrix, made anew for new values.
+        // Its levels belong to another matrix, which is made anew for new values.
         let before = applied(backend, &m);
         m.share(Arc::new(on_host.to_backend(backend).unwrap())).unwrap();
         assert!(applied(backend, &m) == before);
@@ -74,7 +75,7 @@ pub fn meshes_in_a_wind<B: Able>(backend: &B) {
     }
 }
 
-/// A with |n_ij| of its antisymmetric part N added as diffusion along each coupling, which is upwinding of first order.
+/// A with |n_ij| of its antisymmetric part N added as diffusion along each coupling, which is first-order upwinding.
 fn upwinded(a: &Csr<f64>) -> Csr<f64> {
     let mut entries = Triplets::new(a.rows(), a.columns()).unwrap();
     for (i, j, value) in a.iter() {
@@ -102,7 +103,8 @@ fn with_a_wind(a: &Csr<f64>) -> Csr<f64> {
     Csr::from_parts(a.rows(), a.columns(), offsets, columns, values).unwrap()
 }
 
-/// A hierarchy for any matrix that came from a Hermitian one takes values of another kind as one of its own would.
+/// A hierarchy for general matrices that was made for a Hermitian one takes non-Hermitian values as well as one that
+/// was made for those.
 pub fn new_values_that_are_not_hermitian<B: Able>(backend: &B) {
     let on = |a: &Csr<f64>| a.to_backend(backend).unwrap();
     for (a, options) in [
@@ -118,7 +120,7 @@ pub fn new_values_that_are_not_hermitian<B: Able>(backend: &B) {
             assert!(applied(backend, &m) == applied(backend, &of(new)), "{}", m.facts());
         }
     }
-    // Vectors that were given are not kept for another hierarchy.
+    // Given vectors are not kept for another hierarchy.
     let a = generate::poisson2d(40, 40).unwrap();
     let general = options().real_eigenvalues(false);
     let mut m = Multigrid::with_near_null(backend, &on(&a), 1, vec![1.0; a.rows()], &general).unwrap();

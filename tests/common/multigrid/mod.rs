@@ -1,4 +1,5 @@
-//! Algebraic multigrid on any backend: iterations of conjugate gradients to a residual of 1e-8, with a random x.
+//! Cases of algebraic multigrid for any backend: iterations of conjugate gradients to a residual of 1e-8, with a random
+//! x.
 
 mod classical;
 mod grids;
@@ -11,7 +12,7 @@ mod scaled;
 mod scattered;
 mod values;
 
-// Not every program of tests has all cases.
+// Not every test program uses all cases.
 #[allow(unused_imports)]
 pub use {
     classical::*, grids::*, hierarchy::*, meshes::*, methods::*, operator::*, scaled::*, scattered::*,
@@ -26,7 +27,7 @@ use residua::precondition::Preconditioner;
 use residua::{Csr, Scalar};
 use std::ops::ControlFlow;
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -68,7 +69,7 @@ macro_rules! each_case {
 #[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
-/// What a preconditioner needs.
+/// The traits that a preconditioner needs.
 pub trait Able: KrylovSteps + RowFacts + MultigridBackend {}
 impl<B: KrylovSteps + RowFacts + MultigridBackend> Able for B {}
 
@@ -76,19 +77,19 @@ fn options() -> MultigridOptions {
     MultigridOptions::default()
 }
 
-/// Iterations to 1e-8; the right-hand side belongs to a random x.
+/// Number of iterations to 1e-8; the right-hand side belongs to a random x.
 fn solved<T: Scalar, B: Able>(backend: &B, a: &Csr<T, B>, m: &Multigrid<T, B>) -> usize {
     let cg = Cg::new(backend, a.rows(), SolveOptions::default().max_iterations(400)).unwrap();
     solved_by(cg, backend, a, m)
 }
 
-/// Iterations of GMRES to 1e-8, likewise.
+/// The same for GMRES.
 fn solved_by_gmres<B: Able>(backend: &B, a: &Csr<f64, B>, m: &Multigrid<f64, B>) -> usize {
     let gmres = Gmres::new(backend, a.rows(), 30, SolveOptions::default().max_iterations(100)).unwrap();
     solved_by(gmres, backend, a, m)
 }
 
-/// The same of a method.
+/// The same for a given method.
 fn solved_by<T: Scalar, B: Able, M: krylov::Method<T, B>>(
     mut method: Krylov<T, B, M>,
     backend: &B,
@@ -105,7 +106,7 @@ fn solved_by<T: Scalar, B: Able, M: krylov::Method<T, B>>(
     report.iterations
 }
 
-/// The same from the matrix.
+/// The same, with the hierarchy built from the matrix.
 fn iterations<B: Able>(backend: &B, a: &Csr<f64>, options: &MultigridOptions) -> usize {
     let a = a.to_backend(backend).unwrap();
     let m = Multigrid::new(backend, &a, options).unwrap();
@@ -117,7 +118,7 @@ fn at_most<B: Able>(backend: &B, most: usize, a: &Csr<f64>, options: &MultigridO
     assert!(took <= most, "{what}: {took} iterations, at most {most} are expected");
 }
 
-/// What a cycle makes of a random vector.
+/// The result of a cycle for a random vector.
 fn applied<T: Scalar, B: Able>(backend: &B, m: &Multigrid<T, B>) -> Vec<T> {
     let n = m.facts().levels[0].rows;
     let r = backend.upload(Random(9).vector::<T>(n)).unwrap();

@@ -1,4 +1,4 @@
-//! What holds of a cycle as an operator, and of matrices that are small or refused.
+//! Properties of a cycle as an operator, and of matrices that are small or refused.
 
 use super::{Able, options, solved};
 use crate::random::Random;
@@ -23,7 +23,7 @@ pub fn hermitian<B: Able>(backend: &B) {
     assert!((one - other).abs() < 1e-12 * size && size > 0.0, "{one} {other} {size}");
 }
 
-/// The host's hierarchy: the same whatever the number of threads.
+/// The host's hierarchy has the same bits for any number of threads.
 #[allow(dead_code)] // on the host only
 pub fn the_same_bits(_: &Host) {
     let a = generate::jumping([24, 24, 24], 1e6, 6, 2).unwrap();
@@ -49,7 +49,7 @@ pub fn small_and_strange<B: Able>(backend: &B) {
     };
     assert_eq!(of(&Csr::identity(0).unwrap()).unwrap(), 0);
     assert!(of(&Csr::identity(1).unwrap()).unwrap() <= 1);
-    // No couplings at all, and one unknown without any among others.
+    // No couplings at all, and one unknown without couplings among others.
     assert!(of(&Csr::from_diagonal((1..2000).map(f64::from).collect()).unwrap()).unwrap() < 150);
     assert!(of(&generate::arrow(500).unwrap()).unwrap() < 60);
     assert!(of(&generate::tridiagonal(3001).unwrap()).unwrap() < 25);

@@ -1,4 +1,4 @@
-//! Matrices whose unknowns or equations are in units of their own: as many iterations as without.
+//! Matrices whose unknowns or equations are scaled: as many iterations as without scaling.
 
 use super::matrices::{shuffled, times, triangles};
 use super::{Able, applied, options, solved, solved_by_gmres};
@@ -9,13 +9,13 @@ use residua::precondition::Preconditioner;
 use residua::{Csr, generate};
 use std::sync::Arc;
 
-/// Units over four decades.
+/// Scaling factors over four decades.
 fn units(n: usize) -> Vec<f64> {
     let mut random = Random(21);
     (0..n).map(|_| 10.0_f64.powf(2.0 * random.signed())).collect()
 }
 
-/// D A D with such units as D.
+/// D A D with such factors D.
 pub fn in_units(a: &Csr<f64>) -> Csr<f64> {
     let d = units(a.rows());
     times(a, |i| d[i], |j| d[j])
@@ -56,7 +56,7 @@ pub fn unknowns_in_other_units<B: Able>(backend: &B) {
     let m = Multigrid::new(backend, &turned, &options()).unwrap();
     let took = solved(backend, &turned, &m);
     assert!(m.facts().scaled && took <= 12, "{took} iterations");
-    // Vectors that are given are those of the matrix as it is.
+    // Given vectors refer to the matrix as it is.
     let a = generate::poisson2d(40, 40).unwrap();
     let (scaled, near_null) = (in_units(&a).to_backend(backend).unwrap(), units(a.rows()));
     let near_null = near_null.into_iter().map(f64::recip).collect();
@@ -64,7 +64,7 @@ pub fn unknowns_in_other_units<B: Able>(backend: &B) {
     assert!(!m.facts().scaled);
 }
 
-/// Equations that were divided by something each: for GMRES.
+/// Equations divided by factors, for GMRES.
 pub fn rows_in_other_units<B: Able>(backend: &B) {
     let general = || options().real_eigenvalues(false);
     let iterations = |a: &Csr<f64>, options: &MultigridOptions| {
@@ -81,7 +81,7 @@ pub fn rows_in_other_units<B: Able>(backend: &B) {
     assert!(!iterations(&convection, &general()).1);
 }
 
-/// New values are scaled anew, and nobody's matrix is taken in the place of the scaled one.
+/// New values are scaled anew, and a shared matrix is not used in place of the scaled one.
 pub fn new_values_in_other_units<B: Able>(backend: &B) {
     let on = |a: &Csr<f64>| a.to_backend(backend).unwrap();
     let a = shuffled(&generate::poisson3d(12, 12, 12).unwrap());

@@ -1,4 +1,4 @@
-//! Inverses of blocks of unknowns that lie anywhere, and products with them, beside loops over dense blocks.
+//! Inverses of blocks of unknowns with any numbers, and products with them, compared with loops over dense blocks.
 
 use super::Able;
 use crate::random::Random;
@@ -8,7 +8,7 @@ use residua::backend::{Backend, Gemv, MOST_OF_BLOCK, Op, ScatteredBlocks};
 use residua::scalar::{Real, Widen};
 use residua::{Csr, Scalar};
 
-/// Ragged blocks of random unknowns, of every size that there may be.
+/// Blocks of random unknowns, of every possible size.
 pub fn inverses_of_blocks<B: Able>(backend: &B) {
     for unknowns in [1, 12, 700, 6000] {
         each_kind::<f64, B>(backend, unknowns, 900.0);
@@ -26,7 +26,7 @@ pub fn inverses_of_blocks<B: Able>(backend: &B) {
 /// `decades` of two: how far the entries of some blocks are from one.
 fn each_kind<T: Scalar, B: Able>(backend: &B, unknowns: usize, decades: f64) {
     for (hermitian, outside) in [(true, false), (true, true), (false, true)] {
-        // Pivots are taken to be real.
+        // Pivots are assumed to be real.
         if hermitian || !T::COMPLEX {
             case::<T, B>(backend, unknowns, decades, hermitian, outside);
         }
@@ -47,7 +47,7 @@ fn case<T: Scalar, B: Able>(backend: &B, unknowns: usize, decades: f64, hermitia
     let mut values = backend.zeros::<T::Narrow>(entries).unwrap();
     let on = a.to_backend(backend).unwrap();
     let scales_there = backend.upload(scales.clone()).unwrap();
-    // A part of the diagonal itself is asked for where nothing else is added to it.
+    // A part of the diagonal is added only if nothing else is.
     let part = if with_outside { 0.0 } else { 0.25 };
     let added = (&*scales_there, part);
     backend.group_inverses(on.parts(), &there, added, hermitian, &mut units, &mut values).unwrap();
@@ -59,7 +59,7 @@ fn case<T: Scalar, B: Able>(backend: &B, unknowns: usize, decades: f64, hermitia
     products(backend, &there, (&units, &values), (&blocks, &inverses), &mut random);
 }
 
-/// Each unknown in one block, in no order.
+/// Each unknown in one block, in random order.
 fn random_blocks(random: &mut Random, unknowns: usize) -> Vec<Vec<u32>> {
     let mut left: Vec<u32> = (0..unknowns as u32).collect();
     let mut blocks = Vec::new();
@@ -73,7 +73,7 @@ fn random_blocks(random: &mut Random, unknowns: usize) -> Vec<Vec<u32>> {
     blocks
 }
 
-/// Dominant diagonals, blocks of sizes that differ by powers of two, couplings between blocks, and blocks of nothing.
+/// Dominant diagonals, blocks whose sizes differ by powers of two, couplings between blocks, and zero blocks.
 fn matrix<T: Scalar>(
     random: &mut Random,
     blocks: &[Vec<u32>],
@@ -100,7 +100,7 @@ fn matrix<T: Scalar>(
                 rows[j as usize].push((i, other));
             }
         }
-        // A coupling to an unknown of the block before.
+        // A coupling to an unknown of the previous block.
         if k % 7 != 6 && k > 0 {
             let (i, j) = (block[0], blocks[k - 1][0]);
             let value = random.scalar::<T>() * T::from_f64(size * sizes[j as usize]);

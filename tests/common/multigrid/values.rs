@@ -1,4 +1,4 @@
-//! What values may be: rounded, complex, those of a matrix that is shared, and new ones.
+//! Cases of values: rounded, complex, of a shared matrix, and new ones.
 
 use super::matrices::{shuffled, times, triangles};
 use super::{Able, applied, iterations, options, solved};
@@ -28,11 +28,11 @@ pub fn complex_values<B: Able>(backend: &B) {
     assert!(took <= 12, "{took} iterations");
 }
 
-/// Where a cycle is in full precision, A need not be there twice; smoothing and the way between levels are in half.
+/// If a cycle is in full precision, A is stored only once; smoothing and transfer between levels are in half.
 pub fn a_shared_matrix<B: Able>(backend: &B) {
     let a = triangles(110);
     let on = |a: &Csr<f64>| a.to_backend(backend).unwrap();
-    // With a small coarsest level, whose inverse is not what is looked at.
+    // With a small coarsest level, whose inverse is not tested here.
     let options = || options().boxes(false).coarsest_rows(50);
     let fresh = |a: &Csr<f64>| Multigrid::new(backend, &on(a), &options()).unwrap();
     let mut m = fresh(&a);
@@ -42,7 +42,7 @@ pub fn a_shared_matrix<B: Able>(backend: &B) {
     assert_eq!(before, applied(backend, &m));
     let beside = (m.storage_bytes() + m.work_len() * size_of::<f64>()) as f64 / a.storage_bytes() as f64;
     assert!(beside < 2.5, "{beside} times the memory of the matrix");
-    // New values, and a matrix that is shared again.
+    // New values, and a shared matrix again.
     let scaled = a.map(|value| 2.0 * value);
     let expected = applied(backend, &fresh(&scaled));
     for _ in 0..2 {
@@ -55,7 +55,7 @@ pub fn a_shared_matrix<B: Able>(backend: &B) {
     assert_eq!(applied(backend, &m), before);
     let other = generate::poisson2d(8, 8).unwrap();
     assert!(matches!(m.share(Arc::new(on(&other))), Err(Error::Dimension { .. })));
-    // What is rounded is not the matrix.
+    // A rounded matrix is not the matrix itself.
     let plain = generate::poisson2d(60, 50).unwrap();
     let mut m = Multigrid::new(backend, &on(&plain), &options().narrow(true)).unwrap();
     let bytes = m.storage_bytes();
@@ -73,7 +73,7 @@ pub fn new_values<B: Able>(backend: &B) {
     assert!(m.update(backend, &generate::poisson2d(8, 8).unwrap().to_backend(backend).unwrap()).is_err());
 }
 
-/// From the second new values on, numbers alone are computed: with the bits of a hierarchy that is made anew.
+/// From the second update on, only numbers are computed, with the bits of a new hierarchy.
 pub fn new_values_on_kept_patterns<B: Able>(backend: &B) {
     kept_patterns(
         backend,
@@ -98,7 +98,7 @@ pub fn new_values_on_kept_patterns<B: Able>(backend: &B) {
 fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, what: &str) {
     let n = a.rows();
     let on = |a: &Csr<T>| a.to_backend(backend).unwrap();
-    // Strong couplings stay strong: as strong as before, for powers of two.
+    // Strong couplings stay strong, and equally strong for powers of two.
     let times = |factor: f64| a.map(|value| value * T::from_f64(factor));
     for (smoothing, narrow) in [
         (Smoothing::Diagonal, true),
@@ -121,7 +121,7 @@ fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, w
                 "{what}, {smoothing:?}, narrow {narrow}, times {factor}"
             );
         }
-        // Other values altogether, and back.
+        // Entirely different values, and back.
         let diagonal = |i: usize, j: usize| if i == j { 1.5 } else { 1.0 };
         let entries = a.iter().map(|(i, j, value)| value * T::from_f64(diagonal(i, j)));
         let mut other = a.map(|value| value);

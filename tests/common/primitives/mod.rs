@@ -1,4 +1,4 @@
-//! What every backend's primitives must do, beside a sequential twin of each: `all_cases` runs everything.
+//! Cases of the primitives for every backend, each compared with a sequential twin; `all_cases` runs all of them.
 
 mod arrange;
 pub mod merge;
@@ -23,9 +23,9 @@ use residua::backend::{Order, Primitives, RunSums, Scan};
 use residua::scalar::{Combine, Element, Key, Sum};
 use std::cell::RefCell;
 
-/// Nothing, one, sizes around the borders of warps, tiles (as `src/backend/cuda/tuning/table.rs` has them: 1025 and
-/// 2049 for sorts, 1921 for reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and
-/// merges, 8193 for selections) and chunks of the host, and primes; or what [`with_sizes`] says.
+/// Zero, one, sizes around the limits of warps, tiles (as in `src/backend/cuda/tuning/table.rs`: 1025 and 2049 for
+/// sorts, 1921 for reduce-by-key, 2305 for scans by heads, 2881 for sums of segments, 4097 for scans and merges, 8193
+/// for selections) and chunks of the host, and primes; or the sizes given to [`with_sizes`].
 fn sizes() -> Vec<usize> {
     let all = [
         0, 1, 2, 31, 33, 191, 257, 1025, 1921, 2049, 2305, 2881, 4097, 4099, 8193, 16384, 32769, 49152,
@@ -34,7 +34,7 @@ fn sizes() -> Vec<usize> {
     SIZES.with_borrow(|sizes| sizes.clone().unwrap_or_else(|| all.to_vec()))
 }
 
-/// Those of `sizes` that are not larger than what [`with_sizes`] asks for.
+/// Those of `sizes` that are not larger than the largest given to [`with_sizes`].
 fn small_enough(sizes: &[usize]) -> Vec<usize> {
     let largest = SIZES.with_borrow(|sizes| sizes.as_ref().and_then(|sizes| sizes.iter().max().copied()));
     sizes.iter().copied().filter(|&n| largest.is_none_or(|largest| n <= largest)).collect()
@@ -53,7 +53,7 @@ pub fn with_sizes(sizes: &[usize], body: impl FnOnce()) {
     SIZES.set(None);
 }
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_case {
     ($then:ident $($words:tt)*) => {
@@ -87,7 +87,7 @@ macro_rules! each_case {
 #[allow(unused_imports)] // as above
 pub(crate) use each_case;
 
-/// Everything.
+/// Runs all cases.
 pub fn all_cases<B: RunSums>(b: &B) {
     macro_rules! run {
         ($($name:ident),*) => { $($name(b);)* };
@@ -103,7 +103,7 @@ fn down<T: Element, B: Primitives>(b: &B, x: &B::Slice<T>) -> Vec<T> {
     b.download(x).unwrap()
 }
 
-/// Keys compared as bits, so that NaN and the sign of zero count.
+/// Keys as bits, so that NaN and the sign of zero count.
 fn ordered<K: Key>(keys: &[K]) -> Vec<u64> {
     keys.iter().map(|k| k.to_ordered()).collect()
 }
@@ -140,9 +140,9 @@ fn runs(random: &mut Random, n: usize, length: usize) -> Vec<u64> {
 
 pub const SPECIAL: &str = "NaN, zeros, infinities";
 
-/// Keys that sorts find hard, in bits of their ordered form: any; equal; with constant digits; and NaN, zeros of both
-/// signs, infinities and the smallest numbers mixed, where the type has them. Of many keys, only the first and the last
-/// of these.
+/// Keys that are difficult to sort, in bits of their ordered form: any; equal; with constant digits; and mixed NaN,
+/// zeros of both signs, infinities and the smallest numbers if the type has them. For many keys, only the first and the
+/// last of these.
 pub fn patterns<K: Key>(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<K>)> {
     let mask = u64::MAX >> (64 - K::BITS);
     let mut any = |varying: u64| random.vec(n, |r| K::from_ordered(r.next() & mask & varying));
@@ -167,7 +167,7 @@ pub fn patterns<K: Key>(random: &mut Random, n: usize) -> Vec<(&'static str, Vec
     ]
 }
 
-/// Lengths that do not fit are refused, and so are indices out of range.
+/// Lengths that do not match and indices out of range are errors.
 pub fn refusals<B: Primitives>(b: &B) {
     let three = up(b, &[1u32, 2, 3]);
     let mut two = b.zeros::<u32>(2).unwrap();

@@ -47,7 +47,7 @@ pub fn segmented_reduce_cases<B: Primitives>(b: &B) {
         let wide: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
         b.segmented_reduce(Max, &up(b, &x), &up(b, &wide), &mut out).unwrap();
         assert_eq!(down(b, &out), largest, "{n}");
-        // Offsets that begin later than the elements, and end earlier.
+        // Offsets that begin after the first element, and end before the last.
         if offsets.len() > 5 {
             let some = &offsets[2..offsets.len() - 1];
             let mut out = b.zeros(some.len() - 1).unwrap();
@@ -87,7 +87,7 @@ pub fn reduce_by_key_cases<B: Primitives>(b: &B) {
             assert_eq!(found, expected.len(), "{n} keys in runs of {length}");
             let got: Vec<_> = down(b, &keys_out).into_iter().zip(down(b, &sums)).take(found).collect();
             assert_eq!(got, expected, "{n} keys in runs of {length}");
-            // The smallest of each run, by keys and values of any width.
+            // The smallest value of each run, with keys and values of any width.
             let (few, small): (Vec<u32>, Vec<i32>) =
                 keys.iter().zip(&values).map(|(&k, &v)| ((k / 1_000_000_007) as u32, v as i32)).unzip();
             let mut smallest: Vec<(u32, i32)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Sums of floats that are rounded at every step: two runs give the same bits, though no order of summation is
-//! promised.
+//! Sums of floats that are rounded at every step: two runs give the same bits, although no order of summation is
+//! specified.
 
 use super::{down, narrow, random_offsets, runs, sizes, up};
 use crate::random::Random;

@@ -1,4 +1,4 @@
-//! Sums of runs of sources, as each plan has them.
+//! Sums of runs of sources, for each form of plan.
 
 use super::{down, narrow, random_offsets, sizes, small_enough, up};
 use crate::random::Random;
@@ -12,7 +12,7 @@ pub fn gather_sum_cases<B: RunSums>(b: &B) {
         let mut offsets = random_offsets(&mut random, n);
         offsets.dedup();
         let x = random.vec(n, |r| r.next() as f64 / 3.0);
-        // One run over all tiles, too.
+        // Also with one run over all tiles.
         let single = if n > 0 { vec![0, n] } else { vec![0] };
         let general = [(Symmetry::General, single), (Symmetry::General, offsets.clone())];
         let halves = [(Symmetry::Symmetric, offsets.clone()), (Symmetry::SkewSymmetric, offsets)];
@@ -53,7 +53,7 @@ pub fn gather_sum_cases<B: RunSums>(b: &B) {
     }
 }
 
-/// A run that starts behind the sources is refused, and nothing is written there.
+/// A run that starts beyond the sources is an error, and nothing is written for it.
 pub fn mark_refusals<B: RunSums>(b: &B) {
     let (mut sources, mut before) = (up(b, &[7_u32, 8, 9]), b.zeros(1).unwrap());
     let all = b.mark_runs(&up(b, &[0_u32, 3]), B::part_mut(&mut sources, 0..2), &mut before);
@@ -62,7 +62,7 @@ pub fn mark_refusals<B: RunSums>(b: &B) {
     assert!(b.mark_runs(&up(b, &[0_u32]), &mut sources, &mut b.zeros(2).unwrap()).is_err());
 }
 
-/// Where runs of at most `longest` sources start, among `n` of them.
+/// The starts of runs of at most `longest` sources, among `n` sources.
 fn starts_of(n: usize, longest: usize, random: &mut Random) -> Vec<u32> {
     let mut starts = vec![0];
     while starts[starts.len() - 1] < n {
@@ -72,7 +72,7 @@ fn starts_of(n: usize, longest: usize, random: &mut Random) -> Vec<u32> {
     narrow(&starts)
 }
 
-/// Where runs start, their sources, marked, and the runs before each tile of these.
+/// The starts of runs, their marked sources, and the number of runs before each tile.
 fn marked<B: RunSums>(b: &B, starts: &[u32], sources: &[u32]) -> (B::Vec<u32>, B::Vec<u32>, B::Vec<u32>) {
     let (starts, mut marked) = (up(b, starts), up(b, sources));
     let mut before = b.zeros(sources.len().div_ceil(RUN_TILE)).unwrap();
@@ -80,7 +80,7 @@ fn marked<B: RunSums>(b: &B, starts: &[u32], sources: &[u32]) -> (B::Vec<u32>, B
     (starts, marked, before)
 }
 
-/// Sums of runs whose sources ascend have the bits of sums of marked ones, and what does not suit is not planned.
+/// Sums of runs with ascending sources have the bits of sums of marked sources, and unsuitable sources are not planned.
 pub fn ascending_cases<B: RunSums>(b: &B) {
     fn sums<T: Scalar, B: RunSums>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {
         let (up_starts, marked, before) = marked(b, starts, sources);
@@ -90,7 +90,7 @@ pub fn ascending_cases<B: RunSums>(b: &B) {
         let Some(planned) = planned else { return };
         let x = up(b, &Random(values as u64).vec(values + 1, |r| T::from_f64(r.next() as f64 / 3.0)));
         let (mut right, mut out) = (b.zeros(starts.len()).unwrap(), b.zeros(starts.len() + 1).unwrap());
-        // From the second one on, nothing is aligned.
+        // With an offset of one element, nothing is aligned.
         for shift in [0, 1] {
             let x = B::part(&*x, shift..shift + values);
             b.gather_sum(Symmetry::General, x, &marked, &before, &mut right).unwrap();
@@ -104,10 +104,10 @@ pub fn ascending_cases<B: RunSums>(b: &B) {
     }
     for n in small_enough(&[0, 1, 31, 257, 7937, 9001, 40_009]) {
         let mut random = Random(n as u64 + 23);
-        // Stretches of 20 places in windows of 500, taken across.
+        // Groups of 20 places in windows of 500, read across.
         let across = |k: usize| k / 500 * 500 + k % 25 * 20 + k % 500 / 25;
-        // As they are, half of them far behind the others, and in threes with 63 between, which takes codes of another
-        // form.
+        // Unchanged; with half of them far after the others; and in threes with gaps of 63, which take the other form
+        // of codes.
         let places: [&dyn Fn(usize) -> usize; 3] =
             [&|p| p, &|p| if 2 * p > n { p + 600_000 } else { p }, &|p| p / 3 * 66 + p % 3];
         for (place, longest) in places.into_iter().flat_map(|place| [1, 3, 256].map(|most| (place, most))) {
@@ -131,7 +131,7 @@ pub fn ascending_cases<B: RunSums>(b: &B) {
     }
 }
 
-/// Sums of staged runs have the bits of sums of marked ones, and what does not suit is not staged.
+/// Sums of staged runs have the bits of sums of marked sources, and unsuitable sources are not staged.
 pub fn staged_cases<B: RunSums>(b: &B) {
     fn sums<T: Scalar, B: RunSums>(b: &B, values: usize, starts: &[u32], sources: &[u32], suits: bool) {
         let (up_starts, marked, before) = marked(b, starts, sources);
@@ -140,7 +140,7 @@ pub fn staged_cases<B: RunSums>(b: &B) {
         let Some(staged) = staged else { return };
         let random = Random(values as u64).vec(values + 1, |r| T::from_f64(r.next() as f64 / 3.0));
         let x = up(b, &random);
-        // From the second one on, nothing is aligned.
+        // With an offset of one element, nothing is aligned.
         for shift in [0, 1] {
             let x = B::part(&*x, shift..shift + values);
             let (mut right, mut out) = (b.zeros(starts.len()).unwrap(), b.zeros(starts.len()).unwrap());
@@ -167,7 +167,7 @@ pub fn staged_cases<B: RunSums>(b: &B) {
     };
     for n in small_enough(&[0, 1, 31, 257, 1025, 4099, 9001, 100_003]) {
         let mut random = Random(n as u64 + 17);
-        // Sources from a window that moves on; every eighth is somewhere in it, the others follow the one before.
+        // Sources from a moving window: every eighth is anywhere in it, the others follow the previous one.
         let values = n + 40;
         let mut last = 0;
         let sources: Vec<u32> = (0..n)
@@ -197,8 +197,8 @@ pub fn staged_cases<B: RunSums>(b: &B) {
     }
 }
 
-/// Sums of values in tiles have the bits of sums of marked sources, also with values of another size than planned, and
-/// what does not fit is not planned.
+/// Sums of values in tiles have the bits of sums of marked sources, also for values of another size than planned; plans
+/// that do not fit are not made.
 pub fn tiled_cases<B: RunSums>(b: &B) {
     fn sums<T: Scalar, B: RunSums>(
         b: &B,
@@ -223,7 +223,7 @@ pub fn tiled_cases<B: RunSums>(b: &B) {
         let Some(planned) = planned else { return };
         let x = up(b, &Random(n as u64).vec(n + 1, |r| T::from_f64(r.next() as f64 / 3.0)));
         let mut room = b.zeros(planned.room()).unwrap();
-        // From the second one on, nothing is aligned.
+        // With an offset of one element, nothing is aligned.
         for shift in [0, 1] {
             let x = B::part(&*x, shift..shift + n);
             let (mut right, mut out) = (b.zeros(starts.len()).unwrap(), b.zeros(starts.len()).unwrap());
@@ -269,7 +269,7 @@ pub fn tiled_cases<B: RunSums>(b: &B) {
     }
 }
 
-/// Elements come to the buckets of their places, tile after tile, each to a place of its own.
+/// Elements are moved to the buckets of their places, tile by tile, each to a place of its own.
 pub fn bucket_cases<B: RunSums>(b: &B) {
     fn moved<T: Element + PartialEq, B: RunSums>(
         b: &B,
@@ -278,7 +278,7 @@ pub fn bucket_cases<B: RunSums>(b: &B) {
         item: impl Fn(u32) -> T,
     ) {
         let n = near.len();
-        // One element more in front: from there on nothing is aligned.
+        // With one more element in front, nothing is aligned.
         let x = up(b, &(0..=n as u32).map(&item).collect::<Vec<_>>());
         for shift in [0, 1] {
             let mut out = b.zeros(n).unwrap();
@@ -314,14 +314,14 @@ pub fn bucket_cases<B: RunSums>(b: &B) {
     ranks(b);
     assert!(buckets_of(MOST_BUCKETS + 1, 0).is_err() && buckets_of(MOST_BUCKETS, 0).is_ok());
     assert!(buckets_of(5, 32).is_err());
-    // A place behind the last bucket.
+    // A place beyond the last bucket.
     let (mut slots, mut runs) = (b.zeros(5).unwrap(), b.zeros(10).unwrap());
     let planned = b.plan_buckets(&mut up(b, &[0, 1, 2, 3, 16]), 4, &mut slots, &mut runs);
     assert!(planned.and_then(|()| b.synchronize()).is_err());
     assert!(b.to_buckets(&up(b, &[1.0; 4]), &slots, &runs, &mut b.zeros(5).unwrap()).is_err());
 }
 
-/// Pairs find the bucket of their place in a stable sort, and marked sources keep their marks.
+/// Pairs are assigned to the bucket of their place in a stable sort, and marked sources keep their marks.
 fn ranks<B: RunSums>(b: &B) {
     for (n, bits) in
         small_enough(&[0, 1, 33, 1025, 9001, 100_003]).into_iter().flat_map(|n| [(n, 0), (n, 5), (n, 10)])

@@ -8,7 +8,7 @@ pub fn histogram_cases<B: Primitives>(b: &B) {
     for n in sizes() {
         for bins in [1, 10, 4099] {
             let mut random = Random(n as u64 + 5);
-            // A power law, so that one bin gets most; and keys out of range, which do not count.
+            // A power law, so that one bin gets most keys; and keys out of range, which are not counted.
             let keys = random.vec(n, |r| {
                 let limit = 1 + r.below(bins + 2);
                 r.below(limit) as u32
@@ -74,7 +74,7 @@ pub fn select_cases<B: Primitives>(b: &B) {
             assert_eq!(starts[count] as usize, n);
             assert!((0..count).all(|r| keys[starts[r] as usize] == expected[r]));
             assert!((1..count).all(|r| keys[starts[r] as usize - 1] == expected[r - 1]));
-            // The same runs, of pairs that differ in either part or in both.
+            // The same runs, as pairs that differ in either part or in both.
             let (high, low): (Vec<u32>, Vec<u32>) = keys
                 .iter()
                 .map(|key| key / 1_000_000_007)
@@ -88,7 +88,7 @@ pub fn select_cases<B: Primitives>(b: &B) {
             assert_eq!(b.is_sorted(&up(b, &keys), true).unwrap(), expected.len() == n);
         }
     }
-    // Zero of either sign, and NaN, are keys of their own.
+    // Zero of either sign, and NaN, are different keys.
     let floats = [0.0, -0.0, -0.0, f64::NAN, f64::NAN, 1.0];
     let mut out = b.zeros(6).unwrap();
     assert_eq!(b.unique(&up(b, &floats), &mut out).unwrap(), 4);

@@ -5,7 +5,7 @@ use crate::random::Random;
 use residua::backend::Primitives;
 use residua::scalar::Key;
 
-/// Sorted by the given bits of the keys, with the positions that they came from: stability shows in them.
+/// Sorts by the given bits of the keys, with the original positions, which show stability.
 pub fn check_sort<K: Key, B: Primitives>(b: &B, keys: &[K], bits: std::ops::Range<u32>, what: &str) {
     let width = bits.end - bits.start;
     let digit =
@@ -61,7 +61,7 @@ pub fn segmented_sort_cases<B: Primitives>(b: &B) {
         let keys = random.vec(n, |r| r.below(50) as u32);
         segmented_sort_one(b, &keys, &random_offsets(&mut random, n), "random lengths");
         segmented_sort_one(b, &keys, &[0, n], "one segment");
-        // Lengths around the borders between ways to sort, with empty segments between.
+        // Lengths around the limits between sorting methods, with empty segments between.
         let mut offsets = vec![0];
         for length in [63, 64, 65, 0, 511, 512, 513, 0, 0, 4095, 4096, 4097, 1, 6000].into_iter().cycle() {
             let at = (offsets[offsets.len() - 1] + length).min(n);
@@ -78,7 +78,7 @@ pub fn segmented_sort_cases<B: Primitives>(b: &B) {
         segmented_patterns::<u64, B>(b, &mut random, &offsets);
         segmented_patterns::<f32, B>(b, &mut random, &offsets);
     }
-    // Offsets that leave elements out, or descend.
+    // Offsets that skip elements, or descend.
     let mut keys = up(b, &[3u32, 2, 1, 0]);
     for offsets in [[1u32, 2, 4], [0, 2, 3], [0, 3, 2]] {
         assert!(b.segmented_sort_pairs(&up(b, &offsets), &mut keys, &mut up(b, &[0u8; 4])).is_err());

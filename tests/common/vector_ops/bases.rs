@@ -10,7 +10,7 @@ fn basis_case<T: Scalar, B: VectorOps>(b: &B, count: usize, n: usize) {
     let mut random = Random((1000 * count + n) as u64);
     let what = format!("{} {count} vectors of {n}", T::NAME);
     let shift = count % 2;
-    // One more vector than asked for, which is not to be read.
+    // One more vector than requested, which must not be read.
     let mut basis = random.vector::<T>(shift + (count + 1) * n);
     basis[shift + count * n..].fill(T::from_f64(f64::NAN));
     let w = random.vector::<T>(n + 2 * GUARD);
@@ -51,7 +51,7 @@ fn basis_case<T: Scalar, B: VectorOps>(b: &B, count: usize, n: usize) {
             close(b.download(&square).unwrap()[0], exact, size, &format!("{what}: norm"));
         }
     }
-    // The update and the products of what it leaves, in one step.
+    // The update and the products with its result, in one step.
     let mut project = || {
         b.write(&w, &mut w_there).unwrap();
         let part = B::part_mut::<T>(&mut w_there, GUARD..GUARD + n);
@@ -96,13 +96,13 @@ pub fn basis_of<B: VectorOps>(b: &B, counts: &[usize], lengths: &[usize]) {
 pub fn basis_cases<B: VectorOps>(b: &B) {
     basis_of(b, &[1, 2, 7, 8, 9, 31], &[0, 1, 3, 127, 1001, 10_001]);
     basis_of(b, &[2, 9], &[65537]);
-    // More than a device's block multiplies, and more coefficients than it keeps.
+    // More vectors than a device's block multiplies, and more coefficients than it keeps.
     basis_case::<f64, B>(b, 65, 1001);
     basis_case::<Complex<f32>, B>(b, 300, 131);
     basis_case::<f64, B>(b, 2100, 3);
 }
 
-/// Vectors so long that a device takes tiles of several elements a thread.
+/// Vectors so long that a device uses tiles of several elements per thread.
 pub fn long_basis<B: VectorOps>(b: &B) {
     basis_of(b, &[3], &[1_000_003]);
 }

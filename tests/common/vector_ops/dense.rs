@@ -17,7 +17,7 @@ fn hessenberg_columns<T: Scalar>(random: &mut Random, m: usize) -> Vec<Vec<T>> {
         .collect()
 }
 
-/// The least |b - H y|, by Gram and Schmidt, twice.
+/// The minimum of |b - H y|, by Gram-Schmidt, twice.
 fn least_residual<T: Scalar>(columns: &[Vec<T>], beta: f64) -> f64 {
     let rows = columns.len() + 1;
     let mut basis: Vec<Vec<Wide>> = Vec::new();
@@ -73,7 +73,7 @@ impl<T: Scalar, B: VectorOps> Factors<T, B> {
         }
     }
 
-    /// Takes a column in, whose entries come as the sums of two passes, and returns the state.
+    /// Adds a column, whose entries are passed as the sums of two passes, and returns the state.
     fn step(&mut self, b: &B, j: usize, column: &[T]) -> Vec<T> {
         let part = |share: f64| {
             let mut all = vec![T::zero(); self.m + 1];
@@ -145,7 +145,7 @@ pub fn hessenberg_of<B: VectorOps>(b: &B, m: usize, checked: &[usize]) {
 pub fn hessenberg_cases<B: VectorOps>(b: &B) {
     hessenberg_of(b, 1, &[0]);
     hessenberg_of(b, 9, &[0, 1, 2, 5, 8]);
-    // More rotations than a device has near at a time.
+    // More rotations than a device has in shared memory at a time.
     hessenberg_of(b, 140, &[31, 33, 127, 128, 129, 139]);
 }
 
@@ -161,12 +161,12 @@ pub fn hessenberg_ends<B: VectorOps>(b: &B) {
         factors.step(b, 0, &column(2.0, 0.0, 1.0)[..2].iter().map(|x| x + 1.0).collect::<Vec<_>>());
         factors
     };
-    // The space is whole: the residual is zero, and no vector follows.
+    // The Krylov space is invariant: the residual is zero, and no vector follows.
     let mut factors = start();
     let state = factors.step(b, 1, &column(1.0, 3.0, 0.0));
     assert_eq!(told(&state), (CgStatus::Converged, CgStatus::Running));
     assert_eq!((state[Slot::RR.place()].re, state[factors.norm.place()].re), (0.0, 0.0));
-    // Then nothing changes but the flag.
+    // After that nothing changes except the flag.
     let all = |f: &Factors<Wide, B>| [&f.r, &f.rotations, &f.g].map(|x| b.download(x).unwrap());
     let before = all(&factors);
     let after = factors.step(b, 2, &[Complex::new(1.0, 0.0); 4]);
@@ -184,7 +184,7 @@ pub fn hessenberg_ends<B: VectorOps>(b: &B) {
 
 fn triangular_case<T: Scalar, B: VectorOps>(b: &B, count: usize) {
     let (stride, mut random) = (count + 3, Random(count as u64));
-    // What lies below the diagonal is not to be read.
+    // Entries below the diagonal must not be read.
     let mut r = vec![T::from_f64(f64::NAN); stride * count];
     for j in 0..count {
         (0..j).for_each(|i| r[j * stride + i] = random.scalar::<T>() * T::from_f64(1.0 / count as f64));

@@ -1,5 +1,5 @@
 //! Vector operations that read their scalars from the backend's memory: linear updates with inner products, programs,
-//! steps with a basis and its Hessenberg matrix. Each case beside plain sequential arithmetic.
+//! steps with a basis and its Hessenberg matrix. Each case is compared with plain sequential arithmetic.
 
 mod bases;
 mod dense;
@@ -18,12 +18,12 @@ use residua::backend::{
 use residua::scalar::{Real, Scalar};
 
 const LENGTHS: [usize; 6] = [0, 1, 3, 127, 1000, 65537];
-/// Elements before and behind each vector that nothing may touch.
+/// Elements before and after each vector that must not be changed.
 const GUARD: usize = 5;
 
 type Wide = Complex<f64>;
 
-/// The one list of cases: hands their names to a macro, behind the words that are for it.
+/// Passes the names of all cases to a macro, after the macro's own words.
 #[allow(unused_macros)] // not every program of tests lists the cases
 macro_rules! each_vector_case {
     ($then:ident $($words:tt)*) => {
@@ -58,7 +58,7 @@ fn epsilon<T: Scalar>() -> f64 {
     <T::Real as Float>::epsilon().to_f64()
 }
 
-/// `got` is `want` up to the rounding of `T` in sums whose terms have magnitudes of `scale` together.
+/// Checks that `got` is `want` up to the rounding of `T` in sums whose terms have total magnitude `scale`.
 fn close<T: Scalar>(got: T, want: Wide, scale: f64, what: &str) {
     let error = (wide(got) - want).norm();
     assert!(error <= 64.0 * epsilon::<T>() * scale, "{what}: {got} instead of {want}, beside {scale}");
@@ -82,7 +82,7 @@ fn same<T: Scalar>(a: &[T], b: &[T]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| bits(a) == bits(b))
 }
 
-/// An iteration that a backend records: it counts itself, and ends in its fourth turn.
+/// An iteration that a backend records: it counts its iterations, and ends in the fourth.
 pub fn recorded_recurrence<B: VectorOps>(b: &B) {
     const N: usize = 1001;
     let layout = ScalarLayout::new();
@@ -115,7 +115,7 @@ pub fn recorded_recurrence<B: VectorOps>(b: &B) {
                     products: &[InnerProduct { left: 0, right: 1, to: dot }],
                 };
                 b.linear_update(update, &mut state, Some(&end))?;
-                // h = (v1.y, v2.y), v1 += h1 v2 / 2^40, of which nothing knows when to end.
+                // h = (v1.y, v2.y), v1 += h1 v2 / 2^40, which have no condition to end.
                 b.basis_products(&v, 2, &y, &mut h)?;
                 let (first, second) = B::split_mut::<f64>(&mut v, N);
                 let scale = 1.0 / (1_u64 << 40) as f64;

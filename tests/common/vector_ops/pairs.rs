@@ -6,7 +6,7 @@ use num_complex::Complex;
 use residua::backend::{CgStatus, PairLayout, PairScalars, ScalarLayout, Slot, VectorOps};
 use residua::scalar::{Real, Scalar, Widen};
 
-/// As the basis stores it.
+/// A value rounded to the type of the basis.
 fn stored<S: Scalar, T: Scalar>(x: T) -> S {
     S::from_parts(x.re().to_f64(), x.im().to_f64()).unwrap()
 }
@@ -14,7 +14,7 @@ fn stored<S: Scalar, T: Scalar>(x: T) -> S {
 fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usize, n: usize) {
     let mut random = Random((77 * count + n) as u64);
     let what = format!("{} in {}, {count} vectors of {n}", T::NAME, S::NAME);
-    // Room for two more vectors, and an element in front of and behind the basis that nothing may touch.
+    // Room for two more vectors, and an element before and after the basis that must not be changed.
     let mut basis: Vec<S> = random.vector::<T>(1 + (count + 2) * n + 1).into_iter().map(stored).collect();
     basis[1 + count * n..].fill(S::from_f64(f64::NAN));
     let v = |j: usize| basis[1 + j * n..1 + (j + 1) * n].to_vec();
@@ -92,7 +92,7 @@ fn vectors_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, count: usi
     }
 }
 
-/// GMRES by pairs on a small dense matrix: what the recurrence says of its residual is what b - A x is.
+/// GMRES by pairs on a small dense matrix: the residual according to the recurrence is that of b - A x.
 fn process_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, columns: usize) {
     let (n, mut random) = (48, Random(columns as u64));
     let what = format!("{} in {}, {columns} columns", T::NAME, S::NAME);
@@ -157,7 +157,7 @@ fn process_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, columns: u
         let room = 256.0 * (done as f64) * precision * beta;
         assert!((left - told).abs() <= room, "{what}: {told:e} after {done}, and is {left:e}");
         assert!(told < beta, "{what}: {told} of {beta}");
-        // All vectors so far are orthogonal, as far as their precision goes.
+        // All vectors so far are orthogonal, within their precision.
         let stored: Vec<Wide> = b.download(&basis).unwrap().into_iter().map(wide).collect();
         let vectors = if lone { done } else { done + 1 };
         let inner = |i: usize, j: usize| {
@@ -171,7 +171,7 @@ fn process_case<S: Scalar + Widen<T>, T: Scalar, B: VectorOps>(b: &B, columns: u
     }
 }
 
-/// What ends a process: a basis that is far from orthogonal, and numbers that are none.
+/// Conditions that end a process: a basis that is far from orthogonal, and NaN.
 pub fn pair_ends<B: VectorOps>(b: &B) {
     let layout = PairLayout { columns: 4 };
     let scalars = ScalarLayout::new();

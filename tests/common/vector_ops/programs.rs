@@ -7,8 +7,8 @@ use num_traits::Float;
 use residua::backend::{CgStatus, Replay, ScalarLayout, ScalarProgram, Slot, VectorOps};
 use residua::scalar::Scalar;
 
-/// The state that a program leaves when it is run at once, and the same when it is recorded: a backend may carry
-/// recorded programs out in another way.
+/// The state after a program that is run directly, and after the same program in a recording: a backend may execute
+/// recorded programs in another way.
 fn after<T: Scalar, B: VectorOps>(b: &B, program: &ScalarProgram<B>, state: &[T]) -> Vec<T> {
     let (mut once, mut replayed) = (b.upload(state.to_vec()).unwrap(), b.upload(state.to_vec()).unwrap());
     b.run_program(program, &mut once).unwrap();
@@ -21,7 +21,7 @@ fn after<T: Scalar, B: VectorOps>(b: &B, program: &ScalarProgram<B>, state: &[T]
     once
 }
 
-/// All instructions on two numbers, beside Rust's own arithmetic. Numbers of real types are compared bit by bit.
+/// All instructions on two numbers, compared with Rust's own arithmetic. Results of real types are compared bit by bit.
 fn instructions<T: Scalar, B: VectorOps>(b: &B, x: T, y: T) {
     let layout = ScalarLayout::new();
     let (a, c) = (layout.slot(0.0), layout.slot(0.0));
@@ -120,7 +120,7 @@ pub fn programs_with_every_instruction<B: VectorOps>(b: &B) {
     of::<Complex<f64>, B>(b);
 }
 
-/// Programs stop where they are told to, and an ended state stays as it is.
+/// Programs stop at their conditions, and an ended state does not change.
 pub fn programs_end<B: VectorOps>(b: &B) {
     let layout = ScalarLayout::new();
     let (x, y, done, failed) = (layout.slot(0.0), layout.slot(0.0), layout.slot(0.0), layout.slot(0.0));
@@ -147,13 +147,13 @@ pub fn programs_end<B: VectorOps>(b: &B) {
     let told = |state: &[f64]| [x, y, Slot::STATUS, Slot::ENDED].map(|slot| state[slot.place()]);
     assert_eq!(run(&start, &[&nothing]), start);
     assert_eq!(told(&run(&start, &[&program, &program])), [2.0, 2.0, 0.0, 0.0]);
-    // Finished: what was begun is carried out, and the next iteration is not begun.
+    // Converged: the iteration is completed, and the next is not begun.
     let once = run(&with(done, 1.0), &[&program]);
     assert_eq!(told(&once), [1.0, 0.0, 1.0, 0.0]);
     let twice = run(&once, &[&residual, &program]);
     assert_eq!(told(&twice), [1.0, 0.0, 1.0, 1.0]);
     assert_eq!(twice[Slot::RR.place()], 1.0);
-    // Failed: nothing is carried out any more.
+    // Failed: nothing more is executed.
     let once = run(&with(failed, 1.0), &[&program]);
     assert_eq!(told(&once), [1.0, 0.0, 4.0, 4.0]);
     assert_eq!(run(&once, &[&residual, &program]), once);
@@ -165,8 +165,7 @@ pub fn programs_end<B: VectorOps>(b: &B) {
     }
 }
 
-/// More instructions than a device keeps beside its processor at a time, and a state of as many scalars as there can
-/// be.
+/// More instructions than a device loads at a time, and a state with the maximum number of scalars.
 pub fn long_programs<B: VectorOps>(b: &B) {
     const STEPS: usize = 1000;
     let layout = ScalarLayout::new();

@@ -8,7 +8,7 @@ use residua::backend::{
 };
 use residua::scalar::Scalar;
 
-/// What an update works on: vectors with guards around them, coefficients, products, a state and a program.
+/// The data of an update: vectors with guards around them, coefficients, products, a state and a program.
 struct Case<T: Scalar> {
     n: usize,
     shift: usize,
@@ -19,7 +19,7 @@ struct Case<T: Scalar> {
     state: Vec<T>,
 }
 
-/// The slots of a case: factors, where sums go, and what the program computes of the first factor and sum.
+/// The slots of a case: factors, sums, and what the program computes from the first factor and sum.
 struct Slots {
     layout: ScalarLayout,
     factors: Vec<Slot>,
@@ -68,7 +68,7 @@ impl<T: Scalar> Case<T> {
                 to: slots.sums[p],
             })
             .collect();
-        // What nothing reads may hold anything.
+        // Vectors that are not read may contain anything.
         let read = |v: usize| {
             let by_product = |p: &InnerProduct| v < inputs && (p.left == v || p.right == v);
             coefficients.iter().skip(v).step_by(vectors).any(|c| *c != Coefficient::Zero)
@@ -83,14 +83,14 @@ impl<T: Scalar> Case<T> {
         };
         let (inputs, outputs) =
             ((0..inputs).map(&mut vector).collect(), (inputs..vectors).map(vector).collect());
-        // Programs are written by now, so that the state has room for what they need.
+        // Programs have been created, so that the state has room for all their slots.
         let mut state: Vec<T> = slots.layout.initial(T::Real::from_f64(0.0));
         slots.factors.iter().for_each(|slot| state[slot.place()] = random.scalar());
         slots.sums.iter().for_each(|slot| state[slot.place()] = random.scalar());
         Case { n, shift, inputs, outputs, coefficients, products, state }
     }
 
-    /// Outputs with their guards, and the state, as the backend leaves them.
+    /// Outputs with their guards, and the state, after the update on the backend.
     fn run<B: VectorOps>(&self, b: &B, then: Option<&ScalarProgram<B>>) -> (Vec<Vec<T>>, Vec<T>) {
         let up = |x: &Vec<T>| b.upload(x.clone()).unwrap();
         let (inputs, mut outputs) =
@@ -151,7 +151,7 @@ impl<T: Scalar> Case<T> {
             let exact = wide(factor) * wide(sum) + 2.0;
             let got = state[slots.result.place()];
             close(got, exact, wide(factor).norm() * wide(sum).norm() + 2.0, &format!("{what}, program"));
-            // What lies behind are the program's own numbers.
+            // The slots after these are the program's own numbers.
             let own = slots.result.place();
             assert!(same(&state[..own], &expected[..own]), "{what}");
         } else {
@@ -163,7 +163,7 @@ impl<T: Scalar> Case<T> {
         self.check_ended(b, then, what);
     }
 
-    /// Nothing changes where the recurrence has ended.
+    /// Nothing changes if the recurrence has ended.
     fn check_ended<B: VectorOps>(&self, b: &B, then: Option<&ScalarProgram<B>>, what: &str) {
         let mut state = self.state.clone();
         state[Slot::ENDED.place()] = T::one();
@@ -191,7 +191,7 @@ fn update_case<T: Scalar, B: VectorOps>(b: &B, seed: u64, n: usize, shift: usize
     }
 }
 
-/// Updates of these counts and length, in each type.
+/// Updates with these numbers of vectors and these lengths, in each type.
 pub fn updates_of<B: VectorOps>(b: &B, lengths: &[usize], counts: [usize; 3]) {
     for (k, &n) in lengths.iter().enumerate() {
         let shift = k % 2;

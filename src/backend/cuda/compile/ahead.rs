@@ -1,5 +1,5 @@
-//! Compiling and loading what will be asked for soon on threads of its own: a first solve asks for twenty units one
-//! after the other, a fifth of a second each where nothing is in the cache yet.
+//! Compiles and loads units that will be needed soon, on separate threads: a first solve needs twenty units one after
+//! another, which take a fifth of a second each if nothing is in the cache yet.
 
 use super::Unit;
 use crate::lock::lock;
@@ -7,14 +7,14 @@ use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
-/// The units to be made ready, the next one last, and those at work.
+/// The units to be compiled, the next one last, and those being compiled.
 #[derive(Default)]
 struct Stages {
     waiting: Vec<Unit>,
     running: HashSet<Unit>,
 }
 
-/// Where those who make units ready ahead meet those who ask.
+/// Synchronises the threads that compile ahead with those that need a unit.
 #[derive(Default)]
 pub(in crate::backend::cuda) struct Ahead {
     stages: Mutex<Stages>,
@@ -30,7 +30,7 @@ impl Ahead {
         self.changed.wait(stages).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has `make` called for the units, the first ones first, while the caller goes on.
+    /// Calls `make` for the units on other threads, the first ones first.
     pub(in crate::backend::cuda) fn start(
         &'static self,
         units: Vec<Unit>,
@@ -39,7 +39,7 @@ impl Ahead {
         let threads = units.len().min(available_parallelism().map_or(1, usize::from));
         self.stages().waiting.extend(units.into_iter().rev());
         for _ in 0..threads {
-            // Without another thread whoever asks for a unit makes it.
+            // Without another thread, a unit is compiled by the thread that needs it.
             let work = move || self.work(make);
             let _ = thread::Builder::new().name("residua kernels".into()).spawn(work);
         }
@@ -49,7 +49,7 @@ impl Ahead {
     fn work(&self, make: impl Fn(&Unit)) {
         let next = || {
             let stages = &mut *self.stages();
-            // What somebody is at work on is not waited for.
+            // A unit that another thread is compiling is not waited for.
             while let Some(unit) = stages.waiting.pop() {
                 if stages.running.insert(unit) {
                     return Some(unit);
@@ -64,8 +64,8 @@ impl Ahead {
         }
     }
 
-    /// Makes a unit the caller's, who is then alone at work on it until what is returned is dropped: what others made
-    /// of it is there, or is for the caller to make.
+    /// Waits until no other thread is compiling a unit, and reserves it for the caller until the result is dropped. If
+    /// another thread has made it, it is available now; else the caller has to make it.
     pub(in crate::backend::cuda) fn take(&self, unit: &Unit) -> Running<'_> {
         let mut stages = self.stages();
         stages.waiting.retain(|waiting| waiting != unit);
@@ -76,7 +76,7 @@ impl Ahead {
     }
 }
 
-/// A unit that somebody is at work on.
+/// A unit that a thread is compiling.
 pub(in crate::backend::cuda) struct Running<'a>(&'a Ahead, Unit);
 
 impl Drop for Running<'_> {
@@ -87,8 +87,8 @@ impl Drop for Running<'_> {
 }
 
 /// Kernels that are being compiled and loaded on other threads ([`Cuda::compile_ahead`](crate::Cuda::compile_ahead)).
-/// Dropped, it lets none begin any more and waits for those that have begun: a process must not end while its compiler
-/// is at work.
+/// When dropped, no further compilation begins, and those in progress are waited for, because a process must not end
+/// while its compiler is running.
 #[must_use = "dropped, it waits for the compiler"]
 pub struct CompilingAhead(&'static Ahead);
 
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use std::sync::LazyLock;
 
-    /// Units that are asked for while others make them ready: each is made once, and is there when it is asked for or
-    /// left to who asks.
+    /// Units that are needed while other threads compile them: each is made once, and is either available or left to
+    /// the thread that needs it.
     #[test]
     fn what_is_asked_for_is_made_once_or_left_to_who_asks() {
         static AHEAD: LazyLock<Ahead> = LazyLock::new(Ahead::default);
@@ -137,7 +137,7 @@ mod tests {
         assert!(AHEAD.stages().running.is_empty() && AHEAD.stages().waiting.is_empty());
     }
 
-    /// Each is made by one of those who ask for it at a time, and different ones beside each other.
+    /// Each unit is made by one thread at a time, and different ones in parallel.
     #[test]
     fn who_asks_is_alone_at_work_on_a_unit() {
         static AHEAD: LazyLock<Ahead> = LazyLock::new(Ahead::default);

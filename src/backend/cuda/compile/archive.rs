@@ -1,13 +1,13 @@
-//! Kernels that were compiled for several chips when a package was made, in one file beside the program: who has it
-//! needs no compiler and waits for none.
+//! An archive of kernels that were compiled for several chips when a package was made, stored next to the program: with
+//! it no compiler is needed.
 //!
 //! ```text
 //! residuak | length of the head, 4 bytes | its CRC-32, 4 bytes | head | frames of zstd, one a chip
 //! ```
 //!
-//! The head is text: the release of the compiler in its first line, and a line a chip with its name (`sm_90` for
-//! machine code, `compute_90` for PTX), the bytes of its frame, their CRC-32, the bytes unpacked, and the number of
-//! units. Unpacked, a frame has the key of each unit, 16 bytes, with the length of its code, 4 bytes, and then the
+//! The head is text: the release of the compiler in the first line, then a line for each chip with its name (`sm_90`
+//! for machine code, `compute_90` for PTX), the bytes of its frame, their CRC-32, the unpacked size, and the number of
+//! units. An unpacked frame has the key of each unit, 16 bytes, with the length of its code, 4 bytes, and then the
 //! codes. Keys are those of the cache ([`key`](super::key)), so code of other sources is never found.
 
 use super::key::Key;
@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub(super) const MAGIC: &[u8; 8] = b"residuak";
-/// Bytes of a unit's key and of the length of its code.
+/// Bytes of a unit's key with the length of its code.
 pub(super) const ENTRY: usize = 20;
 
-/// A file of compiled kernels whose head was read.
+/// An archive of compiled kernels whose head has been read.
 #[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
@@ -33,7 +33,7 @@ pub struct Archive {
     parts: Vec<Part>,
 }
 
-/// What there is for a chip.
+/// The part of the archive for one chip.
 #[derive(Debug)]
 struct Part {
     target: Target,
@@ -58,7 +58,7 @@ impl Archive {
     /// Reads the head of a file.
     ///
     /// # Errors
-    /// [`CudaError::KernelArchive`] if it cannot be read, or is no such file.
+    /// [`CudaError::KernelArchive`] if it cannot be read, or is not an archive.
     pub fn open(path: &Path) -> Result<Archive, CudaError> {
         let read = || -> Result<Archive, String> {
             let mut file = File::open(path).map_err(|error| error.to_string())?;
@@ -81,23 +81,23 @@ impl Archive {
         read().map_err(|cause| unfit(path, cause))
     }
 
-    /// Where it lies.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The release of the compiler that has made it, `12.9`.
+    /// The release of the compiler that made it, `12.9`.
     pub fn compiler(&self) -> &str {
         &self.compiler
     }
 
-    /// What it has: the names of chips, and the number of units.
+    /// Its contents: the names of chips, and the number of units.
     pub fn chips(&self) -> impl Iterator<Item = (&str, usize)> {
         self.parts.iter().map(|part| (part.target.name.as_str(), part.units))
     }
 
     /// The kernels for a chip, `(9, 0)` for sm_90: machine code of the chip or of an older one of its family, else PTX;
-    /// none if there is neither.
+    /// none if it has neither.
     ///
     /// # Errors
     /// [`CudaError::KernelArchive`] if the file is damaged.
@@ -132,7 +132,7 @@ impl Archive {
 }
 
 impl Kernels {
-    /// The unit's code, if it is there as it would be compiled now; PTX has a zero byte at its end.
+    /// The unit's code, if the archive has it for the current source; PTX ends with a zero byte.
     pub fn code(&self, unit: &Unit) -> Option<&[u8]> {
         self.code_of(unit, sources::source(unit.source()))
     }
@@ -147,17 +147,17 @@ impl Kernels {
         self.places.len()
     }
 
-    /// The chip that they were compiled for, `sm_90`, or `compute_90` for PTX.
+    /// The chip for which they were compiled, `sm_90`, or `compute_90` for PTX.
     pub fn chip(&self) -> &str {
         &self.target.name
     }
 
-    /// The release of the compiler that has made them.
+    /// The release of the compiler that made them.
     pub fn compiler(&self) -> &str {
         &self.compiler
     }
 
-    /// The file that they came from.
+    /// The file that they were read from.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -167,7 +167,7 @@ fn unfit(path: &Path, cause: String) -> CudaError {
     CudaError::KernelArchive { path: path.display().to_string(), cause }
 }
 
-/// The head's lines; none if it is no head.
+/// Parses the lines of the head; none if it is invalid.
 fn parsed(head: &[u8], mut offset: u64) -> Option<(String, Vec<Part>)> {
     let mut lines = std::str::from_utf8(head).ok()?.lines();
     let compiler = lines.next()?.strip_prefix("compiler ")?.to_string();
@@ -189,7 +189,7 @@ fn parsed(head: &[u8], mut offset: u64) -> Option<(String, Vec<Part>)> {
     Some((compiler, parts))
 }
 
-/// Where the code of each unit lies; none if the lengths do not add up.
+/// The range of each unit's code; none if the lengths do not add up.
 fn places(bytes: &[u8], units: usize) -> Option<HashMap<Key, Range<usize>>> {
     let mut start = units.checked_mul(ENTRY)?;
     let entries = bytes.get(..start)?.as_chunks::<ENTRY>().0;
@@ -203,8 +203,8 @@ fn places(bytes: &[u8], units: usize) -> Option<HashMap<Key, Range<usize>>> {
     (start == bytes.len()).then_some(places)
 }
 
-/// The kernels that the installed program has for a chip, unpacked at the first call; none if it has no archive, or
-/// that has nothing for the chip.
+/// The kernels of the installed program for a chip, unpacked at the first call; none if it has no archive, or none for
+/// the chip.
 ///
 /// # Errors
 /// [`CudaError::KernelArchive`] if the archive cannot be used; kernels are then compiled.
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::backend::cuda::compile::pack;
 
-    /// Code of another source, of other flags or of another compiler is not found: the key is that of the cache.
+    /// Code for another source, other flags or another compiler is not found, because the key is that of the cache.
     #[test]
     fn a_changed_source_is_a_miss() {
         let unit = Unit::new("memory.cu");

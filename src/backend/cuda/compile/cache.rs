@@ -1,13 +1,13 @@
-//! Compiled kernels on disk, so that a process that is not the first starts warm.
+//! A cache of compiled kernels on disk, for later processes.
 //!
-//! One file an image, named by a 128-bit hash of everything that its content depends on, in the folder of
-//! [`crate::cache`]. It carries the hash of its content:
+//! One file for each image, named by a 128-bit hash of everything on which its content depends, in the folder of
+//! [`crate::cache`]. It contains a hash of its content:
 //!
 //! ```text
 //! residua1 | length, 8 bytes | hash of the code, 16 bytes | code
 //! ```
 //!
-//! Whatever goes wrong here (no folder, no permission, no space, a damaged file) only costs a compilation.
+//! Any failure here (no folder, no permission, no space, a damaged file) only costs a compilation.
 
 use super::key::Key;
 use crate::cache::{Hash, folder, write_beside};

@@ -1,5 +1,5 @@
-//! What programs ask for, so that it can be compiled before any user does: every kernel file, for the types that it is
-//! used with.
+//! The units that the program may need, so that they can be compiled ahead of use: every kernel file, for each
+//! combination of types that it is used with.
 
 use super::{Unit, program_number};
 use crate::backend::cuda::tuning::{self, class_of};
@@ -7,19 +7,19 @@ use crate::backend::runs::ascending::FORMS;
 use crate::backend::scalars::CODES;
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
-/// Types of vectors, each with the types of values that widen to it.
+/// Types of vectors, each with the types of matrix values that may be widened to it.
 const WIDENINGS: [(&str, &str); 6] =
     [("f32", "f32"), ("f64", "f64"), ("f64", "f32"), ("c32", "c32"), ("c64", "c64"), ("c64", "c32")];
 const OFFSETS: [&str; 2] = ["u32", "u64"];
-/// How a diagonal inverse is held.
+/// The types in which a diagonal inverse may be stored.
 const DIAGONALS: [&str; 2] = ["f32", "f64"];
 const KEYS: [&str; 6] = ["u32", "u64", "i32", "i64", "f32", "f64"];
-/// Elements enough for the constants of large arrays.
+/// A number of elements that selects the constants for large arrays.
 const LARGE: usize = 1 << 28;
 const NUMBERS: [&str; 8] = ["u8", "u32", "u64", "i32", "f32", "f64", "c32", "c64"];
 
-/// Units of every kernel file: all types that solvers use, and of the primitives' many combinations enough to have
-/// every line compiled.
+/// Units of every kernel file: all types that solvers use, and as many of the primitives' combinations as it takes for
+/// every line to be compiled.
 pub fn catalogue() -> Vec<Unit> {
     let mut units = vec![
         Unit::new("length_order.cu"),
@@ -95,7 +95,7 @@ pub fn catalogue() -> Vec<Unit> {
     units
 }
 
-/// The compressed format: every way to hold columns and values.
+/// The compressed format, with every representation of columns and values.
 fn compressed(units: &mut Vec<Unit>) {
     let held = ["COMPRESSED_KINDS", "COMPRESSED_CODES", "COMPRESSED_WIDE"]
         .into_iter()
@@ -169,7 +169,7 @@ fn compressed(units: &mut Vec<Unit>) {
     }
 }
 
-/// Linear updates of few and of most vectors, programs, and steps with a basis.
+/// Linear updates of few vectors and of the maximum number, scalar programs, and steps with a basis.
 fn recurrences(units: &mut Vec<Unit>) {
     for scalar in SCALARS {
         let unit = |file| Unit::new(file).with("SCALAR", scalar);
@@ -216,7 +216,7 @@ fn preconditioners(units: &mut Vec<Unit>) {
     units.push(wide.with("FACTOR_OFFSET", "u64"));
 }
 
-/// Sparse products of matrices, and what has the same types.
+/// Sparse products of matrices, and other kernels with the same types.
 fn sparse_products(units: &mut Vec<Unit>) {
     let offsets = OFFSETS.iter().flat_map(|&from| OFFSETS.map(|to| (from, to)));
     for (from, to) in offsets {

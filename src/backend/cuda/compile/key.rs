@@ -1,10 +1,10 @@
-//! By what compiled code is known, in the cache and in archives.
+//! The key of compiled code, in the cache and in archives.
 
 use super::sources::HEADERS;
 use crate::cache::Hash;
 use std::sync::OnceLock;
 
-/// A hash of all that the code of a unit depends on.
+/// A hash of everything on which the code of a unit depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key(pub(super) u128);
 

@@ -1,29 +1,29 @@
-//! Which units solves ask for: a list of what was recorded, `units.txt`. What a first solve needs is compiled ahead
-//! from it, and packages carry all of it compiled ([`archive`](super::archive)).
+//! The units that solves need: a recorded list, `units.txt`. The units of a first solve are compiled ahead from it, and
+//! packages contain all of it compiled ([`archive`](super::archive)).
 
 use super::{SOURCES, Unit, programs};
 
-/// The units, a line each, as `RESIDUA_UNITS` writes them. `[name]` begins a part.
+/// The units, one in each line, as `RESIDUA_UNITS` writes them. `[name]` begins a section.
 const UNITS: &str = include_str!("units.txt");
 
-/// The units that a solve of a real system in double precision is likely to need on the GPUs that residua was tuned
-/// for. One too few or too many costs time only.
+/// The units that a solve of a real system in double precision is likely to need on the GPUs for which residua is
+/// tuned. Too few or too many only cost time.
 pub fn units_of_a_solve() -> Vec<Unit> {
     part("solve").filter_map(parsed).collect()
 }
 
-/// The units that reverse Cuthill-McKee and P A P^T are likely to need, as [`units_of_a_solve`] has those of a solve.
+/// The units that reverse Cuthill-McKee and P A P^T are likely to need.
 pub fn units_of_an_ordering() -> Vec<Unit> {
     part("ordering").filter_map(parsed).collect()
 }
 
-/// All units of the list: those that were asked for over a collection of systems, types, methods, preconditioners and
-/// formats, and their like for matrices of other sizes. Packages carry them compiled.
+/// All units of the list: those that were needed for a collection of systems, types, methods, preconditioners and
+/// formats, and corresponding ones for matrices of other sizes. Packages contain them compiled.
 pub fn listed_units() -> Vec<Unit> {
     lines().filter(|line| !line.starts_with('[')).filter_map(parsed).collect()
 }
 
-/// Lines that are no remarks.
+/// Lines that are not comments.
 fn lines() -> impl Iterator<Item = &'static str> {
     UNITS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
@@ -34,7 +34,7 @@ fn part(name: &str) -> impl Iterator<Item = &'static str> {
     lines().skip_while(begins).skip(1).take_while(|line| !line.starts_with('['))
 }
 
-/// The inverse of [`Unit::describe`]; none where the kernel file is not known.
+/// The inverse of [`Unit::describe`]; none if the kernel file is unknown.
 fn parsed(line: &'static str) -> Option<Unit> {
     let (types, class) = line.split_once(" class ").unwrap_or((line, "0"));
     let mut words = types.split(' ');
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(program.size_class(), programs::number(&[3, 7, 5, 6]));
     }
 
-    /// A file that is asked for with its types in two orders is compiled twice.
+    /// If a file is used with its types in two orders, it is compiled twice.
     #[test]
     fn types_of_a_file_stand_in_one_order() {
         let mut orders = BTreeMap::new();
@@ -82,8 +82,8 @@ mod tests {
         assert!(solve.iter().chain(&ordering).all(|unit| all.contains(unit)));
     }
 
-    /// Lines that named macros of an earlier version of their files were compiled by nobody, and what took their place
-    /// came late.
+    /// Outdated lines, whose macros no longer exist, would never be used, and the units that replaced them would be
+    /// compiled late.
     #[test]
     fn every_line_is_asked_for_as_kernels_are() {
         let names =

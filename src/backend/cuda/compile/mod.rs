@@ -1,5 +1,5 @@
-//! From the text of a kernel to code for one chip, and a cache of the results. Nothing here needs a device: NVRTC
-//! alone compiles every kernel for every chip, which is what continuous integration does, and the makers of packages.
+//! Compiles the source of a kernel for one chip, and caches the results. This needs no device: NVRTC alone compiles
+//! every kernel for every chip, as continuous integration and packaging do.
 //!
 //! ```text
 //! Unit ("vector.cu", SCALAR = f64) + constants (tuning) + chip (sm_90)
@@ -37,27 +37,27 @@ use std::time::{Duration, Instant};
 /// A kernel file compiled for one chip.
 #[derive(Debug)]
 pub struct Image {
-    /// Machine code (cubin), or PTX where the compiler does not know the chip yet, with a zero byte at its end.
+    /// Machine code (cubin), or PTX with a terminating zero byte if the compiler does not know the chip yet.
     pub code: Vec<u8>,
-    /// Whether it came from the cache.
+    /// True if it came from the cache.
     pub cached: bool,
-    /// What it took.
+    /// The time that it took.
     pub time: Duration,
 }
 
 impl Compiler {
-    /// The unit's code for a chip, `(9, 0)` for sm_90, from the cache if it is there.
+    /// The unit's code for a chip, `(9, 0)` for sm_90; from the cache if possible.
     ///
     /// # Errors
-    /// [`CudaError::CompilerMismatch`](crate::error::CudaError::CompilerMismatch) where the compiler has given the chip
-    /// up; [`CudaError::Compilation`](crate::error::CudaError::Compilation) for an error of ours. A cache that cannot
-    /// be read or written is no error.
+    /// [`CudaError::CompilerMismatch`](crate::error::CudaError::CompilerMismatch) if the compiler no longer supports
+    /// the chip; [`CudaError::Compilation`](crate::error::CudaError::Compilation) for an error in the source. A cache
+    /// that cannot be read or written is no error.
     pub fn image(&self, unit: &Unit, chip: (u32, u32)) -> Result<Image> {
         self.image_with(unit, chip, None)
     }
 
-    /// Code that is optimised little, where the compiler can leave that out (NVRTC 13): it tells that the unit compiles
-    /// for a chip in less than half of the time that [`image`](Self::image) takes, and is not meant to be run.
+    /// Code with little optimisation, if the compiler has that option (NVRTC 13): it checks that the unit compiles for
+    /// a chip in less than half the time of [`image`](Self::image), and is not meant to be run.
     ///
     /// # Errors
     /// As [`image`](Self::image).
@@ -65,7 +65,8 @@ impl Compiler {
         self.image_with(unit, chip, self.option_for_drafts())
     }
 
-    /// The same for a target by name, which need not be a chip of this machine: `sm_90`, or `compute_90` for PTX.
+    /// As [`image`](Self::image) for a target by name, which need not be a chip of this machine: `sm_90`, or
+    /// `compute_90` for PTX.
     ///
     /// # Errors
     /// As [`image`](Self::image).
@@ -97,7 +98,7 @@ impl Compiler {
         Ok(Image { code, cached: false, time: start.elapsed() })
     }
 
-    /// Whether the cache seems to have the unit's code for a chip.
+    /// Returns whether the cache seems to have the unit's code for a chip.
     pub(super) fn has_cached(&self, unit: &Unit, chip: (u32, u32)) -> bool {
         let Ok(target) = self.target(chip) else { return false };
         self.entry(sources::source(unit.source()), &unit.options(&target)).is_there()
@@ -108,7 +109,7 @@ impl Compiler {
     }
 }
 
-/// For whom the compiler makes code: `sm_90` as machine code, or `compute_90` as PTX that the driver finishes.
+/// The target of a compilation: `sm_90` for machine code, or `compute_90` for PTX that the driver compiles further.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) name: String,
@@ -123,7 +124,7 @@ impl Target {
         (known && number).then(|| Target { name: name.into(), machine_code: kind == "sm" })
     }
 
-    /// The chip of that name, `(9, 0)` for 90.
+    /// The chip with this name, `(9, 0)` for 90.
     fn chip(&self) -> (u32, u32) {
         let digits = self.name.split('_').next_back().and_then(|digits| digits.parse::<u32>().ok());
         digits.map_or((0, 0), |number| (number / 10, number % 10))
@@ -134,7 +135,7 @@ impl Target {
 mod tests {
     use super::*;
 
-    /// Runs where NVRTC is found, and says so where it is not.
+    /// The compiler, if NVRTC is found; else prints a note.
     fn compiler() -> Option<&'static Compiler> {
         match Compiler::get() {
             Ok(compiler) => Some(compiler),

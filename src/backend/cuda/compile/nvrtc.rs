@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 type Program = *mut c_void;
 
-/// NVRTC's interface, as its manual gives it. Every function returns zero on success.
+/// NVRTC's interface according to its manual. Every function returns zero on success.
 struct Functions {
     version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int,
     chip_count: unsafe extern "C" fn(*mut c_int) -> c_int,
@@ -41,7 +41,7 @@ pub struct Compiler {
     path: PathBuf,
     version: (i32, i32),
     chips: Vec<(u32, u32)>,
-    /// NVRTC and what it needs: kept loaded for as long as its functions may be called.
+    /// NVRTC and its dependencies, kept loaded as long as its functions may be called.
     _libraries: Vec<Library>,
 }
 
@@ -52,8 +52,8 @@ impl std::fmt::Debug for Compiler {
 }
 
 impl Compiler {
-    /// The process's compiler, searched for at the first call. Where the driver tells its release, one of that release
-    /// or older is preferred: the driver may refuse code of a newer one.
+    /// The process's compiler, searched for at the first call. If the driver reports its release, a compiler of that
+    /// release or an older one is preferred, because the driver may refuse code of a newer one.
     ///
     /// # Errors
     /// [`CudaError::NoCompiler`] with the places that were searched.
@@ -124,22 +124,22 @@ impl Compiler {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
-    /// Where it was found.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The chips it makes code for, in order: `(9, 0)` is sm_90.
+    /// The chips that it supports, in order: `(9, 0)` is sm_90.
     pub fn chips(&self) -> &[(u32, u32)] {
         &self.chips
     }
 
-    /// What has the compiler take the least time; none where it may not know the option yet.
+    /// The option for the fastest compilation; none if the compiler may not have it.
     pub(super) fn option_for_drafts(&self) -> Option<&'static str> {
         (self.version >= (13, 0)).then_some("--Ofast-compile=max")
     }
 
-    /// Machine code for a known chip; PTX of the newest older one for a chip that came after the compiler.
+    /// Machine code for a known chip; PTX of the newest older one for a chip that is newer than the compiler.
     pub(super) fn target(&self, chip: (u32, u32)) -> Result<Target> {
         if self.chips.contains(&chip) {
             return Ok(Target { name: format!("sm_{}{}", chip.0, chip.1), machine_code: true });
@@ -207,7 +207,7 @@ impl Compiler {
         Ok(image.map_err(failed)?)
     }
 
-    /// One of the program's outputs: asks for its size, then for its bytes.
+    /// One of the program's outputs: queries its size, then its bytes.
     fn output(
         &self,
         program: &Guard,
@@ -232,8 +232,8 @@ impl Compiler {
     }
 }
 
-/// NVRTC opens its builtins by bare name. In Python's packages the loader may not find them, so they are opened by
-/// path first: the loader then takes the one that is loaded.
+/// NVRTC opens its builtins by their bare name. In Python's packages the loader may not find them, so they are opened
+/// by path first: the loader then uses the loaded file.
 fn builtins(path: &Path) -> Vec<Library> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = folder.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten();

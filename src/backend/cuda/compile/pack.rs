@@ -1,4 +1,4 @@
-//! Making an archive of compiled kernels ([`Archive`](super::Archive)).
+//! Makes an archive of compiled kernels ([`Archive`](super::Archive)).
 
 use super::archive::MAGIC;
 use super::key::Key;
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 
-/// The bytes of an archive: `code` gives that of a unit for a target, `sm_90` or `compute_90`, as the compiler of
-/// release `compiler` makes it; `compress` makes one frame of zstd of what it is given.
+/// The bytes of an archive: `code` returns the code of a unit for a target, `sm_90` or `compute_90`, as the compiler of
+/// release `compiler` makes it; `compress` makes one zstd frame of its input.
 ///
 /// # Errors
-/// Those of `code`, and [`CudaError::KernelArchive`] if nothing can be compressed or a target has another name.
+/// Errors of `code`, and [`CudaError::KernelArchive`] if compression fails or a target has another name.
 ///
 /// ```
 /// use residua::backend::cuda::compile::{Unit, pack};
@@ -43,7 +43,7 @@ pub fn pack(
 ) -> Result<Vec<u8>> {
     let failed = |cause: String| CudaError::KernelArchive { path: "a new archive".into(), cause };
     let mut units = units.to_vec();
-    // What is alike lies together.
+    // Similar units are next to each other, which helps compression.
     units.sort_by_cached_key(Unit::describe);
     let work: Vec<(&str, &Unit)> =
         targets.iter().flat_map(|target| units.iter().map(|unit| (*target, unit))).collect();
@@ -73,7 +73,8 @@ pub fn pack(
     Ok(archive)
 }
 
-/// Compiles units for targets and writes the archive of them, which the program `zstd` compresses; its bytes.
+/// Compiles units for targets and writes an archive of them, compressed by the program `zstd`; returns its size in
+/// bytes.
 ///
 /// # Errors
 /// [`CudaError::NoCompiler`] without NVRTC, [`CudaError::CompilerMismatch`] if it does not know a target,
@@ -102,7 +103,7 @@ pub fn write_archive(path: &Path, targets: &[&str], units: &[Unit]) -> Result<u6
     Ok(archive.len() as u64)
 }
 
-/// Compiles what the package does not have of the listed units for a chip, and keeps it in the cache: how many are
+/// Compiles those of the listed units for a chip that the package does not have, and caches them. Returns how many are
 /// listed, and how many the package has.
 ///
 /// # Errors
@@ -119,7 +120,7 @@ pub fn prepare(chip: (u32, u32)) -> Result<(usize, usize)> {
     Ok((listed, listed - units.len()))
 }
 
-/// What is made of each item, in order, by whichever thread is free; the first failure ends it.
+/// Applies `make` to all items, on all threads; results are in order. The first failure ends it.
 fn by_all_threads<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
     let next = AtomicUsize::new(0);
     let made = Mutex::new(Ok(Vec::new()));

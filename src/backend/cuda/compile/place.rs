@@ -1,12 +1,12 @@
-//! Where the archive of compiled kernels lies.
+//! The location of the archive of compiled kernels.
 
 use std::path::PathBuf;
 
 /// Its name in packages.
 const NAME: &str = "residua.kernels";
 
-/// The file that `RESIDUA_KERNELS` names, which may say `off`; else that beside the program or library that this code
-/// is part of, or in the folder `lib` of the same installation.
+/// The file that `RESIDUA_KERNELS` names, unless it is `off`; else the one next to the program or library that this
+/// code belongs to, or in the folder `lib` of the same installation.
 pub(super) fn of_archive() -> Option<PathBuf> {
     match std::env::var_os("RESIDUA_KERNELS").filter(|named| !named.is_empty()) {
         Some(off) if off == "off" => None,
@@ -18,7 +18,7 @@ pub(super) fn of_archive() -> Option<PathBuf> {
     }
 }
 
-/// The file that this code was loaded from: a program, a shared library or a module of Python.
+/// The file from which this code was loaded: a program, a shared library or a Python module.
 fn object() -> Option<PathBuf> {
     static HERE: u8 = 1;
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -26,7 +26,7 @@ fn object() -> Option<PathBuf> {
     of_code.or_else(|| std::env::current_exe().ok())
 }
 
-/// The file that is mapped at an address, by Linux's list: `first-behind flags offset device inode   file`.
+/// The file that is mapped at an address, from Linux's list: `first-end flags offset device inode file`.
 fn file_at(maps: &str, address: usize) -> Option<PathBuf> {
     let number = |text| usize::from_str_radix(text, 16).ok();
     let line = maps.lines().find(|line| {

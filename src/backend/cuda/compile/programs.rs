@@ -1,5 +1,5 @@
-//! Programs on the scalars of a recurrence as text for the compiler: what interprets them on the device waits for
-//! memory at every instruction, and straight-line code does not.
+//! Scalar programs as source text for the compiler: an interpreter on the device waits for memory at every instruction,
+//! and straight-line code does not.
 
 use super::Unit;
 use crate::backend::scalars::WORDS;
@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-/// The texts of all programs that were asked for, by number. A process has those of its methods, a few dozen.
+/// The texts of all programs used so far, by number. A process has those of its methods, a few dozen.
 static TEXTS: Mutex<BTreeMap<u32, &'static str>> = Mutex::new(BTreeMap::new());
 
-/// The number of a program: the class of units that have it compiled in, from 1 on. It follows from the text, so that
-/// it does not matter which programs were asked for before.
+/// The number of a program, at least 1: the class of units into which it is compiled. It is derived from the text, so
+/// it does not depend on the programs used before.
 pub(in crate::backend::cuda) fn number(code: &[u32]) -> u32 {
     let mut text = String::new();
     for [code, to, a, b] in code.as_chunks::<WORDS>().0 {
@@ -23,7 +23,7 @@ pub(in crate::backend::cuda) fn number(code: &[u32]) -> u32 {
     number_of(text)
 }
 
-/// The same of the text.
+/// The number of a program's text.
 pub(super) fn number_of(text: String) -> u32 {
     let mut number = (Hash::of(text.as_bytes()) as u32).max(1);
     let mut texts = lock(&TEXTS);
@@ -35,7 +35,7 @@ pub(super) fn number_of(text: String) -> u32 {
     number
 }
 
-/// The text of the program that a unit has compiled in, if it has one.
+/// The text of the program that is compiled into a unit, if there is one.
 pub(super) fn of(unit: &Unit) -> Option<&'static str> {
     if !matches!(unit.source(), "linear_update.cu" | "scalars.cu") {
         return None;
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn two_programs_with_one_hash_have_two_numbers() {
         let number = number_of("STEP(1,2,3,4)".into());
-        // What another program with the same hash would find.
+        // Simulates another program with the same hash.
         let taken = lock(&TEXTS).insert(number, "STEP(9,9,9,9)");
         let next = number_of("STEP(1,2,3,4)".into());
         lock(&TEXTS).insert(number, taken.unwrap());

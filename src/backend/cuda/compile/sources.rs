@@ -1,4 +1,4 @@
-//! The text of every kernel, inside the program.
+//! The source of every kernel, embedded in the program.
 
 macro_rules! embed {
     ($($file:literal),* $(,)?) => { &[$(($file, include_str!(concat!("../../../../kernels/", $file)))),*] };
@@ -126,7 +126,7 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "vector_block.cu",
 ];
 
-/// Headers that any of them may include, by name.
+/// Headers that kernel files may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
     "ascending.cuh",
@@ -195,7 +195,7 @@ pub const HEADERS: &[(&str, &str)] = embed![
     "votes.cuh",
 ];
 
-/// Text of a kernel file.
+/// The source of a kernel file.
 pub(super) fn source(name: &str) -> &'static str {
     match SOURCES.iter().find(|(file, _)| *file == name) {
         Some((_, text)) => text,

@@ -1,10 +1,10 @@
-//! What is compiled at a time: one kernel file for one choice of types.
+//! The unit of compilation: one kernel file for one choice of types.
 
 use super::{Target, programs};
 use crate::backend::cuda::tuning;
 use std::hash::{Hash, Hasher};
 
-/// A kernel file, the types it is compiled for and the variants it is asked for. Its tuning constants follow from these
+/// A kernel file with the types and variants for which it is compiled. Its tuning constants follow from these
 /// (`tuning`).
 #[derive(Debug, Clone, Copy, Eq)]
 pub struct Unit {
@@ -14,15 +14,15 @@ pub struct Unit {
 }
 
 impl PartialEq for Unit {
-    /// Free places are left out, as in the hash: both run at every launch, and to compare two empty texts, whose
-    /// addresses lie in no page, took 0.2 us on an Intel host.
+    /// Free places are not compared, and not hashed: both run at every launch, and comparing two empty strings, whose
+    /// addresses are in no page, took 0.2 us on an Intel host.
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source && self.class == other.class && self.types().eq(other.types())
     }
 }
 
 impl Hash for Unit {
-    /// Free places are left out.
+    /// Free places are skipped.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.source.hash(state);
         self.types().for_each(|(_, value)| value.hash(state));
@@ -36,8 +36,8 @@ impl Unit {
         Unit { source, types: [("", ""); 6], class: 0 }
     }
 
-    /// With the macro `name` standing for a type ([`Element::NAME`](crate::scalar::Element::NAME)) or a variant. `_` is
-    /// no macro and changes nothing.
+    /// Defines the macro `name` as a type ([`Element::NAME`](crate::scalar::Element::NAME)) or a variant. `_` is
+    /// ignored.
     #[must_use]
     pub const fn with(mut self, name: &'static str, element: &'static str) -> Self {
         if name.len() == 1 && name.as_bytes()[0] == b'_' {
@@ -51,7 +51,7 @@ impl Unit {
         self
     }
 
-    /// For problems of this class; what it means is between the launching code and `tuning`.
+    /// Sets the class of the problem, whose meaning is defined by the launching code and `tuning`.
     #[must_use]
     pub const fn class(mut self, class: u32) -> Self {
         self.class = class;
@@ -73,7 +73,7 @@ impl Unit {
         self.types.iter().copied().filter(|(name, _)| !name.is_empty())
     }
 
-    /// The type or variant for which `name` stands: units of a file have the same names.
+    /// The type or variant for the macro `name`: all units of a file have the same names.
     pub(in crate::backend::cuda) fn type_of(&self, name: &str) -> &'static str {
         match self.types().find(|(of, _)| *of == name) {
             Some((_, element)) => element,
@@ -81,7 +81,7 @@ impl Unit {
         }
     }
 
-    /// Bytes of the numbers for which `SCALAR` stands.
+    /// Bytes of the type for `SCALAR`.
     pub(in crate::backend::cuda) fn scalar_bytes(&self) -> usize {
         match self.type_of("SCALAR") {
             "f32" => 4,
@@ -96,7 +96,7 @@ impl Unit {
         for (name, element) in self.types() {
             text += &format!(" {name}={element}");
         }
-        // A program is told in full: its number says nothing to another process.
+        // A program is written in full: its number means nothing to another process.
         match programs::of(self) {
             Some(program) => text += &format!(" PROGRAM={program}"),
             None if self.class > 0 => text += &format!(" class {}", self.class),

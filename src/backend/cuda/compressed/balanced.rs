@@ -1,4 +1,4 @@
-//! Entries of a compressed matrix dealt out evenly, in the order of `compressed_balanced.cuh`: for rows of any lengths.
+//! The balanced form of a compressed matrix, in the layout of `compressed_balanced.cuh`: for rows of any lengths.
 
 use super::super::launch::kernels;
 use super::super::slice::{Slice, Vec as DeviceVec};
@@ -39,15 +39,15 @@ mod kernel {
     }
 }
 
-/// Where rows and columns of such entries are.
+/// The rows and columns of the balanced form.
 #[derive(Debug)]
 pub struct Balanced {
-    /// Four words a tile and at the end: the first row that starts there, where the one that comes in has started, what
-    /// is added to codes, and how many entries.
+    /// Four words for each tile and at the end: the first row that starts in it, the start of the row that continues
+    /// from the tile before, the base of its codes, and the number of its entries.
     tiles: DeviceVec<u32>,
-    /// Where each row starts in its tile.
+    /// The start of each row within its tile.
     starts: DeviceVec<u16>,
-    /// A bit an entry, whether a row starts with it.
+    /// A bit for each entry that says whether a row starts with it.
     row_bits: DeviceVec<u8>,
     codes: DeviceVec<u16>,
 }

@@ -1,4 +1,4 @@
-//! From CSR to the compressed format, on the device. The host numbers what the survey found: a few hundred keys.
+//! Compresses a matrix in CSR on the device. The host assigns codes to the keys of the survey, a few hundred.
 
 use super::super::launch::{Constants, kernels};
 use super::super::primitives::{bits_to, exclusive_scan};
@@ -77,7 +77,7 @@ mod kernel {
 }
 
 impl Cuda {
-    /// Sizes of sections in both orders; their totals are added to six words.
+    /// The sizes of slices in both orders; their totals are added to six words.
     fn measure_sections<V: Scalar>(
         self,
         a: CsrParts<'_, V, Self>,
@@ -105,7 +105,7 @@ impl Cuda {
     }
 }
 
-/// What sections come to: the host learns the totals later, and which order they ask for.
+/// The sizes of slices, before the host knows the totals and which order is better.
 struct BothSizes {
     rows: usize,
     order: <Cuda as Backend>::Vec<u8>,
@@ -115,7 +115,7 @@ struct BothSizes {
 }
 
 impl BothSizes {
-    /// Those in the order that the kernel chose too.
+    /// The sizes for the order that the kernel has chosen.
     fn chosen(
         self,
         &[width, quads, ordered_width, ordered_quads, entries, wide]: &[u64; 6],

@@ -1,4 +1,4 @@
-//! Products with sections whose values are stored and whose columns are kinds of rows.
+//! Products with slices whose values are stored and whose columns are given by kinds of rows.
 
 use super::{Target, with_chunk_offsets};
 use crate::backend::cuda::launch::kernels;

@@ -1,4 +1,4 @@
-//! The compressed format on the device: its products here, compressing and restoring in their own files.
+//! The compressed format on the device: products here, compressing and decompressing in other files.
 
 mod balanced;
 mod compress;
@@ -36,7 +36,7 @@ mod kernel {
     }
     kernels! {
         "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
-        /// What a storage does not have is null.
+        /// Arrays that a storage does not have are null.
         fn compressed(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: &Slice<I>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
@@ -59,7 +59,7 @@ mod kernel {
     }
 }
 
-/// What the kernels get of a section's columns and values, null where there is none.
+/// A slice's columns and values as kernels take them; null for arrays that a storage does not have.
 struct Flat<'a, V: Scalar> {
     order: Option<&'a Slice<u8>>,
     kind_of: Option<&'a Slice<u8>>,
@@ -72,7 +72,7 @@ struct Flat<'a, V: Scalar> {
 }
 
 impl<'a, V: Scalar> Flat<'a, V> {
-    /// Of kinds of rows that have their values.
+    /// For kinds of rows that include their values.
     fn lines(kinds: KindParts<'a, Cuda>, numbers: &'a Slice<V>) -> Self {
         let mut flat = Self { numbers: Some(numbers), ..Self::empty() };
         flat.kinds(kinds);
@@ -120,7 +120,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
         shape.variant("COLUMNS", self.columns).variant("VALUES", self.values)
     }
 
-    /// For a product, which need not read codes of one value.
+    /// For a product, which need not read codes if there is a single value.
     fn product(self) -> Self {
         match self.numbers {
             Some(numbers) if numbers.len() == 1 => Self { values: "COMPRESSED_ONE", ..self },
@@ -128,7 +128,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
         }
     }
 
-    /// Words of a quad of a row's entries, with wide columns in 16 bits.
+    /// Words of a quad of a row's entries, with 16-bit columns.
     fn quad_words(&self) -> usize {
         let of_columns = match self.columns {
             "COMPRESSED_KINDS" => 0,
@@ -139,7 +139,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
     }
 }
 
-/// Runs the body with sections' offsets of either width, which both have.
+/// Runs the body with the offsets of slices in either width, which both have.
 macro_rules! with_chunk_offsets {
     ($cuda:expr, $a:expr, ($entries:ident, $words:ident) => $body:expr) => {
         match ($a.entries, $a.word_offsets) {
@@ -151,7 +151,7 @@ macro_rules! with_chunk_offsets {
 }
 use with_chunk_offsets;
 
-/// Runs the body with the stored values, if any, as `Option<&Slice<S>>`.
+/// Runs the body with the stored values, if there are any, as `Option<&Slice<S>>`.
 macro_rules! with_stored {
     ($values:expr, $stored:ident => $body:expr) => {
         match $values {
@@ -172,7 +172,7 @@ macro_rules! with_stored {
 }
 use with_stored;
 
-/// Where a product's results go.
+/// The destination of a product's results.
 enum Target<'a, T: Scalar> {
     Product { conjugate: u32, alpha: T, beta: T },
     Dot(&'a mut Slice<T>),
@@ -211,7 +211,7 @@ impl Cuda {
         self.dot(x, y, xy)
     }
 
-    /// A step of Chebyshev's iteration, where rows are parts of a stencil.
+    /// A step of Chebyshev's iteration, if rows are parts of a stencil.
     pub(super) fn compressed_product_chebyshev<V: Scalar + Widen<T>, T: Scalar>(
         self,
         a: CompressedParts<'_, V, Self>,

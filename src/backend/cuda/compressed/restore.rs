@@ -1,4 +1,4 @@
-//! From the compressed format back to CSR, on the device.
+//! Decompresses a matrix to CSR on the device.
 
 use super::super::launch::kernels;
 use super::super::shape::Shape;
@@ -15,7 +15,7 @@ mod kernel {
     use super::*;
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET, O: Offset as TARGET);
-        /// What a storage does not have is null.
+        /// Arrays that a storage does not have are null.
         fn compressed_lengths(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
@@ -41,8 +41,8 @@ mod kernel {
     }
 }
 
-/// Runs the body with the arrays of either way of storage as the kernels take them; what a storage does not have is
-/// `None`.
+/// Runs the body with the arrays of either storage as the kernels take them; `None` for arrays that a storage does not
+/// have.
 macro_rules! with_arrays {
     ($cuda:expr, $a:expr, $lengths:expr, ($shape:ident, $f:ident, $offsets:ident, $words:ident, $entries:ident, $values:ident) => $body:expr) => {
         match $a.body {
@@ -67,7 +67,7 @@ macro_rules! with_arrays {
     };
 }
 
-/// As long rows are held.
+/// The shape for the storage of long rows.
 fn long(shape: Shape) -> Shape {
     shape.variant("COLUMNS", "COMPRESSED_WIDE").variant("VALUES", "COMPRESSED_STORED")
 }

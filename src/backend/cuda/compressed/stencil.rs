@@ -11,14 +11,14 @@ use crate::backend::{ChebyshevStep, STENCIL_PLACES, StencilParts};
 use crate::error::Result;
 use crate::scalar::{Scalar, Widen};
 
-/// A number that no kind has.
+/// Marks a missing kind.
 const NO_KIND: u32 = 256;
 
-/// Words of `Expected` in the kernels: four kinds each, and at the end how many there are. Or, at the end, how many
-/// rows are listed.
+/// Words of `Expected` in the kernels: four kinds in each, and in the last one how many there are, or how many rows are
+/// listed.
 const EXPECTED: usize = (STENCIL_PLACES + 1) / 4;
 
-/// Words of `Grid` in the kernel, at most: four, and a start for each line that a thread reads.
+/// The most words of `Grid` in the kernel: four, and a start for each line that a thread reads.
 const GRID: usize = 4 + 3 * (tuning::STENCIL_ROWS + 2);
 
 mod kernel {
@@ -79,20 +79,20 @@ mod kernel {
     }
 }
 
-/// What the kernels get of a stencil on the points of a grid. Without holes, no kind is looked at.
+/// A stencil on the points of a grid, as kernels take it. Without holes, kinds are not read.
 struct OnGrid<'a, T: Scalar> {
     shape: Shape,
     marches: bool,
     grid: Constants<u32, 8>,
     numbers: Constants<T, STENCIL_PLACES>,
-    /// Kinds of rows, or their marks, and then the list.
+    /// The kinds of rows, or their marks followed by the list.
     of: &'a Slice<u8>,
     list: Option<&'a Slice<u64>>,
     expected: Constants<u32, EXPECTED>,
 }
 
 impl<'a, T: Scalar> OnGrid<'a, T> {
-    /// For vectors at these addresses; `None` where the rows are others, or better taken as such.
+    /// For vectors at these addresses; `None` if the rows are not those of a grid, or are better processed by kinds.
     fn new<V: Scalar + Widen<T>>(
         chip: Chip,
         (kind_of, a): (&'a Slice<u8>, &StencilParts<'a, V, Cuda>),
@@ -129,7 +129,7 @@ fn numbers<V: Scalar + Widen<T>, T: Scalar>(
     }))
 }
 
-/// What the kernels get of a stencil whose rows have kinds.
+/// A stencil whose rows have kinds, as kernels take it.
 struct Laid<T: Scalar> {
     shape: Shape,
     whole: u32,

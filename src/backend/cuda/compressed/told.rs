@@ -1,4 +1,4 @@
-//! The survey's message: where its parts lie, and what the host makes of it.
+//! The survey's message: its layout, and how the host evaluates it.
 
 use super::super::slice::Slice;
 use crate::backend::{FoundKinds, Keys, Lookup, MOST_KEYS};
@@ -6,19 +6,19 @@ use crate::scalar::{Element, Scalar};
 
 /// Slots of a set in `kernels/compressed.cuh`.
 pub(super) const SLOTS: usize = 1024;
-/// What the survey finds: keys of four sets and the first rows of two of them, then six counters of half a word, the
-/// totals of sections' sizes, whether a table was wrong, lists of the sets' slots in use, and long rows.
+/// The survey's result: keys of four sets and the first rows of two of them, then six counters of half a word, the
+/// totals of slice sizes, the flag for a missing key, lists of the sets' used slots, and long rows.
 const SETS: usize = 6 * SLOTS;
 pub(super) const TOTALS: usize = SETS + 3;
 pub(super) const WRONG: usize = TOTALS + 6;
 pub(super) const LISTS: usize = WRONG + 1;
-/// Numbers of slots in a word.
+/// Slot numbers in a word.
 const LISTED: usize = 4;
 pub(super) const HEAD: usize = LISTS + 4 * MOST_KEYS / LISTED;
-/// Long rows that come along with these: mostly all, and few enough to be no burden where there are none.
+/// Long rows that are copied with the message: usually all, and few enough to cost little if there are none.
 pub(super) const ALONG: usize = 1 << 10;
 
-/// One set of the survey: the slots of its keys, all of whose bits are turned over.
+/// One set of the survey: the slots of its keys, which are stored with all bits inverted.
 struct Set<'a> {
     number: usize,
     slots: &'a [u64],
@@ -26,7 +26,7 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// Its slots in use, which are `listed`, in the order of what `rank` says of each and its key.
+    /// Its used slots, which are `listed`, sorted by `rank` of each slot and its key.
     fn new(
         number: usize,
         slots: &'a [u64],
@@ -40,7 +40,7 @@ impl<'a> Set<'a> {
         Self { number, slots, used: ranked.iter().map(|&slot| slot as usize).collect() }
     }
 
-    /// The way from keys to codes, which ascend with the slots that are in use as these are sorted.
+    /// The table from keys to codes, which ascend in the sorted order.
     fn lookup(&self) -> Lookup {
         let mut codes = vec![0; SLOTS];
         self.used.iter().zip(0..=u8::MAX).for_each(|(&slot, code)| codes[slot] = code);
@@ -52,7 +52,7 @@ impl<'a> Set<'a> {
         Keys { keys, lookup: self.lookup() }
     }
 
-    /// `first` has the first row of each slot's kind and its length, with all bits turned over too.
+    /// `first` has the first row and the length of each slot's kind, also with all bits inverted.
     fn kinds(self, first: &[u64]) -> FoundKinds {
         let told = self.used.iter().map(|&slot| ((!first[slot] >> 32) as u32, !first[slot] as u32));
         let (first_rows, lengths) = told.unzip();
@@ -60,7 +60,7 @@ impl<'a> Set<'a> {
     }
 }
 
-/// What the host makes of the survey's message.
+/// The host's evaluation of the survey's message.
 pub(super) struct Told<V: Element> {
     pub(super) distances: Option<Keys<u32>>,
     pub(super) values: Option<Keys<V>>,
@@ -68,7 +68,7 @@ pub(super) struct Told<V: Element> {
     pub(super) lines: Option<FoundKinds>,
     pub(super) narrow: bool,
     pub(super) totals: [u64; 6],
-    /// Long rows, ascending, each with its length, or how many there are where not all came along.
+    /// Long rows, ascending, each with its length, or their number if not all were copied.
     pub(super) long: Result<Vec<(u32, u32)>, usize>,
 }
 

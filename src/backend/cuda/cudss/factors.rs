@@ -1,4 +1,4 @@
-//! A matrix, its analysis and its factors, as cuDSS holds them.
+//! A matrix, its analysis and its factors in cuDSS.
 
 use super::library::{CreateCsr, Library, Opaque};
 use super::version::{ALLOC_FAILED, ENTRIES, INFO, NO_MATCHING, USER_PERMUTATION};
@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use std::ffi::{CString, c_int, c_void};
 
-// CUDA's numbers for types.
+// CUDA's codes for types.
 const INTEGER_32: c_int = 10;
 const INTEGER_64: c_int = 11;
 
-/// CUDA's number for a type of entries.
+/// CUDA's code for a type of entries.
 fn number_of<T: Scalar>() -> Result<c_int> {
     Ok(match T::NAME {
         "f32" => 0,
@@ -26,8 +26,8 @@ fn number_of<T: Scalar>() -> Result<c_int> {
     })
 }
 
-/// cuDSS's number for a kind of matrix, and for the triangle that it looks at: all of A is stored, and of a Hermitian
-/// one the lower half is read.
+/// cuDSS's codes for a kind of matrix, and for the triangle that it reads: all of A is stored, and of a Hermitian
+/// matrix the lower triangle is read.
 fn kind_of(kind: FactorKind, complex: bool) -> (c_int, c_int) {
     match (kind, complex) {
         (FactorKind::General, _) => (0, 0),
@@ -38,7 +38,7 @@ fn kind_of(kind: FactorKind, complex: bool) -> (c_int, c_int) {
     }
 }
 
-/// What was created, in the order of creation.
+/// An object of the library; they are destroyed in the reverse order of creation.
 enum Object {
     Handle(Opaque),
     Config(Opaque),
@@ -46,7 +46,7 @@ enum Object {
     Matrix(Opaque),
 }
 
-/// A handle with all that hangs on it.
+/// A handle with all its objects.
 struct Objects {
     library: &'static Library,
     cuda: Cuda,
@@ -54,7 +54,7 @@ struct Objects {
     config: Opaque,
     data: Opaque,
     created: Vec<Object>,
-    /// Bytes that the next step may ask for.
+    /// Bytes that the next step may request.
     wanted: u64,
 }
 
@@ -64,7 +64,7 @@ unsafe impl Send for Objects {}
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // What they hold must not go while the device works with it.
+        // The memory must not be freed while the device uses it.
         if self.cuda.0.synchronize().is_err() {
             return;
         }
@@ -119,7 +119,7 @@ impl Objects {
         self.library.check(&self.cuda.0.name, call, status)
     }
 
-    /// Lets the library find orders with several threads, where it can: without, it does so with one.
+    /// Lets the library compute orderings with several threads, if it can; otherwise it uses one.
     fn use_threads(&self) {
         let file = self.library.threading_layer();
         if let Some(path) = file.and_then(|file| CString::new(file.to_str()?).ok()) {
@@ -141,7 +141,7 @@ impl Objects {
         self.check("cudssConfigSet", status)
     }
 
-    /// Gives data of the host, which the library copies.
+    /// Passes an array on the host, which the library copies.
     fn give(&self, parameter: c_int, values: &[u32]) -> Result<()> {
         // SAFETY: the slice with its bytes; indices below 2^31 have the same bits with and without a sign.
         let status = unsafe {
@@ -156,7 +156,7 @@ impl Objects {
         self.check("cudssDataSet", status)
     }
 
-    /// What the library tells, `N` numbers at most.
+    /// Reads a property, of at most `N` numbers.
     fn told<I: Default + Copy, const N: usize>(&self, parameter: c_int) -> Result<[I; N]> {
         let (mut values, mut written) = ([I::default(); N], 0);
         // SAFETY: the array's own size in bytes, and a size to be written.
@@ -174,7 +174,7 @@ impl Objects {
         Ok(values)
     }
 
-    /// Describes vectors that lie one behind the other.
+    /// Describes vectors that are stored one after another.
     fn vectors(&mut self, n: usize, count: usize, address: u64, entries: c_int) -> Result<Opaque> {
         let (mut matrix, n) = (std::ptr::null_mut(), n as i64);
         // SAFETY: writes a pointer. The address is kept, and replaced before anything follows it.
@@ -212,14 +212,14 @@ impl Objects {
     }
 }
 
-/// Vectors as the library sees them, for so many right-hand sides.
+/// The library's descriptions of vectors for this number of right-hand sides.
 struct Vectors {
     count: usize,
     b: Opaque,
     x: Opaque,
 }
 
-/// A matrix with its analysis, and with its factors from the first [`Factors::factorise`] on.
+/// A matrix with its analysis, and its factors after the first [`Factors::factorise`].
 pub(super) struct Factorisation<T: Scalar> {
     objects: Objects,
     matrix: Opaque,
@@ -227,9 +227,9 @@ pub(super) struct Factorisation<T: Scalar> {
     n: usize,
     estimate: FactorEstimate,
     factorised: bool,
-    /// Whether several right-hand sides are taken at once, as far as was seen.
+    /// True if the library solves for several right-hand sides at once, as far as known.
     several: bool,
-    /// What `matrix` points at. Dropped behind the objects, which are destroyed first.
+    /// The values that `matrix` refers to. They are dropped after the objects.
     values: DeviceVec<T>,
     _pattern: (Offsets<Cuda>, DeviceVec<u32>),
 }
@@ -256,7 +256,7 @@ impl<T: Scalar> Factorisation<T> {
         }
         let offsets = as_wide_as_needed(cuda, offsets, values.len(), library)?;
         let mut objects = Objects::new(library, cuda)?;
-        // What is known of it so far: L has all of A's entries.
+        // The known lower bound so far: L has all of A's entries.
         objects.wanted = values.bytes() as u64;
         prepare(&objects, options)?;
         let matrix = describe(&mut objects, n, (&offsets, &columns, &values), options.kind, entries)?;
@@ -290,7 +290,7 @@ impl<T: Scalar> Factorisation<T> {
     }
 }
 
-/// Settings, and the order where one is given.
+/// Sets the options, and the ordering if one is given.
 fn prepare(objects: &Objects, options: FactorOptions<'_>) -> Result<()> {
     let numbers = objects.library.numbers;
     if let Some(deterministic) = numbers.deterministic.filter(|_| options.deterministic) {
@@ -299,7 +299,7 @@ fn prepare(objects: &Objects, options: FactorOptions<'_>) -> Result<()> {
     if let Some(pivots) = numbers.bunch_kaufman.filter(|_| options.blocks_of_two) {
         objects.set(numbers.pivot_type, pivots)?;
     }
-    // The caller has matched rows with columns where that is needed, and its order is for the matrix as it is.
+    // The caller has matched rows with columns if necessary, and its order is for the matrix as it is.
     if let Some(matching) = numbers.matching {
         objects.set(matching, NO_MATCHING)?;
     }
@@ -316,7 +316,7 @@ fn prepare(objects: &Objects, options: FactorOptions<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The offsets in a width with a sign that the library takes.
+/// The offsets in a signed width that the library takes.
 fn as_wide_as_needed(
     cuda: Cuda,
     offsets: Offsets<Cuda>,
@@ -342,7 +342,7 @@ fn as_wide_as_needed(
     }
 }
 
-/// The matrix as the library sees it.
+/// The library's description of the matrix.
 fn describe<T: Scalar>(
     objects: &mut Objects,
     n: usize,

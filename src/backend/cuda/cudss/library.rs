@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Handles, configurations, data and matrices are all of them pointers to what the library hides.
+/// Handles, configurations, data and matrices are opaque pointers.
 pub(super) type Opaque = *mut c_void;
 type Status = c_int;
 
@@ -19,14 +19,15 @@ const CUDSS: Wanted = Wanted {
     packages: &["cu13/lib", "cu12/lib", "cudss/lib"],
 };
 
-/// What the library is linked with. Where its own search finds them, as in Python's packages, nothing is to be done.
+/// The dependencies of the library. If the loader finds them, as in Python's packages, nothing has to be done.
 const NEEDED: [(&str, &[&str]); 3] = [
     ("libcublasLt.so", &["cu13/lib", "cublas/lib", "cu12/lib"]),
     ("libcublas.so", &["cu13/lib", "cublas/lib", "cu12/lib"]),
     ("libnvrtc.so", find::NVRTC.packages),
 ];
 
-/// Describes a matrix in compressed rows. From 0.8 on the type of offsets comes before that of columns.
+/// The function that describes a matrix in compressed rows. From 0.8 on the type of offsets comes before that of
+/// columns.
 pub(super) enum CreateCsr {
     OneType(
         unsafe extern "C" fn(
@@ -65,7 +66,7 @@ pub(super) enum CreateCsr {
     ),
 }
 
-/// cuDSS's interface, as its headers give it. Every function returns zero on success.
+/// cuDSS's interface according to its headers. Every function returns zero on success.
 pub(super) struct Functions {
     pub(super) create: unsafe extern "C" fn(*mut Opaque) -> Status,
     pub(super) destroy: unsafe extern "C" fn(Opaque) -> Status,
@@ -92,7 +93,7 @@ pub(super) struct Library {
     pub(super) numbers: Numbers,
     pub(super) version: Version,
     path: PathBuf,
-    /// It and what it needs: kept loaded for as long as its functions may be called.
+    /// The library and its dependencies, kept loaded as long as its functions may be called.
     _files: Vec<File>,
 }
 
@@ -100,7 +101,8 @@ impl Library {
     /// The process's library, searched for at the first call.
     ///
     /// # Errors
-    /// [`CudaError::NoDirectSolver`] with the places that were searched, or why what was found does not serve.
+    /// [`CudaError::NoDirectSolver`] with the places that were searched, or the reason why the library that was found
+    /// can't be used.
     pub(super) fn get() -> Result<&'static Library> {
         static LIBRARY: OnceLock<Result<Library, CudaError>> = OnceLock::new();
         match LIBRARY.get_or_init(|| Self::search(CUDSS)) {
@@ -127,7 +129,7 @@ impl Library {
         })
     }
 
-    /// The library in this file, or why it does not serve.
+    /// Loads the library from this file, or returns the reason why it can't be used.
     pub(super) fn load(path: &Path) -> Result<Library, String> {
         let mut files = Vec::new();
         // SAFETY: the file bears cuDSS's name; its initialisers are those of any program that links it.
@@ -147,18 +149,18 @@ impl Library {
         Ok(Library { functions, numbers, version, path: path.into(), _files: files })
     }
 
-    /// Where it was found.
+    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file beside it with which it uses several threads to find an order.
+    /// The file next to it with which it uses several threads for orderings.
     pub(super) fn threading_layer(&self) -> Option<PathBuf> {
         let name = self.path.file_name()?.to_str()?.replacen("libcudss", "libcudss_mtlayer_gomp", 1);
         Some(self.path.with_file_name(name)).filter(|file| file.is_file())
     }
 
-    /// The error that a status of `call` means, if it is one.
+    /// The error for a status of `call`, if it is one.
     pub(super) fn check(&self, device: &str, call: &'static str, status: Status) -> Result<()> {
         if status == 0 {
             return Ok(());
@@ -168,7 +170,7 @@ impl Library {
     }
 }
 
-/// The releases of what cuDSS needs that lie nearest, opened by path: the loader then takes those that are loaded.
+/// Opens the nearest releases of cuDSS's dependencies by path: the loader then uses those that are loaded.
 fn needed() -> Vec<File> {
     let mut files = Vec::new();
     for (file, packages) in NEEDED {
@@ -190,7 +192,7 @@ fn needed() -> Vec<File> {
     files
 }
 
-/// What the loader says, which names the file and what it misses.
+/// The loader's message, which names the file and the missing symbol.
 fn loader_says(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error).map(|source| format!(": {source}"));
     error.to_string() + &cause.unwrap_or_default()
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn another_library_by_that_name_does_not_tell_a_release() {
-        // What every process has loaded.
+        // The libraries that every process has loaded.
         let Some(file) = ["libc.so.6", "libm.so.6"].iter().find(|name| {
             // SAFETY: the system's own library.
             unsafe { File::new(**name) }.is_ok()

@@ -1,17 +1,17 @@
-//! Factorisations on the device by cuDSS, where it is installed (`pip install nvidia-cudss-cu13`).
+//! Factorisations on the device by cuDSS, if it is installed (`pip install nvidia-cudss-cu13`).
 //!
-//! It is looked for when a factorisation is first asked for, in the places where NVRTC is looked for and in the file or
-//! folder that `RESIDUA_CUDSS` names; nothing is linked with it. Releases from 0.5 on serve. They differ in the numbers
-//! of settings and phases, so the release is asked for first.
+//! It is searched for when a factorisation is first requested, in the places where NVRTC is searched for and in the
+//! file or folder that `RESIDUA_CUDSS` names; nothing is linked with it. Releases from 0.5 on are supported. They
+//! differ in the codes of settings and phases, so the release is queried first.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `library` | finding and loading it, and its functions |
-//! | `version` | releases, and the numbers that stand for settings in each |
+//! | `version` | releases, and the codes of settings in each |
 //! | `factors` | a matrix, its analysis and its factors |
 //!
-//! What it reports is not relied on. A matrix with a row of zeros is factorised with success into NaN, or, as a
-//! symmetric one, into numbers that solve another system (seen in 1.0.0); `direct::OnDevice` tests residuals.
+//! Its success status is not relied on. A matrix with a row of zeros is factorised with success into NaN, or, as a
+//! symmetric one, into numbers that solve another system (seen in 1.0.0); `direct::OnDevice` checks residuals.
 
 mod factors;
 mod library;
@@ -27,7 +27,7 @@ use library::Library;
 /// Release and place of the library.
 ///
 /// # Errors
-/// Why there is none, and how to get it.
+/// The reason why there is none, and how to install it.
 pub(super) fn found() -> Result<(String, String)> {
     let library = Library::get()?;
     Ok((library.version.to_string(), library.path().display().to_string()))

@@ -1,9 +1,9 @@
-//! Releases of cuDSS, and the numbers that stand for settings and phases in each.
+//! Releases of cuDSS, with the codes of settings and phases in each.
 
 use std::ffi::c_int;
 use std::fmt;
 
-/// A release, as the library tells it.
+/// A release, as the library reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
     pub(super) major: c_int,
@@ -17,20 +17,20 @@ impl fmt::Display for Version {
     }
 }
 
-/// What differs between releases. A setting that a release has not is none.
+/// The codes that differ between releases. A setting that a release does not have is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
     // Settings of a configuration.
     pub(super) pivot_type: c_int,
     pub(super) nd_levels: Option<c_int>,
     pub(super) deterministic: Option<c_int>,
-    /// The setting that chooses a matching of rows with columns; before 0.8 there is none unless one is asked for.
+    /// The setting that selects a matching of rows with columns; before 0.8 there is none unless one is requested.
     pub(super) matching: Option<c_int>,
-    /// The value of `pivot_type` that stands for Bunch and Kaufman's pivots.
+    /// The value of `pivot_type` for Bunch-Kaufman pivots.
     pub(super) bunch_kaufman: Option<c_int>,
     // Data.
     pub(super) memory_estimates: c_int,
-    /// The parts of the user's order.
+    /// The parts of the user's ordering.
     pub(super) parts: Option<c_int>,
     pub(super) flops: Option<c_int>,
     // Phases.
@@ -38,26 +38,26 @@ pub(super) struct Numbers {
     pub(super) factorisation: c_int,
     pub(super) refactorisation: c_int,
     pub(super) solve: c_int,
-    /// Whether a matrix is described with a type of its own for offsets.
+    /// True if a matrix is described with a separate type for offsets.
     pub(super) offset_type: bool,
 }
 
-// The same in all releases.
+// Codes that are the same in all releases.
 pub(super) const INFO: c_int = 0;
 pub(super) const ENTRIES: c_int = 1;
 pub(super) const USER_PERMUTATION: c_int = 9;
-/// The value of `matching` that stands for none.
+/// The value of `matching` for none.
 pub(super) const NO_MATCHING: c_int = 0;
 
-/// The oldest release whose numbers are known here, and the last major one.
+/// The oldest release whose codes are known here, and the last major one.
 const OLDEST: (c_int, c_int) = (0, 5);
 const LAST_MAJOR: c_int = 1;
 
 impl Version {
-    /// Its numbers, from the headers of 0.5.0, 0.6.0, 0.7.1, 0.8.0 and 1.0.0.
+    /// Its codes, from the headers of 0.5.0, 0.6.0, 0.7.1, 0.8.0 and 1.0.0.
     ///
     /// # Errors
-    /// Where it is too old or too new, in words.
+    /// A message if it is too old or too new.
     pub(super) fn numbers(self) -> Result<Numbers, String> {
         let of_0_8 = Numbers {
             pivot_type: 7,
@@ -110,7 +110,7 @@ impl Version {
     }
 }
 
-/// A status code in the library's words.
+/// The description of a status code in the library's words.
 pub(super) fn words(status: c_int) -> String {
     let name = match status {
         1 => "CUDSS_STATUS_NOT_INITIALIZED",
@@ -125,7 +125,7 @@ pub(super) fn words(status: c_int) -> String {
     name.to_string()
 }
 
-/// The status that says that memory could not be had.
+/// The status for failed memory allocation.
 pub(super) const ALLOC_FAILED: c_int = 2;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Cuthill and McKee's orders of many components in one traversal.
+//! Cuthill-McKee orders of many components in one traversal.
 //!
-//! All roots start together, so that a level costs the same however many components there are. What comes out is
-//! interleaved, level by level; a stable sort by component puts each where it belongs.
+//! All roots start together, so that a level takes the same time for any number of components. The result is
+//! interleaved, level by level; a stable sort by component separates them.
 
 use super::traversal::traverse;
 use super::{kernels, search};
@@ -10,7 +10,7 @@ use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Primitives, Sweep, with_offsets};
 use crate::error::{Error, Result};
 
-/// What a component's number or peer is where there is none.
+/// Marks a missing component or peer.
 const NONE: u32 = u32::MAX;
 
 /// The smallest vertex of each vertex's component.
@@ -28,7 +28,7 @@ fn labels(cuda: Cuda, graph: GraphParts<'_, Cuda>) -> Result<DeviceVec<u32>> {
     Ok(labels)
 }
 
-/// Every component, each from its vertex of lowest degree.
+/// Traverses every component, each from its vertex of lowest degree.
 pub(super) fn all(cuda: Cuda, graph: GraphParts<'_, Cuda>, order: &mut Slice<u32>) -> Result<Vec<Sweep>> {
     let n = graph.vertices;
     let labels = labels(cuda, graph)?;
@@ -47,7 +47,7 @@ pub(super) fn all(cuda: Cuda, graph: GraphParts<'_, Cuda>, order: &mut Slice<u32
     sweep(cuda, graph, &labels, &roots, None, order)
 }
 
-/// Some components, each from its root.
+/// Traverses some components, each from its root.
 pub(super) fn given(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -58,14 +58,15 @@ pub(super) fn given(
     sweep(cuda, graph, &labels(cuda, graph)?, roots, Some(limits), order)
 }
 
-/// Components one behind the other: every vertex's place, the component at each place, and where each component starts.
+/// Components one after another: every vertex's position, the component at each position, and the start of each
+/// component.
 struct Sorted {
     order: DeviceVec<u32>,
     components: DeviceVec<u32>,
     starts: DeviceVec<u32>,
 }
 
-/// What a [`Sweep`] tells, for each component. An end is a key of which the lower half is the vertex.
+/// The properties in [`Sweep`], for each component. An end is a key whose lower half is the vertex.
 struct Figures {
     height: DeviceVec<u32>,
     width: DeviceVec<u32>,
@@ -119,8 +120,8 @@ fn sweep(
         .collect())
 }
 
-/// Puts each component of an interleaved order behind the other, in the order of their roots, of which no two may share
-/// one.
+/// Separates the components of an interleaved order, in the order of their roots, which must be in different
+/// components.
 fn sort(cuda: Cuda, interleaved: &Slice<u32>, labels: &Slice<u32>, roots: &Slice<u32>) -> Result<Sorted> {
     let (n, places, count, chip) = (labels.len(), interleaved.len(), roots.len(), cuda.0.chip);
     let mut rank = cuda.uninitialised(n)?;
@@ -200,7 +201,7 @@ fn figures(
     Ok(Figures { height, width, bandwidth, ends })
 }
 
-/// See [`Sweep::peers`]: three for each component, [`NONE`] where there is none.
+/// See [`Sweep::peers`]: three for each component, [`NONE`] if there is none.
 fn peers(cuda: Cuda, graph: GraphParts<'_, Cuda>, sorted: &Sorted) -> Result<DeviceVec<u32>> {
     let Sorted { order, components, starts } = sorted;
     let (n, count) = (order.len(), starts.len() - 1);

@@ -1,4 +1,4 @@
-//! The kernels of traversals, as their files describe them.
+//! The kernels of traversals, as declared in their files.
 
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;

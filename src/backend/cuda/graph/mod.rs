@@ -1,4 +1,4 @@
-//! Traversals on the device: whole traversals in one launch, see `kernels/bfs.cu` and `kernels/cuthill_mckee.cu`.
+//! Traversals on the device, each in a single launch, see `kernels/bfs.cu` and `kernels/cuthill_mckee.cu`.
 
 mod components;
 mod kernels;
@@ -17,7 +17,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::scalar::Element;
 
-/// Beyond these the kernels cannot count.
+/// The largest graph that the kernels can count.
 const VERTICES: usize = 1 << 28;
 const NEIGHBOURS: usize = 1 << 35;
 
@@ -35,7 +35,7 @@ fn check_counts(vertices: usize, neighbours: usize) -> Result<()> {
 }
 
 impl GraphSteps for Cuda {
-    /// A traversal of narrow levels keeps one cluster busy: several cost no more time than one.
+    /// A traversal of narrow levels occupies one cluster, so several take no more time than one.
     const TRAVERSALS_AT_ONCE: usize = 4;
 
     fn ordering_price(&self) -> OrderingPrice {

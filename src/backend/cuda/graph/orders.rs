@@ -1,4 +1,4 @@
-//! Cuthill and McKee's orders.
+//! Cuthill-McKee orders on the device.
 
 use super::traversal::{Traversal, traverse};
 use super::{check_size, components, kernels};
@@ -7,7 +7,7 @@ use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{Backend, FirstSweeps, GraphParts, GraphSteps, PEERS_ONE_IN, Primitives, Roots, Sweep};
 use crate::error::{Error, Result};
 
-/// Peers that are copied to the host all at once.
+/// The most peers that are all copied to the host.
 const FEW: usize = 1024;
 
 pub(super) fn cuthill_mckee(
@@ -31,8 +31,8 @@ pub(super) fn cuthill_mckee(
     Ok(from_lowest_degree(cuda, graph, order, 1)?.sweeps)
 }
 
-/// All components from their vertices of lowest degree; and, where the graph is connected, from the others of its
-/// lowest degree, as long as they all together are at most `most`.
+/// Traverses all components from their vertices of lowest degree; and, if the graph is connected, also from the others
+/// of its lowest degree, if there are at most `most` in all.
 pub(super) fn from_lowest_degree(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -122,7 +122,7 @@ fn check_roots(
     }
 }
 
-/// Copies the order of one of several traversals to where it was asked for.
+/// Copies the order of one of several traversals to its destination.
 fn hand_over(
     cuda: Cuda,
     traversal: &Traversal,
@@ -142,7 +142,7 @@ fn hand_over(
     Ok(sweep)
 }
 
-/// Those of some vertices (or of all) that have this degree, in their order, and how many they are.
+/// The vertices of this degree among some vertices (or all), in their order, and their number.
 pub(super) fn of_degree(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,

@@ -1,4 +1,4 @@
-//! What orderings ask of a pattern, and P A P^T.
+//! Operations on patterns for orderings, and P A P^T.
 
 use super::kernels;
 use crate::backend::cuda::shape::bytes_of;
@@ -166,7 +166,7 @@ fn gather_rows<V: Element, I: Offset>(
         indices,
         values,
     )?;
-    // What no block can sort.
+    // Rows that no block can sort.
     if a.indices.len() <= tuning::PERMUTE_LONGEST {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Breadth-first search, colours and independent sets.
+//! Breadth-first search, colouring and independent sets.
 
 use super::{check_size, kernels};
 use crate::backend::cuda::compile::Unit;
@@ -11,7 +11,7 @@ use crate::scalar::Offset;
 
 /// Words of the kernel's state.
 const STATE: usize = 16;
-/// Where it counts sources that are no vertices, and levels.
+/// The positions of the counters of invalid sources, and of levels.
 const BAD_SOURCES: usize = 7;
 const LEVELS: usize = 8;
 
@@ -45,7 +45,7 @@ pub(super) fn bfs(
     Ok(figures[LEVELS] as usize)
 }
 
-/// Blocks in clusters of a size that this device can run.
+/// A shape with blocks in clusters of a size that this device can run.
 fn bfs_shape<I: Offset>(cuda: Cuda, _: &Slice<I>) -> Result<Shape> {
     let unit = Unit::new("bfs.cu").with("OFFSET", I::NAME);
     cuda.first_held(unit, "bfs", tuning::bfs(cuda.0.chip))
@@ -66,9 +66,9 @@ pub(super) fn parents(
     })
 }
 
-/// What is not decided yet, in colours and sets.
+/// Marks undecided vertices, in colourings and sets.
 const OPEN: u32 = u32::MAX;
-/// Rounds between two looks at what is left.
+/// Rounds between two checks for undecided vertices.
 const ROUNDS: usize = 4;
 
 pub(super) fn colour(cuda: Cuda, graph: GraphParts<'_, Cuda>, colours: &mut Slice<u32>) -> Result<()> {
@@ -91,7 +91,7 @@ pub(super) fn independent_set(cuda: Cuda, graph: GraphParts<'_, Cuda>, set: &mut
     })
 }
 
-/// Repeats a round until it leaves nothing open. Every round decides at least the open vertex of highest priority.
+/// Repeats a round until no vertex is undecided. Every round decides at least the undecided vertex of highest priority.
 fn until_decided(
     cuda: Cuda,
     out: &mut Slice<u32>,

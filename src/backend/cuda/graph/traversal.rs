@@ -1,5 +1,5 @@
-//! Cuthill and McKee's traversals, side by side, by `kernels/cuthill_mckee.cu`: what comes of them is for `orders` and
-//! `components`.
+//! Several Cuthill-McKee traversals at the same time, by `kernels/cuthill_mckee.cu`; `orders` and `components` evaluate
+//! the results.
 
 use super::kernels;
 use crate::backend::cuda::compile::Unit;
@@ -11,7 +11,7 @@ use crate::backend::{Backend, GraphParts, OrderingPrice, Primitives, Sweep, with
 use crate::error::{Error, Result};
 use crate::scalar::Offset;
 
-/// Words of a team's header, and what they hold: see the kernel.
+/// The layout of a team's header: see the kernel.
 const HEADER: usize = 16;
 const MEETINGS: usize = 4;
 const HEAD: usize = 4;
@@ -22,20 +22,20 @@ const BANDWIDTH: usize = 8;
 const LIMIT: usize = 9;
 const STATUS: usize = 10;
 const END: usize = 11;
-/// The status of a traversal that is over, and of one whose frontier is to be sorted.
+/// The status of a traversal that has ended, and of one whose frontier must be sorted.
 const FINISHED: u64 = 1;
 const SORT: u64 = 3;
 
-/// The state of a traversal, as its kernel left it.
+/// The state of a traversal after its kernel.
 pub(super) struct Header([u64; HEADER]);
 
 impl Header {
-    /// Vertices in the order.
+    /// The number of vertices in the order.
     pub(super) fn vertices(&self) -> usize {
         self.0[TAIL] as usize
     }
 
-    /// The figures of a traversal of one component.
+    /// The properties of the traversal of one component.
     pub(super) fn sweep(&self, root: u32) -> Sweep {
         Sweep {
             root,
@@ -50,15 +50,15 @@ impl Header {
     }
 }
 
-/// What traversals side by side left behind: as many vertices of order and marks as the graph has, for each.
+/// The results of simultaneous traversals: an order and marks for all vertices of the graph, for each traversal.
 pub(super) struct Traversal {
     pub(super) order: DeviceVec<u32>,
     pub(super) marks: DeviceVec<u32>,
     pub(super) headers: Vec<Header>,
 }
 
-/// With what this process has to do first: the kernel for offsets of 32 bits, in the clusters tried first, tells for
-/// all.
+/// The price, including what this process has to load first: the kernel for 32-bit offsets, in the cluster size tried
+/// first, stands for all.
 pub(super) fn price(cuda: Cuda) -> OrderingPrice {
     let price = OrderingPrice::GPU;
     let Some(shape) = tuning::cuthill_mckee(cuda.0.chip).next() else { return price };
@@ -74,7 +74,7 @@ fn unit<I: Offset>() -> Unit {
     Unit::new("cuthill_mckee.cu").with("OFFSET", I::NAME)
 }
 
-/// Traversals side by side, each from some roots in different components and with a largest bandwidth of use.
+/// Simultaneous traversals, each from roots in different components, with the largest useful bandwidths.
 pub(super) fn traverse(
     cuda: Cuda,
     graph: GraphParts<'_, Cuda>,
@@ -90,7 +90,7 @@ pub(super) fn traverse(
     let mut marks = cuda.uninitialised(teams * n)?;
     let mut orders = cuda.uninitialised(teams * n)?;
     let mut rows = cuda.uninitialised(teams * n)?;
-    // All headers side by side, so that one copy brings them; then the tiles.
+    // All headers are contiguous, so that one copy reads them; the tiles follow.
     let mut states = cuda.zeros::<u64>(teams * (HEADER + tiles))?;
     let headers_of_all = 0..teams * HEADER;
     let mut headers = vec![0; teams * HEADER];
@@ -125,12 +125,12 @@ pub(super) fn traverse(
     }
 }
 
-/// Blocks in clusters of a size of which this device can run one a team.
+/// A shape with clusters of a size of which this device can run one for each team.
 fn resident_shape<I: Offset>(cuda: Cuda, _: &Slice<I>, teams: usize) -> Result<Shape> {
     cuda.first_of_clusters(unit::<I>(), "cuthill_mckee", tuning::cuthill_mckee(cuda.0.chip), teams as u32)
 }
 
-/// The kernel for offsets of this type.
+/// Launches the kernel for offsets of this type.
 #[allow(clippy::too_many_arguments)]
 fn launch<I: Offset>(
     cuda: Cuda,
@@ -160,8 +160,8 @@ fn launch<I: Offset>(
     )
 }
 
-/// Sorts a level by (place of the parent, degree, number). It comes sorted by parent, and the children of each by
-/// number or by (degree, number).
+/// Sorts a level by (position of the parent, degree, number). It is already sorted by parent, and the children of each
+/// by number or by (degree, number).
 fn sort_level(cuda: Cuda, level: &mut Slice<u32>, degrees: &Slice<u32>, marks: &Slice<u32>) -> Result<()> {
     let n = level.len();
     let mut keys = cuda.uninitialised(n)?;

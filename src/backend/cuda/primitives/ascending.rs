@@ -1,4 +1,4 @@
-//! Sums of values that are fetched in the order in which they lie in memory (`ascend_runs.cu`, `ascending_sum.cu`).
+//! Sums of values that are fetched in the order of their addresses (`ascend_runs.cu`, `ascending_sum.cu`).
 
 use super::{kernels, parts};
 use crate::backend::Backend;
@@ -8,10 +8,10 @@ use crate::backend::runs::ascending::{AscendingRuns, FORMS, LENGTH, SLOTS};
 use crate::error::Result;
 use crate::scalar::Scalar;
 
-/// What `ascend_codes` says where a tile has no room for codes of one form, which another form may mend.
+/// The result of `ascend_codes` if a tile's codes do not fit in one encoding; another one may fit.
 const NO_ROOM: u32 = 1;
 
-/// [`RunSums::ascend_runs`]: in the first form in which each tile fits.
+/// [`RunSums::ascend_runs`], with the first encoding in which each tile fits.
 pub(super) fn plan(
     cuda: Cuda,
     values: usize,

@@ -12,7 +12,7 @@ pub(super) fn histogram(cuda: Cuda, keys: &Slice<u32>, counts: &mut Slice<u32>) 
     by(cuda, tuning::histogram(keys.len(), counts.len()), keys, counts)
 }
 
-/// The same of keys that come again soon: through a cache, where there are too many to count in shared memory.
+/// The histogram of keys that repeat soon: through a cache, if there are too many bins to count in shared memory.
 pub(in crate::backend::cuda) fn histogram_of_neighbours(
     cuda: Cuda,
     keys: &Slice<u32>,
@@ -34,7 +34,7 @@ fn by(cuda: Cuda, way: Histogram, keys: &Slice<u32>, counts: &mut Slice<u32>) ->
     if n == 0 || bins == 0 {
         return Ok(());
     }
-    // No key lies above 2^32 - 1, so more bins than that stay empty.
+    // No key is greater than 2^32 - 1, so further bins stay empty.
     let (n64, reachable) = (n as u64, u32::try_from(bins).unwrap_or(u32::MAX));
     match way {
         Histogram::Shared(shape) => kernels::histogram(cuda, shape, keys, n64, counts, reachable),

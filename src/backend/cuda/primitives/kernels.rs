@@ -6,7 +6,7 @@ use crate::scalar::{Element, Key, Number, Offset, Scalar};
 
 kernels! {
     "reduce.cu", types(T: Element as IN);
-    /// `y` is null but for dot products.
+    /// `y` is null except for dot products.
     fn reduce(x: &Slice<T>, y: u64, n: u64, out: &mut Slice<T>, workspace: u64);
 }
 kernels! {
@@ -159,7 +159,7 @@ kernels! {
         bucket_of: &Slice<u32>, n: u64, tile: u32, buckets: u32, unit: u32, slots: &mut Slice<u16>, starts: &mut Slice<u16>,
         most: &mut Slice<u32>,
     );
-    /// `rest_starts` and `rest` are null where no run has a list.
+    /// `rest_starts` and `rest` are null if no run has a list.
     fn order_bucket(
         starts: &Slice<u16>, tiles: u32, slots: &Slice<u16>, tile: u32, unit: u32, sources: &Slice<u32>, n: u64,
         run_starts: &Slice<u32>, runs: u64, first_run: &Slice<u32>, mark: u32, rest_starts: Option<&Slice<u32>>,
@@ -175,7 +175,7 @@ kernels! {
 }
 kernels! {
     "tile_sum.cu", types(T: Scalar as SCALAR);
-    /// `rest` and `first_rest` are null where no run has a list.
+    /// `rest` and `first_rest` are null if no run has a list.
     fn tile_sum(
         x: &Slice<T>, stride: u32, unit: u32, tiles: u32, starts: &Slice<u16>, bases: &Slice<u16>, pairs: &Slice<u32>,
         rest: Option<&Slice<u32>>, first_rest: Option<&Slice<u32>>, first_run: &Slice<u32>, buckets: u32, out: &mut Slice<T>,
@@ -205,7 +205,7 @@ kernels! {
 kernels! {
     "merge.cu", types(K: Key as KEY);
     fn merge_partition(a: &Slice<K>, b: &Slice<K>, n: u64, na: u64, width: u64, co_ranks: &mut Slice<u64>);
-    /// Addresses of values are null where there are none.
+    /// Addresses of values are null if there are none.
     fn merge_tiles(
         a: &Slice<K>,
         b: &Slice<K>,

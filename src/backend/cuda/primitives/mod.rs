@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset};
 use std::ops::Range;
 
-/// The unsigned type of as many bytes, for kernels that only move or compare bits.
+/// The unsigned type with as many bytes, for kernels that only move or compare bits.
 const fn bits_of<T: Element>() -> &'static str {
     match size_of::<T>() {
         1 => "u8",
@@ -35,18 +35,18 @@ const fn bits_of<T: Element>() -> &'static str {
     }
 }
 
-/// Bits of the numbers up to `largest`.
+/// The number of bits of numbers up to `largest`.
 pub(super) fn bits_to(largest: usize) -> u32 {
     usize::BITS - largest.leading_zeros()
 }
 
-/// The narrowest type that numbers so many elements.
+/// The narrowest type that can index this many elements.
 const fn index_for(n: usize) -> &'static str {
     if n as u64 >> 32 == 0 { "u32" } else { "u64" }
 }
 
 impl Cuda {
-    /// Launches a kernel that shares out `n` elements of segments in even tiles: its shape, and the segment in which
+    /// Launches a kernel that divides `n` elements of segments into even tiles: its shape, and the segment in which
     /// each tile starts.
     pub(super) fn by_tiles<I: Offset>(
         self,
@@ -311,7 +311,7 @@ impl Primitives for Cuda {
     }
 }
 
-/// Segments between so many offsets.
+/// The number of segments for this number of offsets.
 fn segment_count<I: Offset>(offsets: &Slice<I>) -> Result<usize> {
     offsets.len().checked_sub(1).ok_or(Error::Dimension { what: "number of offsets", expected: 1, got: 0 })
 }

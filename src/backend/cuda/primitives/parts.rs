@@ -1,4 +1,4 @@
-//! Parts of a list of runs: what a plan of their sums begins with.
+//! Divides a list of runs into parts, the first step of planning their sums.
 
 use super::kernels;
 use crate::backend::Backend;

@@ -1,5 +1,5 @@
-//! Sorting each segment by itself. Short ones are sorted all in one launch, longer ones by a block each, those that no
-//! block can hold by the radix sort, with the segment's number.
+//! Sorts each segment separately. Short ones are sorted together in one launch, longer ones by one block each, and
+//! those that do not fit a block by radix sort together with the segment's number.
 
 use super::{kernels, select};
 use crate::backend::cuda::shape::Shape;
@@ -9,7 +9,7 @@ use crate::backend::{Backend, Primitives};
 use crate::error::{Error, Result};
 use crate::scalar::{Element, Key, Offset};
 
-/// Elements up to which a block of the small kind takes a segment; only chooses the kind.
+/// The largest segment for a block of the small kind; only used to choose the kind.
 const SMALL_BLOCK: usize = 1;
 const LARGE_BLOCK: usize = 1 << 12;
 
@@ -100,8 +100,8 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     Ok(())
 }
 
-/// Elements with a flag: by key, and then stably by the segment's number, which leaves them in the places that they had
-/// together.
+/// Sorts the elements with a flag: by key, and then stably by the segment's number, which moves them to their segments'
+/// places.
 fn by_number<K: Key, V: Element, P: Offset + Key>(
     cuda: Cuda,
     bits: u32,

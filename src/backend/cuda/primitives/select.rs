@@ -1,4 +1,4 @@
-//! Selections: some of the elements, in order, at the front of the output.
+//! Selections: copy some of the elements, in order, to the beginning of the output.
 
 use super::{bits_of, index_for, kernels};
 use crate::backend::Backend;
@@ -64,7 +64,7 @@ pub(super) fn unique<K: Key>(cuda: Cuda, x: &Slice<K>, out: &mut Slice<K>) -> Re
     run(cuda, "UNIQUE", Some(x), None, out, None, x.len())
 }
 
-/// Where flags are not zero, at the front of `out`; returns how many.
+/// The positions of nonzero flags, at the beginning of `out`; returns their number.
 pub(super) fn positions<I: Offset>(cuda: Cuda, flags: &Slice<u8>, out: &mut Slice<I>) -> Result<usize> {
     run(cuda, "POSITIONS", None, Some(flags), out, None, flags.len())
 }
@@ -93,7 +93,7 @@ pub(super) fn run_starts<K: Key, I: Offset>(
     Ok(runs)
 }
 
-/// Where pairs differ from the one before, and how many there are, in a buffer of that length.
+/// The positions at which pairs differ from the one before, and the number of pairs, in a buffer of exact length.
 pub(super) fn pair_starts<I: Offset>(
     cuda: Cuda,
     high: &Slice<u32>,

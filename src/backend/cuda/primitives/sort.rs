@@ -11,17 +11,17 @@ use std::ops::Range;
 
 /// Bits of a digit in `sort.cu`.
 const DIGIT: u32 = 8;
-/// Words in front of the look-back of the sort's workspace.
+/// Words before the look-back of the sort's workspace.
 const HEADER: usize = 2064;
 
-/// Two buffers of keys, and two of values or null: a sort goes back and forth between them.
+/// Two buffers of keys, and two of values or null: a sort alternates between them.
 pub(super) struct Pair<'a, K> {
     pub(super) keys: (&'a Slice<K>, &'a Slice<K>),
     pub(super) values: (u64, u64),
     pub(super) value_bytes: (&'static str, usize),
 }
 
-/// Radix sort, stable, by the given bits of the keys' ordered form.
+/// Stable radix sort by the given bits of the keys' ordered form.
 pub(super) fn sort<K: Key, V: Element>(
     cuda: Cuda,
     keys: &mut DeviceVec<K>,
@@ -56,8 +56,8 @@ pub(super) fn sort<K: Key, V: Element>(
     Ok(())
 }
 
-/// The passes of a sort, from the first buffers on; whether the result is in the second ones. The first ones are only
-/// read where there is one pass ([`passes_for`]).
+/// The passes of a sort, from the first buffers on. Returns whether the result is in the second ones. With a single
+/// pass the first ones are only read ([`passes_for`]).
 pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -> Result<bool> {
     let (a, b) = pair.keys;
     let (from, to) = pair.values;
@@ -80,7 +80,7 @@ pub(super) fn passes<K: Key>(cuda: Cuda, pair: &Pair<'_, K>, bits: Range<u32>) -
     Ok(passes % 2 == 1)
 }
 
-/// Passes of a sort by so many bits.
+/// The number of passes of a sort by these bits.
 pub(super) fn passes_for(bits: &Range<u32>) -> u32 {
     (bits.end - bits.start).div_ceil(DIGIT)
 }

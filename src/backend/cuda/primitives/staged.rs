@@ -1,4 +1,4 @@
-//! Sums of values that come through shared memory by whole pieces (`stage_runs.cu`, `staged_sum.cu`).
+//! Sums of values that are staged in shared memory in whole pieces (`stage_runs.cu`, `staged_sum.cu`).
 
 use super::kernels;
 use super::parts::{first_runs, longest};

@@ -98,7 +98,7 @@ pub(super) fn reduce_by_key<K: Key, T: Element, O: Combine<T>>(
     Ok(runs)
 }
 
-/// The sum of everything before each element, or up to it, in one pass; of everything behind them, where there is room
+/// The sum of everything before each element, or up to it, in one pass; also the total after them, if there is space
 /// for it.
 fn prefix_sum<T: Element, S: Element>(
     cuda: Cuda,
@@ -126,7 +126,7 @@ fn prefix_sum<T: Element, S: Element>(
     kernels::scan(cuda, shape, x, out, n as u64, outputs as u64, workspace.address)
 }
 
-/// What stands before each element, and where there is room behind them, the total.
+/// The sum of the elements before each element, and the total after them if there is space for it.
 pub(in crate::backend::cuda) fn exclusive_scan<T: Offset, I: Offset>(
     cuda: Cuda,
     x: &Slice<T>,

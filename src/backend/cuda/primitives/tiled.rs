@@ -1,4 +1,4 @@
-//! Sums of values from all over memory, by tiles (`tile_runs.cu`, `tile_sum.cu`).
+//! Sums of values in random order, by tiles (`tile_runs.cu`, `tile_sum.cu`).
 
 use super::kernels;
 use crate::backend::cuda::shape::{Shape, bytes_of};
@@ -97,12 +97,13 @@ pub(super) fn plan(
     }))
 }
 
-/// Of a kernel that sees no value: one unit has it for all types.
+/// The shape of a kernel that reads no values, so that one unit is used for all types.
 fn planning(shape: Shape) -> Shape {
     shape.variant("ITEM_BYTES", "4").variant("SHARED", "1")
 }
 
-/// The sums before each bucket, and all; the bucket of each value. A bucket has the sums that start in its places.
+/// The number of sums before each bucket, and of all; the bucket of each value. A bucket has the sums that start in its
+/// places.
 fn assign(
     cuda: Cuda,
     places: usize,
@@ -130,7 +131,8 @@ fn assign(
     Ok((own, bucket_of))
 }
 
-/// Room for the lists of sums of more than two sources, and the words before each sum's, where there are any.
+/// Memory for the lists of sums of more than two sources, and the number of words before each sum's list, if there are
+/// any.
 #[allow(clippy::type_complexity)]
 fn lists_of(cuda: Cuda, starts: &Slice<u32>, n: usize) -> Result<Option<(DeviceVec<u32>, DeviceVec<u32>)>> {
     let runs = starts.len();

@@ -1,35 +1,35 @@
-//! Rows of a CSR matrix sorted into bins of their lengths, as `csr_binned.cu` takes them. Found once a matrix, on the
-//! host: such matrices are small, and the order is that of a counting sort.
+//! Sorts the rows of a CSR matrix into bins by their lengths, as `csr_binned.cu` takes them. Computed once for each
+//! matrix, on the host, because such matrices are small; the order is that of a counting sort.
 
 use crate::backend::cuda::tuning::BinnedShape;
 
-/// A group of lanes or a block adds up the nonzeros `begin..end` of `row`.
+/// A part of a row: a group of lanes or a block sums the nonzeros `begin..end` of `row`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     begin: u32,
     end: u32,
     row: u32,
-    /// Of a part of blocks: the first one of its row, with [`LAST`] in the last one.
+    /// For a part of a block: the first part of its row, with [`LAST`] set in the last one.
     since: u32,
 }
 
-/// Marks the last part of a row: there are fewer parts.
+/// Marks the last part of a row; the number of parts is smaller.
 const LAST: u32 = 1 << 31;
-/// Fills the warps of a bin.
+/// Padding for the warps of a bin.
 const NOTHING: Part = Part { begin: 0, end: 0, row: u32::MAX, since: 0 };
-/// Bins with 1, 2, 4 ... 32 lanes a row.
+/// Bins with 1, 2, 4 ... 32 lanes per row.
 const BINS: usize = 6;
 
 /// Parts in the order of the launch.
 #[derive(Debug)]
 pub(super) struct Bins {
     parts: Vec<Part>,
-    /// Parts of blocks; then the warps of the bins, up to each.
+    /// The end of the parts of blocks, and of the warps of each bin.
     pub(super) ends: [u32; 1 + BINS],
 }
 
 impl Bins {
-    /// Of rows that start at these offsets, of which there are fewer than 2^31, and end where the next one starts.
+    /// For rows with these starts, fewer than 2^31, each ending where the next one starts.
     pub(super) fn new(offsets: &[usize], shape: BinnedShape) -> Self {
         let mut parts = Vec::new();
         let mut bins = [const { Vec::new() }; BINS];
@@ -65,7 +65,7 @@ impl Bins {
         Bins { parts, ends }
     }
 
-    /// Two words a part.
+    /// Two words for each part.
     pub(super) fn words(&self) -> Vec<u64> {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         self.parts.iter().flat_map(|p| [pair(p.begin, p.end), pair(p.row, p.since)]).collect()
@@ -76,7 +76,7 @@ impl Bins {
 mod tests {
     use super::*;
 
-    /// Every nonzero once, in groups no larger than their lanes hold, and every row ends once.
+    /// Every nonzero is in one part, of at most the size of its group, and every row ends once.
     #[test]
     fn rows_of_any_length_are_balanced_once() {
         let shape = BinnedShape { each: 3, threads: 64 };

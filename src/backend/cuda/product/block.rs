@@ -1,4 +1,4 @@
-//! CSR with several vectors at once.
+//! Products of CSR with several vectors at once.
 
 use super::{Form, csr};
 use crate::backend::cuda::Cuda;
@@ -30,7 +30,7 @@ mod kernel {
     }
     kernels! {
         "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
-        /// y = A x, and in `partials` the sums of x.y that each block has, one a vector.
+        /// y = A x, and in `partials` the sums of x.y of each block, one for each vector.
         fn csr_block_dot(
             rows: u64,
             count: u64,
@@ -74,7 +74,7 @@ mod kernel {
     }
 }
 
-/// In one pass where tiles are of whole rows: then a second launch adds up what the blocks leave.
+/// In one pass if tiles have whole rows; then a second launch adds up the blocks' sums.
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,

@@ -74,7 +74,7 @@ mod kernel {
     }
     kernels! {
         "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
-        /// `tiles` has two words each, `posts` is the address of a piece for each, all zero.
+        /// `tiles` has two words for each tile, `posts` is the address of a carry for each, all zero.
         fn csr_balanced(
             tiles: &Slice<u64>,
             offsets: &Slice<I>,
@@ -91,7 +91,7 @@ mod kernel {
     }
     kernels! {
         "csr_binned.cu", types(T: Scalar as SCALAR, V: Element as STORED);
-        /// `parts` has two words each, `posts` is the address of a piece for each of blocks, all zero.
+        /// `parts` has two words for each part, `posts` is the address of a carry for each part of a block, all zero.
         fn csr_binned(
             parts: &Slice<u64>,
             ends: Constants<u32, 7>,
@@ -118,24 +118,24 @@ mod kernel {
     }
 }
 
-/// The ways through a CSR matrix, for [`Cuda::csr_by`].
+/// The algorithms for products with a CSR matrix, for [`Cuda::csr_by`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CsrAlgorithm {
-    /// A thread a row: what every text starts with.
+    /// One thread for each row, the algorithm with which every textbook starts.
     Scalar,
-    /// Up to 32 threads a row, by the mean length of rows (Bell and Garland 2008).
+    /// Up to 32 threads for each row, by the mean length of rows (Bell and Garland 2008).
     Vector,
     /// Tiles of rows through shared memory (after Greathouse and Daga 2014).
     Streamed,
-    /// Tiles of equal work, long rows cut (after Merrill and Garland 2016).
+    /// Tiles of equal work, with long rows cut (after Merrill and Garland 2016).
     Balanced,
-    /// Lanes and blocks by the length of each row (after Ashari et al. 2014); of matrices of 2^31 rows or nonzeros or
-    /// more, as balanced.
+    /// Lanes or blocks by the length of each row (after Ashari et al. 2014); as `Balanced` for matrices of 2^31 or more
+    /// rows or nonzeros.
     Binned,
 }
 
 impl CsrAlgorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [CsrAlgorithm; 5] = [
         CsrAlgorithm::Scalar,
         CsrAlgorithm::Vector,
@@ -145,7 +145,8 @@ impl CsrAlgorithm {
     ];
 }
 
-/// Looked up, or found out now by one pass over the offsets: also where the product is recorded.
+/// The extent of the rows, computed at the first call by one pass over the offsets, even while the product is being
+/// recorded.
 pub(in crate::backend::cuda) fn extent<V: Element>(
     cuda: Cuda,
     a: &CsrParts<'_, V, Cuda>,
@@ -161,7 +162,7 @@ pub(in crate::backend::cuda) fn extent<V: Element>(
     })
 }
 
-/// Whether x is read all over the vector, where that counts: as [`extent`], by windows of the columns.
+/// Whether x is read in scattered places, if that matters; computed as [`extent`], from windows of the columns.
 pub(in crate::backend::cuda) fn scattered<V: Element>(
     cuda: Cuda,
     a: &CsrParts<'_, V, Cuda>,
@@ -180,7 +181,7 @@ pub(in crate::backend::cuda) fn scattered<V: Element>(
     Ok(Some(scattered))
 }
 
-/// The first row of each tile of steps, as [`extent`].
+/// The first row of each tile of steps, computed as [`extent`].
 pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u32>> {
     a.shape.starts(|| {
         capture::outside(|| {
@@ -193,7 +194,7 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
     })
 }
 
-/// Where each balanced tile begins, as [`extent`].
+/// The start of each balanced tile, computed as [`extent`].
 fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>) -> Result<&'a Slice<u64>> {
     a.shape.tiles(class, || {
         capture::outside(|| {
@@ -206,7 +207,7 @@ fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>
     })
 }
 
-/// The rows in bins, as [`extent`].
+/// The rows in bins, computed as [`extent`].
 fn bins<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -> Result<&'a RowBins<Cuda>> {
     a.shape.bins(|| {
         capture::outside(|| {
@@ -286,7 +287,7 @@ fn run<V: Widen<T>, T: Scalar>(
     })
 }
 
-/// A step of Chebyshev's iteration from z, in one pass with the product A z; only where rows are streamed.
+/// A step of Chebyshev's iteration from z, fused with the product A z; only for streamed rows.
 pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -301,8 +302,8 @@ pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
     Ok(true)
 }
 
-/// In one pass where rows are streamed and few; else the dot product follows. In large products, blocks that wait for
-/// one another's sums cost more than to read both vectors once more.
+/// In one pass if rows are streamed and few; else the inner product follows. In large products, blocks that wait for
+/// one another's sums cost more than reading both vectors again.
 pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,

@@ -1,5 +1,5 @@
-//! Products with matrices that are stored by diagonals: a thread for neighbouring rows, or for a column of A^T, which
-//! is A where half of it is stored.
+//! Products with matrices that are stored by diagonals: one thread for neighbouring rows, or for a column of A^T, which
+//! equals A if half of it is stored.
 
 use super::{Form, summed};
 use crate::backend::cuda::launch::kernels;
@@ -34,7 +34,7 @@ mod kernel {
     }
 }
 
-/// Rows, columns, stored diagonals and entries of a row as the kernels take them, and what they read of these.
+/// Rows, columns, stored diagonals and entries of a row as the kernels take them, and the array that they read.
 fn sizes<'a, V: Element>(a: &DiaParts<'a, V, Cuda>) -> ((u64, u64), (u32, u32), &'a Slice<i64>) {
     let counts = (a.distances.len() as u32, a.diagonals() as u32);
     ((a.rows as u64, a.columns as u64), counts, if a.mirrored > 0 { a.steps } else { a.distances })
@@ -84,7 +84,7 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     kernel::dia(cuda, shape, rows, columns, stored, count, distances, a.values, alpha, x, beta, y, conjugate)
 }
 
-/// A step of Chebyshev's iteration from z, in one pass with the product A z.
+/// A step of Chebyshev's iteration from z, fused with the product A z.
 pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: DiaParts<'_, V, Cuda>,

@@ -1,18 +1,18 @@
-//! Products with stored matrices on the device, one file a family of layouts.
+//! Products with stored matrices on the device, one file for each family of layouts.
 //!
-//! | layout | way |
+//! | layout | algorithm |
 //! |---|---|
-//! | CSR, rows of like length | tiles of rows through shared memory (`csr_stream.cu`) |
-//! | CSR, rows of any length | tiles of steps, the longest rows cut (`csr_balanced.cu`) |
+//! | CSR, rows of similar length | tiles of rows through shared memory (`csr_stream.cu`) |
+//! | CSR, rows of any length | tiles of steps, with the longest rows cut (`csr_balanced.cu`) |
 //! | CSR, few rows of very different lengths | bins of rows by their lengths (`csr_binned.cu`) |
 //! | CSR, several vectors | lanes for the vectors of a row (`csr_block.cu`) |
-//! | the same, rows of very different lengths | tiles of steps (`csr_block_tiles.cu`) |
-//! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only where that is asked for |
+//! | CSR, several vectors, rows of very different lengths | tiles of steps (`csr_block_tiles.cu`) |
+//! | COO | tiles of nonzeros, segmented sums (`coo.cu`); by atomic additions only on request |
 //! | ELL, JDS, SELL | a thread a row (`ell.cu`, `jds.cu`, `sell.cu`) |
 //! | diagonals | a thread for two rows, or for a column of A^T (`dia.cu`) |
 //!
-//! Matrices multiply with A^T by a transposed copy ([`Products::transposed_copy`]), diagonals without: else rows would
-//! have to add to y in whatever order they come. So what comes here is refused if it is to be transposed.
+//! Products with A^T use a transposed copy ([`Products::transposed_copy`]), except for diagonals: otherwise rows would
+//! have to add to y in random order. So transposed products are refused here.
 
 mod bins;
 mod block;
@@ -46,7 +46,7 @@ struct Form<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Form<'a, T> {
-    /// Refused where a product is to be transposed.
+    /// Returns an error for a transposed product.
     fn new(cuda: Cuda, what: &str, gemv: Gemv<'a, T, Cuda>) -> Result<Self> {
         let Gemv { op, alpha, x, beta, y } = gemv;
         if op.transposes() {
@@ -59,14 +59,14 @@ impl<'a, T: Scalar> Form<'a, T> {
     }
 }
 
-/// For a kernel: whether it may read the arrays of its matrix, at these addresses, before the launch ahead of it has
+/// For a kernel: whether it may read the arrays of its matrix, at these addresses, before the preceding launch has
 /// ended.
 fn settled(cuda: Cuda, matrix: &[Range<u64>]) -> u32 {
     u32::from(capture::settled(cuda.0.ordinal, matrix))
 }
 
-/// Launches a product of this shape whose blocks leave sums, and joins them in `out`: by its last block where they are
-/// few, else by a launch behind it. The product gets `out`, room for a sum a block, and a counter or null.
+/// Launches a product of this shape whose blocks write sums, and adds these to `out`: by its last block if there are
+/// few, else by a second launch. The product gets `out`, memory for a sum of each block, and a counter or null.
 fn summed<T: Scalar>(
     cuda: Cuda,
     shape: Shape,
@@ -228,11 +228,11 @@ impl Products for Cuda {
 }
 
 impl Cuda {
-    /// y = alpha A x + beta y with A in coordinates, by atomic additions: their order, and with it the last bits of y,
-    /// differs from run to run. For comparison; [`Products::coo`] is deterministic.
+    /// y = alpha A x + beta y with A in coordinates, by atomic additions: their order, and so the last bits of y,
+    /// differ from run to run. For comparison; [`Products::coo`] is deterministic.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn coo_by_atomics<V: Widen<T>, T: Scalar>(
         &self,
         a: CooParts<'_, V, Self>,
@@ -246,11 +246,11 @@ impl Cuda {
         coo::by_atomics(*self, a, Form::new(*self, "coo", Gemv { op: Op::None, alpha, x, beta, y })?)
     }
 
-    /// y = alpha A x + beta y with A in CSR, by the algorithm of the caller's choice: for comparison. [`Products::csr`]
-    /// takes the one that suits the rows.
+    /// y = alpha A x + beta y with A in CSR, by an algorithm of the caller's choice, for comparison. [`Products::csr`]
+    /// chooses one that suits the rows.
     ///
     /// # Errors
-    /// On vectors of the wrong length, or when the device fails.
+    /// If a vector has the wrong length, or if the device fails.
     pub fn csr_by<V: Widen<T>, T: Scalar>(
         &self,
         algorithm: CsrAlgorithm,

@@ -1,14 +1,14 @@
-//! Tiles of equal work through CSR matrices whose rows have any lengths: of one product (`csr_balanced.cu`), and of
-//! several vectors at once (`csr_block_tiles.cu`).
+//! Tiles of equal work of CSR matrices with rows of any lengths: for a product with one vector (`csr_balanced.cu`), and
+//! with several at once (`csr_block_tiles.cu`).
 
 use super::grid::{THREADS, blocks, row_shape};
 use super::{Chip, Shape, Unit};
 use crate::backend::TILE_KINDS;
 use crate::scalar::Element;
 
-/// How a tile of one product is worked off: threads of a block, steps and nonzeros under way a thread, nonzeros that
-/// the last row may have beyond the tile, blocks that a multiprocessor shall hold, and whether the first nonzeros are
-/// asked for ahead of the launch before.
+/// Constants of a tile of one product: threads per block, steps and nonzeros in flight per thread, nonzeros by which
+/// the last row may extend beyond the tile, blocks that a multiprocessor should hold, and whether the first nonzeros
+/// are loaded before the previous launch has ended.
 #[derive(Clone, Copy)]
 struct Tile {
     threads: u32,
@@ -19,48 +19,50 @@ struct Tile {
     ahead: bool,
 }
 
-/// The tiles of a class.
+/// The tiles of each class.
 const TILES: [Tile; TILE_KINDS] = [
-    // In matrices that lie in the second-level cache what counts is that one wave of blocks is nearly enough, ...
+    // For matrices that fit the second-level cache it matters that one wave of blocks is almost enough.
     Tile { threads: 128, items: 5, unroll: 5, slack: 128, blocks: 12, ahead: true },
-    // ... where x comes from the first-level cache, that memory is kept busy, by all threads that a multiprocessor
-    // holds, ...
+    // If x is served by the first-level cache, it matters that memory is kept busy by as many threads as a
+    // multiprocessor holds.
     Tile { threads: 256, items: 8, unroll: 3, slack: 256, blocks: 8, ahead: false },
-    // ... (of values of 4 bytes more are under way) ...
+    // The same with values of 4 bytes: more nonzeros are in flight.
     Tile { threads: 256, items: 10, unroll: 5, slack: 256, blocks: 8, ahead: false },
-    // ... and elsewhere, that this cache is left to x.
+    // Otherwise it matters that the first-level cache is left to x.
     Tile { threads: 256, items: 4, unroll: 4, slack: 256, blocks: 6, ahead: false },
 ];
-/// The class of matrices that the second-level cache holds.
+/// The class of matrices that fit the second-level cache.
 const SMALL: u32 = 0;
-/// The classes of matrices beyond the second-level cache, the first by whether values take 4 bytes.
+/// The classes of matrices that exceed the second-level cache; the first array is indexed by whether values take 4
+/// bytes.
 pub(in crate::backend::cuda) const CLUSTERED_TILES: [u32; 2] = [1, 2];
 pub(in crate::backend::cuda) const SCATTERED_TILES: u32 = 3;
-/// Blocks where such values are widened: sums then take twice the registers.
+/// Blocks per multiprocessor if such values are widened, because sums then take twice as many registers.
 const WIDENED_BLOCKS: u32 = 6;
-/// Nonzeros of matrices in the second-level cache.
+/// Matrices with fewer nonzeros fit the second-level cache.
 const CACHED: usize = 1 << 22;
-/// Mean nonzeros a row below which rows are short: what is under way counts then too.
+/// Rows with fewer nonzeros than this in the mean are short.
 const SHORT: usize = 4;
 
-/// Windows of nonzeros that are looked at to tell whether x comes from the first-level cache, at most, nonzeros of
-/// each, columns of a line, and lines above which it does not. R-MAT of 2^17 rows and more has 1560 to 2620 of them,
-/// the most scattered of fourteen meshes, circuits and linear programs 434.
+/// How it is decided whether the first-level cache serves x: the maximum number of windows of nonzeros that are
+/// examined, nonzeros per window, columns per cache line, and the number of lines per window above which it does not.
+/// R-MAT with 2^17 rows and more has 1560 to 2620 lines; the most scattered of fourteen meshes, circuits and linear
+/// programs has 434.
 const WINDOWS: usize = 64;
 const WINDOW: usize = 4096;
 const LINE: u32 = 16;
 const SCATTERED: u64 = 800;
-/// Sums of 16 bytes take twice the registers.
+/// Blocks per multiprocessor with sums of 16 bytes, which take twice as many registers.
 const WIDE_BLOCKS: u32 = 1;
 
-/// Steps of a tile of several vectors, as its kernels are compiled for them, by the mean length of rows.
+/// Steps of a tile of several vectors, which are compiled into its kernels, by the mean length of rows.
 const BLOCK_STEPS: [(u32, &str); 2] = [(2048, "2048"), (1024, "1024")];
-/// Mean nonzeros a row from which those tiles are the smaller ones: they gather more and write less.
+/// Mean nonzeros per row from which on the smaller tiles are used: they gather more and write less.
 const BLOCK_FULL: usize = 8;
-/// And nonzeros from which there are enough tiles either way.
+/// Number of nonzeros from which on there are enough tiles of either size.
 const BLOCK_MANY: usize = 1 << 23;
 
-/// The class of `row_shape.cu` for the first tiles of one product; those of several vectors have the classes before.
+/// The class of `row_shape.cu` for the first tiles of one product; the classes before it are those of several vectors.
 const FIRST_TILE: u32 = BLOCK_STEPS.len() as u32;
 
 /// The constants of a unit of these kernels.
@@ -98,17 +100,17 @@ impl Tile {
     }
 }
 
-/// Whether it counts where x comes from.
+/// Returns whether the choice depends on where x is read from.
 pub(in crate::backend::cuda) fn asks_spread(rows: usize, nonzeros: usize) -> bool {
     nonzeros >= CACHED || nonzeros / SHORT < rows && nonzeros >= WINDOW
 }
 
-/// The launch that finds it out: a block a window.
+/// The launch that finds out how scattered columns are: one block per window.
 pub(in crate::backend::cuda) fn column_spread(nonzeros: usize) -> Shape {
     Shape::new((nonzeros / WINDOW).min(WINDOWS) as u32, THREADS)
 }
 
-/// Whether x is read all over the vector, by the lines of all windows.
+/// Returns whether a product reads all parts of x at random, from the number of cache lines of all windows.
 pub(in crate::backend::cuda) fn scattered(lines: u64, nonzeros: usize) -> bool {
     lines > SCATTERED * u64::from(column_spread(nonzeros).blocks)
 }
@@ -122,7 +124,7 @@ pub(in crate::backend::cuda) fn balanced_class<V: Element>(scattered: Option<boo
     }
 }
 
-/// Tiles of one product with whatever rows there are, and the launch that finds where they begin.
+/// The number of tiles of a product with rows of any length, and the launch that computes where each starts.
 pub(in crate::backend::cuda) fn balanced_tiles(
     chip: Chip,
     class: u32,
@@ -133,19 +135,19 @@ pub(in crate::backend::cuda) fn balanced_tiles(
     (tiles, row_shape(chip, tiles + 1).class(FIRST_TILE + class))
 }
 
-/// A block a tile.
+/// One block per tile.
 pub(super) fn balanced(class: u32, rows: usize, nonzeros: usize) -> Shape {
     let tile = TILES[class as usize];
     Shape::new(blocks((rows + nonzeros).div_ceil(tile.steps() as usize)), tile.threads).class(class)
 }
 
-/// Tiles of several vectors: how many, their steps, and the name of these.
+/// Tiles for several vectors: their number, their steps, and the name of the latter in units.
 pub(super) fn tiles_of_block(rows: usize, nonzeros: usize) -> (usize, u32, &'static str) {
     let (steps, name) = BLOCK_STEPS[block_class(rows, nonzeros) as usize];
     ((rows + nonzeros).div_ceil(steps as usize), steps, name)
 }
 
-/// As [`balanced_tiles`], for several vectors.
+/// The same as [`balanced_tiles`] for several vectors.
 pub(in crate::backend::cuda) fn block_tiles(chip: Chip, rows: usize, nonzeros: usize) -> (usize, Shape) {
     let (tiles, ..) = tiles_of_block(rows, nonzeros);
     (tiles, row_shape(chip, tiles + 1).class(block_class(rows, nonzeros)))

@@ -1,9 +1,9 @@
-//! Kernels for many small systems.
+//! Constants and launch shapes of batches of small systems.
 
 use super::{Chip, Shape, Unit};
 use crate::backend::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};
 
-/// The largest system whose rows lie in the registers of a warp's lanes, and the largest of a block of threads.
+/// The largest system whose rows fit the registers of a warp's lanes, and the largest of a block of threads.
 pub(in crate::backend::cuda) const BATCH_LANES: usize = 32;
 pub(in crate::backend::cuda) const BATCH_ROWS: usize = 256;
 /// Lanes of a system.
@@ -13,8 +13,8 @@ pub(in crate::backend::cuda) const BLOCK_CLASSES: [u32; 3] = [64, 128, 256];
 
 /// Threads of a block where each system has some lanes of a warp.
 const LANES_THREADS: u32 = 128;
-/// A matrix of more bytes lies in memory that its block of threads keeps for itself: less than three blocks would fit
-/// on a multiprocessor otherwise.
+/// A matrix with more bytes is stored in global memory that belongs to its block of threads: with it in shared memory,
+/// fewer than three blocks would fit a multiprocessor.
 const SHARED: usize = 74 << 10;
 
 /// Threads, columns of a panel, columns of a tile, and blocks of a multiprocessor.
@@ -52,8 +52,8 @@ pub(in crate::backend::cuda) fn batch_lanes(systems: usize, size: usize) -> Shap
     Shape::new(blocks as u32, LANES_THREADS).class(lanes)
 }
 
-/// A block of threads a system with numbers of so many bytes, and how many numbers the matrices of all blocks have that
-/// don't lie in shared memory.
+/// One block of threads per system with numbers of `bytes` bytes, and the number of elements of all blocks' matrices if
+/// these are not in shared memory.
 pub(in crate::backend::cuda) fn batch_block(
     chip: Chip,
     systems: usize,

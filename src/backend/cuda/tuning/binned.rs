@@ -1,27 +1,28 @@
-//! Rows of small matrices in bins of their lengths (`csr_binned.cu`).
+//! Constants for products of small matrices whose rows are sorted into bins by length (`csr_binned.cu`).
 
 use super::grid::blocks;
 use super::{Shape, Unit};
 use crate::backend::RowExtent;
 
-/// How rows are dealt: nonzeros of a lane at most, and threads of a block.
+/// The maximum number of nonzeros per lane, and threads per block.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct BinnedShape {
     pub(in crate::backend::cuda) each: usize,
     pub(in crate::backend::cuda) threads: usize,
 }
 
-/// Few threads a block: where some wait for others' pieces, or for the longest part, fewer places are taken by warps
-/// that are done.
+/// Blocks have few threads, so that less room is held by finished warps while others of the block still wait for pieces
+/// of a row or work on the longest part.
 pub(in crate::backend::cuda) const BINNED: BinnedShape = BinnedShape { each: 8, threads: 128 };
-/// Blocks that a multiprocessor shall hold where sums take 4 bytes: two more than the compiler would leave room for.
+/// Blocks that a multiprocessor should hold if sums take 4 bytes: two more than the compiler would leave registers for.
 const BLOCKS: u32 = 10;
-/// Nonzeros below which a matrix of unlike rows is dealt in bins, and where x is read all over the vector.
+/// A matrix of rows of unlike lengths is binned if it has fewer nonzeros than this: the second number holds if x is
+/// read at random all over.
 const NONZEROS: [usize; 2] = [1 << 22, 1 << 23];
-/// And the longest row: so many that each thread of the block that adds up its pieces takes one.
+/// The longest row that is binned: a block that sums its pieces has one thread per piece.
 const LONGEST: u64 = (BINNED.each * BINNED.threads * BINNED.threads) as u64;
 
-/// Whether rows that are not alike are better dealt in bins than in tiles of equal work.
+/// Returns whether bins are better than tiles of equal work for rows of unlike lengths.
 pub(super) fn suits(extent: RowExtent, nonzeros: usize, scattered: bool) -> bool {
     nonzeros < NONZEROS[usize::from(scattered)] && extent.longest <= LONGEST
 }
@@ -32,7 +33,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     vec![("THREADS", BINNED.threads as u32), ("EACH", BINNED.each as u32), ("MIN_BLOCKS", blocks)]
 }
 
-/// So many parts of blocks, a block each, and so many warps behind them.
+/// A launch with `parts` blocks for parts of bins, followed by blocks for `warps` warps.
 pub(in crate::backend::cuda) fn binned(parts: u32, warps: u32) -> Shape {
     let of_warps = (warps as usize).div_ceil(BINNED.threads / 32);
     Shape::new(blocks(parts as usize + of_warps), BINNED.threads as u32)

@@ -1,4 +1,4 @@
-//! Constants of the compressed format, and the shapes of its launches.
+//! Constants of the compressed format, and launch shapes.
 
 use super::convert::TILE_ITEMS;
 use super::{PARTIALS, Shape, compressed_grid, compressed_march};
@@ -7,51 +7,52 @@ use crate::backend::cuda::compile::Unit;
 use crate::backend::{BALANCED_TILE, COMPRESSED_WINDOW, SECTION};
 use crate::scalar::{Element, Scalar};
 
-/// Threads of a block.
+/// Threads per block.
 const PRODUCT_THREADS: u32 = 256;
-/// Rows a thread where rows of a kind are all alike.
+/// Rows per thread if rows of a kind are all alike.
 const KIND_ROWS: u32 = 2;
-/// Mean length from which a row keeps a thread busy by itself, so that blocks need not stay for the next rows.
+/// Mean row length from which on a row alone keeps a thread busy, so that blocks need not go on to further rows.
 const LONG_ROWS: usize = 16;
-/// Rows that a warp numbers one after another: the first of them is looked up. Fewer, where there are few rows for all
-/// warps.
+/// Rows that a warp numbers one after another; the first of them is looked up. Fewer if there are not enough rows for
+/// all warps.
 const CHUNK: [u32; 2] = [128, 16];
 const FEW_ROWS: usize = 1 << 20;
-/// Blocks a multiprocessor of the survey, which fills shared memory, and their threads. Up to so many nonzeros one
-/// block, of twice the threads, and half of the lanes a row: what blocks collect is put together at the end, and then
-/// each has more of it.
+/// Blocks per multiprocessor in the survey, which fills shared memory, and their threads. Up to `SURVEYED_BY_FEW`
+/// nonzeros there is one block with twice as many threads, and half as many lanes per row, because the tables of all
+/// blocks are merged at the end, and more blocks would have more in common.
 const SURVEY_BLOCKS: u32 = 3;
 const SURVEYED_BY_FEW: usize = 1 << 22;
 const SURVEY_THREADS: [u32; 2] = [512, 1024];
 
-/// Threads of a block that measures sections; up to so many rows this is done while the survey is under way.
+/// Threads per block when sections are measured; up to `MEASURED_ALONG` rows this is done while the survey runs.
 const SIZES_THREADS: u32 = 256;
 const MEASURED_ALONG: usize = 1 << 20;
-/// Threads of a block that adds up sections' sizes, a section each at a time, and blocks at most: each adds up all
-/// before its own.
+/// Threads per block when the sizes of sections are added up, one section per thread at a time, and the maximum number
+/// of blocks: each adds up all sections before its own.
 const OFFSETS_THREADS: u32 = 1024;
 const OFFSETS_BLOCKS: usize = 128;
-/// Warps that fill or restore sections, where there are enough sections or quads of entries in them, and how many share
-/// one at most.
+/// Number of warps that fill or restore sections, if there are enough sections or quads of entries for them, and the
+/// maximum number of warps that share a section.
 const FILLING: usize = 1 << 14;
 const SPLITS: usize = 16;
-/// Entries of a row of mean length that a warp fills a section with, and that it restores: the wider sections are, the
-/// more warps share one, lest the widest take the time of all.
+/// Entries per row of mean length that one warp fills a section with, or restores from it: for wide sections more warps
+/// share one, so that the widest ones do not determine the time.
 const FILLED: usize = 12;
 const RESTORED: usize = 4;
-/// Mean length up to which a row has so few entries that what a block brings to look them up in is worth further
-/// sections.
+/// Mean row length up to which a block should take further sections, since rows are short compared with the tables that
+/// it loads.
 const SHORT_ROWS: usize = 8;
 
-/// Quads of entries up to which a row is short, on average; class of units for longer ones.
+/// A row is short if it has at most this number of quads of entries in the mean; and the class of units for longer
+/// rows.
 const SHORT_QUADS: usize = 3;
 pub(in crate::backend::cuda) const LONG: u32 = 1;
-/// Threads of a block with a thread a row of a window.
+/// Threads per block with one thread per row of a window.
 const WINDOW_THREADS: u32 = COMPRESSED_WINDOW as u32;
 
-/// Threads of a block that takes a window: a warp takes a section, or two, so that a block does not wait for its widest
-/// one. Not where rows are long, for what more windows at a time have of x leaves the first-level cache, nor of stored
-/// f64, with which memory is busy enough.
+/// Threads per block that takes a window: one warp takes one section, or two, so that a block does not wait for its
+/// widest section. There is only one window per block for long rows, because x of more windows at a time would not fit
+/// the first-level cache, and for stored f64, which keep memory busy anyway.
 fn window_threads(scalar: &str, stored: bool, class: u32) -> u32 {
     match scalar {
         "f64" if stored => WINDOW_THREADS,
@@ -60,8 +61,8 @@ fn window_threads(scalar: &str, stored: bool, class: u32) -> u32 {
     }
 }
 
-/// Entries of a row under way there and windows of a multiprocessor of a thread a row, of a product and of one with
-/// dot. Short rows of codes wait for instructions, long ones for what they have under way.
+/// Entries per row in flight in such a block, and windows per multiprocessor with one thread per row, for a product and
+/// for one with a dot product. Short rows of codes are limited by instructions, long ones by loads in flight.
 fn under_way(scalar: &str, values: &str, class: u32) -> [(u32, u32); 2] {
     match (scalar, values) {
         ("c64", _) => [(4, 4); 2],
@@ -74,7 +75,8 @@ fn under_way(scalar: &str, values: &str, class: u32) -> [(u32, u32); 2] {
     }
 }
 
-/// Entries of a row under way where values are stored and columns kinds of rows, and blocks of a multiprocessor.
+/// Entries per row in flight if values are stored and columns are given by kinds of rows, and blocks per
+/// multiprocessor.
 fn kinds_stored(scalar: &str) -> (u32, u32) {
     match scalar {
         "c64" => (4, 4),
@@ -84,22 +86,22 @@ fn kinds_stored(scalar: &str) -> (u32, u32) {
     }
 }
 
-/// Threads of a block where rows are parts of a stencil.
+/// Threads per block if rows are parts of a stencil.
 const STENCIL_THREADS: u32 = 128;
-/// Rows a thread, at most.
+/// Maximum number of rows per thread.
 pub(in crate::backend::cuda) const STENCIL_ROWS: usize = 4;
-/// Up to so many places, the elements of x take few registers.
+/// Up to this number of stencil points, the elements of x take few registers.
 const FEW_PLACES: u32 = 9;
 
-/// Classes for 5, 7 and 27 points: a unit's class are its places.
+/// Classes for 5, 7 and 27 points: the class of a unit is the bit mask of its stencil points.
 pub(in crate::backend::cuda) const STENCILS: [u32; 3] = [0x1_7400, 0x41_7410, (1 << 27) - 1];
 
-/// Rows a thread.
+/// Rows per thread.
 fn stencil_rows(bytes: usize) -> usize {
     if bytes > 8 { STENCIL_ROWS / 2 } else { STENCIL_ROWS }
 }
 
-/// Blocks a multiprocessor, so that there are registers for all elements of x.
+/// Blocks per multiprocessor, such that there are registers for all elements of x.
 fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     match (places.count_ones() > FEW_PLACES, bytes > 8) {
         (false, false) => 6,
@@ -108,8 +110,8 @@ fn stencil_blocks(places: u32, bytes: usize) -> u32 {
     }
 }
 
-/// Blocks of a multiprocessor that fill sections. What shared memory leaves of the first-level cache counts where
-/// values are stored and a table takes its part: of a line of CSR, several turns take theirs.
+/// Blocks per multiprocessor when sections are filled. If values are stored and a table takes part of shared memory,
+/// the remaining first-level cache matters, because each cache line of CSR is used by several iterations.
 fn fill_blocks(unit: &Unit) -> u32 {
     match (unit.type_of("VALUE"), unit.type_of("COLUMNS"), unit.type_of("VALUES")) {
         ("c64", ..) => 4,
@@ -118,15 +120,14 @@ fn fill_blocks(unit: &Unit) -> u32 {
     }
 }
 
-/// The class of a unit of `compressed_fill.cu` or `compressed_survey.cu`: lanes a row, whether kinds have values, and
-/// whether rows are few.
+/// The class of a unit of `compressed_fill.cu` or `compressed_survey.cu`: lanes per row, whether kinds have values, and
+/// whether there are few rows.
 fn class(lanes: u32, lines: bool) -> u32 {
     lanes | u32::from(lines) << 8
 }
 pub(in crate::backend::cuda) const FEW: u32 = 1 << 9;
 
-/// Blocks of a multiprocessor where entries are dealt out, so that what is asked for of the next tile stays in
-/// registers.
+/// Blocks per multiprocessor with tiles of equal work, such that the loads for the next tile fit registers.
 fn balanced_blocks(scalar: &str, stored: &str) -> u32 {
     match (scalar, stored) {
         ("c64", "c64") => 2,
@@ -192,7 +193,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// A product with `items` of rows or places a block; a dot product is summed by blocks that stay.
+/// A product with `items` rows or places per block; with a dot product blocks are persistent.
 fn product(rows: usize, nonzeros: usize, items: usize, stay: bool) -> Shape {
     let tiles = rows.div_ceil(items);
     if stay || nonzeros < LONG_ROWS * rows {
@@ -202,13 +203,13 @@ fn product(rows: usize, nonzeros: usize, items: usize, stay: bool) -> Shape {
     }
 }
 
-/// A product with kinds of rows that have their values.
+/// A product with kinds of rows that include values.
 pub(in crate::backend::cuda) fn compressed_lines(rows: usize, nonzeros: usize, dot: bool) -> Shape {
     product(rows, nonzeros, (PRODUCT_THREADS * KIND_ROWS) as usize, dot)
 }
 
-/// A product with kinds of rows that are parts of one stencil, and rows a thread. Blocks stay: their warps go on
-/// without waiting for each other.
+/// A product with kinds of rows that are parts of one stencil, and the number of rows per thread. Blocks are
+/// persistent: their warps continue without waiting for each other.
 pub(in crate::backend::cuda) fn compressed_stencil<T: Element>(
     rows: usize,
     (places, line): (u32, u32),
@@ -219,12 +220,13 @@ pub(in crate::backend::cuda) fn compressed_stencil<T: Element>(
     (shape.class(places), count)
 }
 
-/// A thread takes several rows, one after the other, to tell whether they are a grid.
+/// The check whether rows form a grid, where a thread checks several rows one after another.
 pub(in crate::backend::cuda) fn compressed_is_grid(rows: usize) -> Shape {
     Shape::resident(rows.div_ceil(PRODUCT_THREADS as usize), PRODUCT_THREADS)
 }
 
-/// A product with sections of so many quads of entries, a block a window; a dot product is summed by blocks that stay.
+/// A product with sections of the given number of quads of entries, one block per window; with a dot product blocks are
+/// persistent.
 pub(in crate::backend::cuda) fn compressed_sections<T: Scalar>(
     rows: usize,
     quads: usize,
@@ -240,7 +242,7 @@ pub(in crate::backend::cuda) fn compressed_sections<T: Scalar>(
     shape.class(class)
 }
 
-/// A product with sections of `places` places, kinds of rows and stored values, a thread a row.
+/// A product with sections of `places` places, kinds of rows and stored values, one thread per row.
 pub(in crate::backend::cuda) fn compressed_kinds_stored(
     rows: usize,
     places: usize,
@@ -251,8 +253,8 @@ pub(in crate::backend::cuda) fn compressed_kinds_stored(
     product(rows, scattered, PRODUCT_THREADS as usize, dot)
 }
 
-/// A product with so many tiles of entries that are dealt out, and tiles of a block: one wave of blocks, that each has
-/// the next tile on its way.
+/// A product with tiles of equal numbers of entries, and the number of tiles per block: one wave of blocks, each of
+/// which loads its next tile ahead.
 pub(in crate::backend::cuda) fn compressed_balanced<T: Element, S: Element>(
     chip: Chip,
     tiles: u32,
@@ -262,7 +264,7 @@ pub(in crate::backend::cuda) fn compressed_balanced<T: Element, S: Element>(
     (Shape::new(tiles.div_ceil(each), PRODUCT_THREADS), each)
 }
 
-/// The survey of a matrix.
+/// The launch of a matrix's survey.
 pub(in crate::backend::cuda) fn compressed_survey(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let few = nonzeros <= SURVEYED_BY_FEW;
     let threads = SURVEY_THREADS[usize::from(few)];
@@ -277,12 +279,12 @@ pub(in crate::backend::cuda) fn compressed_survey(chip: Chip, rows: usize, nonze
     Shape::new(needed.min(most as usize) as u32, threads).class(lanes | if few { FEW } else { 0 })
 }
 
-/// Lanes that read a row, each about four of its entries: what a row takes besides is worth as much.
+/// Lanes that read a row, for about four of its entries each, because the rest of the work per row takes as long.
 fn lanes(rows: usize, nonzeros: usize) -> u32 {
     (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 4).clamp(2, 32) as u32
 }
 
-/// The kind of each row.
+/// The launch that determines the kind of each row.
 pub(in crate::backend::cuda) fn compressed_rows(
     chip: Chip,
     rows: usize,
@@ -295,22 +297,22 @@ pub(in crate::backend::cuda) fn compressed_rows(
         .class(class(lanes(rows, nonzeros), lines) | if few { FEW } else { 0 })
 }
 
-/// A block for each of `n`.
+/// One block for each of `n`.
 pub(in crate::backend::cuda) fn compressed_blocks(n: usize, lines: bool) -> Shape {
     Shape::new(n as u32, PRODUCT_THREADS).class(class(2, lines))
 }
 
-/// A thread a row, or a warp a section, which is the same.
+/// One thread per row, which is the same as one warp per section.
 pub(in crate::backend::cuda) fn compressed_places(rows: usize, lines: bool) -> Shape {
     compressed_blocks((rows.div_ceil(SECTION) * SECTION).div_ceil(PRODUCT_THREADS as usize), lines)
 }
 
-/// A warp a window of rows, on blocks that stay: each adds to the totals once.
+/// One warp per window of rows, in persistent blocks: each adds to the totals once.
 pub(in crate::backend::cuda) fn compressed_sizes(rows: usize) -> Shape {
     by_warps(rows.div_ceil(COMPRESSED_WINDOW))
 }
 
-/// A warp a section.
+/// One warp per section.
 pub(in crate::backend::cuda) fn compressed_bases(rows: usize) -> Shape {
     by_warps(rows.div_ceil(SECTION))
 }
@@ -319,20 +321,20 @@ fn by_warps(warps: usize) -> Shape {
     Shape::resident(warps.div_ceil((SIZES_THREADS / 32) as usize), SIZES_THREADS)
 }
 
-/// Whether sections are measured before it is known whether there will be any.
+/// Returns whether sections are measured before it is known whether any will be needed.
 pub(in crate::backend::cuda) fn compressed_measures_along(rows: usize) -> bool {
     rows <= MEASURED_ALONG
 }
 
-/// Where sections start, and how many of them a block takes.
+/// The launch that computes where sections start, and the number of sections per block.
 pub(in crate::backend::cuda) fn compressed_offsets(sections: usize) -> (Shape, usize) {
     let blocks = sections.div_ceil(OFFSETS_THREADS as usize).clamp(1, OFFSETS_BLOCKS);
     // Four at a time are read of those before.
     (Shape::new(blocks as u32, OFFSETS_THREADS), sections.div_ceil(blocks).next_multiple_of(4))
 }
 
-/// Warps that fill sections, and how many share one. Blocks stay where each brings tables to look entries up in, and
-/// rows are short.
+/// The launch that fills sections, and the number of warps per section. Blocks are persistent if each loads lookup
+/// tables and rows are short.
 pub(in crate::backend::cuda) fn compressed_fills(
     rows: usize,
     nonzeros: usize,
@@ -348,13 +350,13 @@ pub(in crate::backend::cuda) fn compressed_fills(
     (shape.class(class(2, false)), splits)
 }
 
-/// Warps that restore rows from sections, and how many share one.
+/// The launch that restores rows from sections, and the number of warps per section.
 pub(in crate::backend::cuda) fn compressed_restores(rows: usize, nonzeros: usize) -> (Shape, u32) {
     let (blocks, splits) = shared_sections(rows, nonzeros, RESTORED);
     (compressed_blocks(blocks, false), splits)
 }
 
-/// Blocks for all sections, and how many warps share one that take `each` entries of a row of mean length.
+/// Blocks for all sections, and the number of warps per section if each takes `each` entries of a row of mean length.
 fn shared_sections(rows: usize, nonzeros: usize, each: usize) -> (usize, u32) {
     let sections = rows.div_ceil(SECTION);
     let wide = nonzeros.div_ceil(each * rows.max(1));
@@ -362,7 +364,7 @@ fn shared_sections(rows: usize, nonzeros: usize, each: usize) -> (usize, u32) {
     ((sections * splits * SECTION).div_ceil(PRODUCT_THREADS as usize), splits as u32)
 }
 
-/// Tiles of entries: by kinds that have values, or of long rows.
+/// The launch for tiles of entries, of kinds that include values or of long rows.
 pub(in crate::backend::cuda) fn compressed_tiles(tiles: Shape, lines: bool) -> Shape {
     tiles.class(class(2, lines))
 }

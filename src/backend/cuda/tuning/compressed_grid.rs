@@ -1,4 +1,4 @@
-//! Products with a stencil on the points of a grid.
+//! Constants and launch shapes of products with a stencil on the points of a grid.
 
 use super::{PARTIALS, Shape, compressed_march::compressed_march};
 use crate::backend::cuda::chip::Chip;
@@ -6,26 +6,27 @@ use crate::backend::cuda::compile::Unit;
 use crate::backend::{StencilParts, cuda::Cuda};
 use crate::scalar::{Element, Scalar};
 
-/// Threads of a block, and of a warp those that have points of their own, at least.
+/// Threads per block, and the minimum number of threads of a warp that have points of their own.
 const THREADS: u32 = 128;
 const OWN: usize = 30;
-/// Bytes of a run, at most: neighbouring points that a thread has.
+/// Maximum bytes of a run, which is the neighbouring points that one thread computes.
 const RUN_BYTES: usize = 16;
-/// Up to so many places, most of what a thread waits for comes from the second-level cache.
+/// Up to this number of stencil points, a thread mostly waits for the second-level cache.
 const FEW_PLACES: u32 = 9;
-/// The places of the point's own plane.
+/// The stencil points in the point's own plane.
 const OWN_PLANE: u32 = 0x1ff << 9;
 
-/// Beside the places in a unit's class: how often the elements of a run were halved, for lines that are no whole number
-/// of runs, and vectors that begin anywhere.
+/// In the class of a unit, in addition to the stencil points: how often the number of elements of a run was halved, for
+/// lines that are not a multiple of a run, and vectors with any alignment.
 pub(in crate::backend::cuda) const GRID_HALVED: u32 = 1 << 27;
-/// And whether places on both sides of a point, and of its plane, have one number: then it multiplies the sum of both.
+/// In the class: whether stencil points on both sides of a point, and of its plane, have the same value, so that it is
+/// multiplied by the sum of both.
 pub(in crate::backend::cuda) const GRID_MIRRORED: u32 = 1 << 29;
-/// And what rows may lack more than what lies beyond the grid, times `Holes`.
+/// In the class, times `Holes`: what rows may lack apart from points beyond the grid.
 pub(in crate::backend::cuda) const GRID_HOLES: u32 = 1 << 30;
 
-/// What rows may lack: nothing more, any places, or mostly all but their own point, the others listed. `HOLES` in the
-/// kernels.
+/// What rows may lack apart from points beyond the grid: nothing, any stencil points, or in few listed rows any and in
+/// others all but the diagonal. `HOLES` in the kernels.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum Holes {
     None,
@@ -43,20 +44,20 @@ impl Holes {
     }
 }
 
-/// Whether planes are summed up together.
+/// Returns whether the stencil has points in other planes.
 pub(super) fn is_deep(places: u32) -> bool {
     places & !OWN_PLANE != 0
 }
 
-/// Whether arithmetic takes much of the time.
+/// Returns whether arithmetic is a large part of the time.
 pub(super) fn is_long(places: u32) -> bool {
     is_deep(places) && places.count_ones() > FEW_PLACES
 }
 
-/// Whether rows of a grid with holes are so rarely others than whole ones and single points that products take these
-/// from a list. One costs as much as 10 to 30 that are not listed, and marks save what it takes to read kinds and ask
-/// for each place: half of a product and more where places are many, a tenth where they are few, less where these are
-/// in one plane.
+/// Returns whether rows of a grid with holes that are neither complete nor only a diagonal are so rare that products
+/// take these from a list. A listed row costs as much as 10 to 30 that are not listed. Marks save the loading of kinds
+/// and a test per stencil point: half of a product's time and more with many points, a tenth with few, less if these
+/// are in one plane.
 pub(in crate::backend::cuda) fn marks_pay(places: u32, rows: usize, listed: usize) -> bool {
     let least = match (is_deep(places), is_long(places)) {
         (false, _) => 1024,
@@ -66,7 +67,7 @@ pub(in crate::backend::cuda) fn marks_pay(places: u32, rows: usize, listed: usiz
     listed <= rows / least
 }
 
-/// What is chosen by of a stencil.
+/// The properties of a stencil on which the choice depends.
 #[derive(Clone, Copy)]
 pub(in crate::backend::cuda) struct GridStencil {
     pub(super) places: u32,
@@ -85,27 +86,27 @@ impl GridStencil {
         Self { places: a.places, mirrored, holes }
     }
 
-    /// Whether kernels take marks of rows, not kinds.
+    /// Returns whether kernels read marks of rows instead of kinds.
     pub(in crate::backend::cuda) fn is_marked(self) -> bool {
         self.holes == Holes::Marks
     }
 
-    /// A unit's class.
+    /// The class of the unit.
     pub(super) fn class(self) -> u32 {
         self.places + u32::from(self.mirrored) * GRID_MIRRORED + self.holes as u32 * GRID_HOLES
     }
 }
 
-/// Points a multiprocessor at least of a grid whose rows may lack any places: below, `compressed_stencil.cu` is faster,
-/// where more threads wait for fewer kinds.
+/// Minimum points per multiprocessor of a grid whose rows may lack any stencil points: below it `compressed_stencil.cu`
+/// is faster, since it has more threads, which wait for fewer kinds.
 const FEWEST_OF_PARTS: usize = 7900;
 
-/// Lines a thread.
+/// Lines per thread.
 fn lines(places: u32) -> usize {
     if is_deep(places) { 2 } else { 4 }
 }
 
-/// Planes a thread, at most.
+/// Maximum number of planes per thread.
 fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
     match is_deep(places) {
         false => 1,
@@ -115,8 +116,8 @@ fn depth(places: u32, bytes: usize, mirrored: bool) -> u32 {
     }
 }
 
-/// Blocks a multiprocessor, at least, so that there are registers for all that is under way: one less of what is more
-/// than a product, one more where arithmetic takes the time.
+/// Minimum number of blocks per multiprocessor, such that there are registers for everything in flight: one less for
+/// more than a product, one more if arithmetic takes the time.
 fn blocks((places, holes): (u32, Holes), complex: bool, more: bool) -> u32 {
     match (complex, more) {
         (false, false) if holes != Holes::None && is_long(places) => 4,
@@ -127,7 +128,7 @@ fn blocks((places, holes): (u32, Holes), complex: bool, more: bool) -> u32 {
     }
 }
 
-/// Warps of a block that have lines beside each other, at most.
+/// Maximum number of warps in a block that have lines next to each other.
 fn stack(places: u32, bytes: usize) -> usize {
     if is_deep(places) && bytes >= 8 { 4 } else { 1 }
 }
@@ -151,27 +152,28 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// What becomes of the sums.
+/// What is done with the sums.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::backend::cuda) enum GridEnd {
     Product,
-    /// A product is added to what there is.
+    /// The product is added to the vector.
     Sum,
     Dot,
     Chebyshev,
 }
 
-/// How a grid is dealt out: the kernel's `Grid`, of `compressed_march.cu` or of `compressed_grid.cu`.
+/// How a grid is divided: the kernel's `Grid`, of `compressed_march.cu` or of `compressed_grid.cu`.
 pub(in crate::backend::cuda) struct CompressedGrid {
     pub(in crate::backend::cuda) shape: Shape,
     pub(in crate::backend::cuda) marches: bool,
     pub(in crate::backend::cuda) dealt: [u32; 8],
 }
 
-/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses. Through shared
-/// memory, or a block for each tile; for a dot product as many as the device holds at a time, of which each leaves a
-/// partial sum. `None` where kinds are better looked at by `compressed_stencil.cu`: few points with holes, and complex
-/// ones, for which it was not measured. Planes a thread: so that the blocks of the last wave are not few.
+/// A product on a grid with the given points per line, lines per plane and planes, with vectors at these addresses. It
+/// goes through shared memory, or has one block per tile; for a dot product it has as many blocks as the device holds
+/// at a time, each of which writes a partial sum. `None` if `compressed_stencil.cu` is better: with few points and
+/// holes, and with complex numbers and holes, which were not measured. The number of planes per thread is chosen such
+/// that the last wave has enough blocks.
 pub(in crate::backend::cuda) fn compressed_grid<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,

@@ -1,4 +1,4 @@
-//! Products with a stencil on the points of a grid, with planes of x in shared memory.
+//! Constants and launch shapes of products with a stencil on the points of a grid, with planes of x in shared memory.
 
 use super::compressed_grid::{self, Holes};
 use super::{CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridStencil, Shape};
@@ -6,38 +6,38 @@ use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Scalar;
 
-/// Warps of a block that add up, at most. Fewer where rows have kinds or marks, so that there are registers for what
-/// these tell.
+/// Maximum number of warps of a block that compute sums. Fewer if rows have kinds or marks, whose content needs
+/// registers.
 fn warps(holes: Holes) -> u32 {
     if holes == Holes::None { 13 } else { 10 }
 }
-/// Threads of a block: a warp fetches, and one or more have nothing to do but listed rows.
+/// Threads per block: one warp loads, and with marks one more has only the listed rows to compute.
 fn threads(holes: Holes) -> u32 {
     32 * (warps(holes) + 1 + u32::from(holes == Holes::Marks))
 }
-/// Blocks for which a multiprocessor has room: one, and one of the next launch.
+/// Blocks that fit a multiprocessor: one, and one of the next launch.
 const BLOCKS: u32 = 2;
-/// Lines and bytes of neighbouring points that a thread has.
+/// Lines, and bytes of neighbouring points, per thread.
 const LINES: usize = 2;
 const RUN_BYTES: usize = 16;
-/// Planes on their way, and their bytes at most: what a multiprocessor needs under way is less, and the more there is,
-/// the further apart blocks get that read the same lines.
+/// Maximum number of planes in flight, and their bytes: a multiprocessor needs less in flight, and with more, blocks
+/// that read the same lines drift apart.
 const STAGES: u32 = 5;
 const RING: usize = 64 << 10;
 /// Bytes of shared memory before the planes.
 const BARRIERS: usize = 128;
-/// And where rows may lack any places, of those that each kind has.
+/// Bytes for the table of each kind's stencil points, if rows may lack any.
 const TABLE: usize = 1 << 10;
-/// Lines of a block at least: it reads two more.
+/// Minimum lines per block, which reads two more.
 const FEWEST_LINES: usize = 4;
-/// Bytes of x a multiprocessor at least: with fewer there are hardly planes to go through.
+/// Minimum bytes of x per multiprocessor: with less there are hardly any planes to march through.
 const FEWEST_BYTES: usize = 6 << 10;
-/// And where rows may lack any places: below, `compressed_stencil.cu` is faster in f32.
+/// The same if rows may lack any stencil points: below it, `compressed_stencil.cu` is faster in f32.
 const FEWEST_OF_PARTS: usize = 15 << 10;
-/// Slabs of planes at most.
+/// Maximum number of slabs of planes.
 const MOST_SLABS: usize = 64;
 
-/// Stages of the ring. One less where kinds come with planes.
+/// Stages of the ring. One less if kinds are loaded along with planes.
 fn stages(holes: Holes) -> u32 {
     STAGES - u32::from(holes == Holes::Parts)
 }
@@ -56,18 +56,18 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// How planes are cut: groups of lines, the most lines of one, and slabs of planes, a block for each group of each
-/// slab.
+/// How planes are divided: the number of groups of lines, the lines of the largest group, and the number of slabs of
+/// planes. Each group of each slab has one block.
 struct Cut {
     groups: usize,
     tile: usize,
     slabs: usize,
 }
 
-/// A product on a grid of points a line, lines a plane and planes, with vectors at these addresses: the shape of its
-/// launch and the kernel's `Grid`. `None` where chips cannot copy in bulk, the stencil stays in a plane, lines are no
-/// whole number of runs or too long for a block to have a few of them, points are few, or rows may lack any of many
-/// places: these keep blocks waiting for their slowest warp.
+/// A product on a grid with the given points per line, lines per plane and planes, with vectors at these addresses: its
+/// launch shape and the kernel's `Grid`. `None` if the chip cannot copy in bulk, the stencil is within a plane, lines
+/// are not a multiple of a run or too long for a block to have a few of them, there are few points, or rows may lack
+/// any of many stencil points, where blocks would wait for their slowest warp.
 pub(super) fn compressed_march<T: Scalar>(
     chip: Chip,
     stencil: GridStencil,
@@ -110,8 +110,8 @@ pub(super) fn compressed_march<T: Scalar>(
     Some(CompressedGrid { shape: shape.class(stencil.class()), marches: true, dealt })
 }
 
-/// So that all blocks run at a time, and the one that has most takes least: of a plane it reads two lines more than it
-/// has, and to go on to the next takes as long as two lines do.
+/// Divides the grid such that all blocks run at a time and the largest block takes the least time: it reads two more
+/// lines of a plane than it computes, and going on to the next plane takes as long as two lines.
 fn cut(blocks: usize, (lines, most_lines): (usize, usize), planes: usize) -> Option<Cut> {
     let cuts = (1..=planes.min(MOST_SLABS).min(blocks)).map(|slabs| {
         let tile = lines.div_ceil(blocks / slabs).max(FEWEST_LINES);

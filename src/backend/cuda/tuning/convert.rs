@@ -1,71 +1,71 @@
-//! Constants of the conversions, and the shapes of their launches.
+//! Constants of conversions between formats, and launch shapes.
 
 use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 use crate::scalar::Element;
 
-/// Threads of a block that turns rows over: its shared memory is a tile a warp.
+/// Threads per block that transposes rows: its shared memory has one tile per warp.
 const ROWS_THREADS: u32 = 128;
-/// Threads of a block that shares out the elements of segments, and elements of each.
+/// Threads per block that processes the elements of segments in even tiles, and elements per thread.
 const TILE_THREADS: u32 = ELEMENTWISE_THREADS;
 pub(super) const TILE_ITEMS: u32 = 8;
-/// Rows, about, that are compared with their mirror images before half of a matrix is stored.
+/// Approximate number of rows that are compared with their mirror images before half of a matrix is stored.
 const COMPARED_ROWS: usize = 1 << 10;
 
-/// Threads that look up mirror images, tiles of others that are one of theirs, and entries a thread at a time.
+/// Threads per block that look up mirror images, the number of other tiles that one of their tiles covers, and entries
+/// per thread at a time.
 const MIRROR_THREADS: u32 = 1024;
 const MIRROR_TILES: u32 = 3;
 const MIRROR_AT_ONCE: u32 = 2;
 const MIRROR_TILE: u32 = MIRROR_TILES * TILE_THREADS * TILE_ITEMS;
-/// Lanes a row of a conversion by rows, at least and at most.
+/// Minimum and maximum lanes per row of a conversion by rows.
 const LANES: (usize, usize) = (4, 16);
-/// Jagged diagonals that are turned over, in mean lengths of rows.
+/// Jagged diagonals that are transposed in tiles, as a multiple of the mean row length.
 const NEAR: usize = 4;
-/// Entries a thread of diagonals behind those, while there are not enough blocks to fill the chip.
+/// Entries per thread of later diagonals, as long as there are not enough blocks to fill the chip.
 const FAR_ENTRIES: usize = 4;
-/// Blocks a multiprocessor that share them out.
+/// Blocks per multiprocessor that process these.
 const FAR_BLOCKS: usize = 16;
-/// Columns of sections, one after the other, among which a warp looks for those, at most; and warps a multiprocessor
-/// that there should be first, for they lie in few places: in sections of the longest rows.
+/// Maximum number of columns of sections, one after another, that a warp searches for entries; and the number of warps
+/// per multiprocessor to reach first, because these entries are in few places: in the sections with the longest rows.
 const FAR_COLUMNS: usize = 128;
 const FAR_WARPS: usize = 16;
 /// Lanes that find the longest row of a section of SELL.
 const SECTION_LANES: u32 = 8;
-/// Rows of a window that a block orders.
+/// Maximum number of rows of a window that one block orders.
 const MOST_WINDOW: u32 = 1024;
-/// Entries from which on a few tiles are looked up before the others, and how many.
+/// Number of entries from which on a few tiles are looked up before the others, and the number of those tiles.
 const MIRROR_ALL: usize = 1 << 23;
 const MIRRORED_FIRST: u32 = 64;
-/// Warps that a conversion should have at least, where it has that many pieces.
+/// Minimum number of warps of a conversion, if it has as many pieces.
 const WARPS: u64 = 1 << 20;
 
-/// Entries of a stretch that is sorted at a time at least, where memory is no matter, and what sorting takes an entry:
-/// column, source, and a second place of each.
+/// Minimum number of entries of a stretch that is sorted at a time, if memory is no constraint, and bytes per entry for
+/// the sort: column, source, and a second copy of each.
 const STRETCH: usize = 1 << 20;
 const STRETCH_BYTES: usize = 16;
 
-/// Steps of searching an entry, as `mirror.cu` counts them, on average of the first tiles, from which on sorting is
-/// faster.
+/// Mean search steps per entry of the first tiles, as `mirror.cu` counts them, from which on sorting is faster.
 const FAR_SEARCH: f64 = 4.5;
 
-/// Bits of a place within a window of columns: the fewest for which numbers of windows suffice.
+/// Bits for a position within a window of columns: the fewest for which there are enough window numbers are used.
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 10..=12;
-/// Windows have numbers of 16 bits.
+/// Windows have 16-bit numbers.
 const WINDOWS: usize = 1 << 16;
-/// Threads that sort numbers by windows, numbers a thread, and blocks that a multiprocessor should have room for, by
-/// the number of entries from which on. A tile has 2 KiB of look-back: half a byte an entry, or a third.
+/// Threads per block that sorts numbers by windows, numbers per thread, and blocks that a multiprocessor should hold,
+/// by the number of entries from which on they apply. A tile has 2 KiB of look-back: half a byte per entry, or a third.
 const WINDOW_SORTS: [(usize, [u32; 3]); 2] = [(0, [256, 16, 4]), (1 << 21, [256, 24, 4])];
-/// Where the number of such a line lies in a unit's class, above WINDOW_BITS.
+/// The position of the number of such a line in a unit's class, above WINDOW_BITS.
 const SORT_SHIFT: u32 = 8;
-/// Threads a multiprocessor should have room for that put windows in order, by the bits: the more, the fewer registers
-/// each has.
+/// Threads per multiprocessor for which there should be room when windows are ordered, by the bits: with more threads
+/// each has fewer registers.
 const WINDOW_RESIDENT: [u32; 3] = [1024, 1024, 768];
-/// Bytes of shared memory in which a window is put in order at most, so that every chip has them; larger ones are
-/// written as they come.
+/// Maximum bytes of shared memory in which a window is ordered, which every chip has; larger windows are written
+/// directly.
 const STAGED: usize = 64 << 10;
 
-/// Threads of a block that puts a window in order: each warp counts the entries of all of its columns.
+/// Threads per block that orders a window: each warp counts the entries of all of its columns.
 fn window_threads(bits: u32) -> u32 {
     (1 << bits >> 3).min(256)
 }
@@ -106,8 +106,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// A conversion by rows, and into how many parts each group of 32 positions is split: lanes a row by the mean length of
-/// rows, parts so that long rows do not wait for one warp.
+/// A conversion by rows, and the number of parts of each group of 32 positions. Lanes per row follow from the mean row
+/// length; groups are split so that long rows don't wait for one warp.
 pub(in crate::backend::cuda) fn convert_rows(
     positions: usize,
     nonzeros: usize,
@@ -120,7 +120,8 @@ pub(in crate::backend::cuda) fn convert_rows(
     (Shape::new(blocks as u32, ROWS_THREADS).class(lanes as u32), splits as u32)
 }
 
-/// How many jagged diagonals are turned over, and how many blocks share out the entries of the others.
+/// The number of jagged diagonals that are transposed in tiles, and the number of blocks that process the entries of
+/// the others.
 pub(in crate::backend::cuda) fn far_diagonals(
     chip: Chip,
     rows: usize,
@@ -135,8 +136,8 @@ pub(in crate::backend::cuda) fn far_diagonals(
     (near, blocks.min(FAR_BLOCKS * chip.multiprocessors as usize))
 }
 
-/// The same of columns of sections of `height` rows, with so many places in all, and how many of all columns a warp
-/// looks at.
+/// The same for columns of sections of `height` rows with the given number of places in total, and the number of
+/// columns that a warp examines.
 pub(in crate::backend::cuda) fn far_columns(
     chip: Chip,
     (rows, nonzeros): (usize, usize),
@@ -151,7 +152,7 @@ pub(in crate::backend::cuda) fn far_columns(
     if near >= widest { (widest, 0, 0) } else { (near, blocks, share as u32) }
 }
 
-/// A block for each window of rows; `None` where a block can't hold one.
+/// One block per window of rows; `None` if a block can't hold a window.
 pub(in crate::backend::cuda) fn order_windows(rows: usize, window: usize) -> Option<Shape> {
     let threads = window.checked_next_multiple_of(32).filter(|&threads| threads <= MOST_WINDOW as usize)?;
     Some(Shape::new(rows.div_ceil(window) as u32, threads as u32))
@@ -162,25 +163,25 @@ pub(in crate::backend::cuda) fn section_places(sections: usize) -> Shape {
     one_each(sections * SECTION_LANES as usize)
 }
 
-/// A thread each, for what takes a thread long.
+/// One thread per item, for work that takes a thread long.
 pub(in crate::backend::cuda) fn one_each(n: usize) -> Shape {
     Shape::new(n.div_ceil(ELEMENTWISE_THREADS as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// A warp a section of diagonals: lanes a row by the number of diagonals.
+/// One warp per section of diagonals, with lanes per row by the number of diagonals.
 pub(in crate::backend::cuda) fn convert_dia(rows: usize, diagonals: usize) -> Shape {
     let blocks = rows.div_ceil(ROWS_THREADS as usize);
     Shape::new(blocks as u32, ROWS_THREADS).class(dia_lanes(diagonals) as u32)
 }
 
-/// A warp for as many diagonals of a section as it has lanes a row: they are filled side by side.
+/// One warp for as many diagonals of a section as there are lanes per row, which are filled at the same time.
 pub(in crate::backend::cuda) fn fill_dia(rows: usize, diagonals: usize) -> Shape {
     let warps = rows.div_ceil(32) * diagonals.div_ceil(dia_lanes(diagonals));
     convert_dia(rows, diagonals).blocks(warps.div_ceil(ROWS_THREADS as usize / 32))
 }
 
-/// A warp for each row that is compared with its mirror image before half of a matrix is stored, and how far these are
-/// apart.
+/// One warp for each row that is compared with its mirror image before half of a matrix is stored, and the distance
+/// between these rows.
 pub(in crate::backend::cuda) fn compare_rows(rows: usize) -> (Shape, usize) {
     let apart = (rows / COMPARED_ROWS).max(1);
     let blocks = rows.div_ceil(apart).div_ceil(ROWS_THREADS as usize / 32);
@@ -191,55 +192,55 @@ fn dia_lanes(diagonals: usize) -> usize {
     diagonals.next_power_of_two().clamp(4, 16)
 }
 
-/// Work on the `n` elements of segments by even tiles: a block a tile, the number of tiles, and the launch that finds
-/// where each starts.
+/// Even tiles of the `n` elements of segments: a launch with one block per tile, the number of tiles, and the launch
+/// that computes where each starts.
 pub(in crate::backend::cuda) fn by_tiles(n: usize) -> (Shape, usize, Shape) {
     let tiles = n.div_ceil((TILE_THREADS * TILE_ITEMS) as usize);
     let find = Shape::new((tiles + 1).div_ceil(TILE_THREADS as usize) as u32, TILE_THREADS);
     (Shape::new(tiles as u32, TILE_THREADS), tiles, find)
 }
 
-/// Entries that a transposition sorts at a time: as many as a tenth of source and target has room for beside the
-/// columns' cursors, in stretches of equal size.
+/// Number of entries that a transposition sorts at a time: as many as fit a tenth of the bytes of source and target
+/// along with the cursors of columns, in stretches of equal size.
 pub(in crate::backend::cuda) fn transpose_stretch<V: Element>(nonzeros: usize, cursors: usize) -> usize {
     let room = (2 * nonzeros * (4 + size_of::<V>()) / 10).saturating_sub(cursors);
     let most = (room / STRETCH_BYTES).clamp(STRETCH, 1 << 30);
     nonzeros.div_ceil(nonzeros.div_ceil(most).max(1)).max(1)
 }
 
-/// How the mirror images of `n` entries are looked up.
+/// The launch that looks up the mirror images of `n` entries.
 pub(in crate::backend::cuda) fn mirror(n: usize) -> Shape {
     Shape::new(n.div_ceil(MIRROR_TILE as usize) as u32, MIRROR_THREADS)
 }
 
-/// The few tiles of a pattern that are asked first whether it is symmetric, where those of all would take longer than
-/// the answer, and how far they are apart.
+/// The few tiles of a pattern that are checked for symmetry first, if the check of all would take longer than the wait
+/// for this answer, and the distance between them.
 pub(in crate::backend::cuda) fn mirrored_first(n: usize) -> Option<(Shape, u64)> {
     let all = mirror(n);
     (n >= MIRROR_ALL).then(|| (all.blocks(MIRRORED_FIRST as usize), u64::from(all.blocks / MIRRORED_FIRST)))
 }
 
-/// Whether that took them so many steps of searching that all entries are sorted instead.
+/// Returns whether these took so many search steps that sorting all entries is faster.
 pub(in crate::backend::cuda) fn searches_far(steps: u32) -> bool {
     f64::from(steps) >= FAR_SEARCH * f64::from(MIRRORED_FIRST * MIRROR_TILE)
 }
 
-/// How entries are sorted by the windows of their columns (`transpose_sort.cu`), and these are put in order
+/// The sort of entries by windows of columns (`transpose_sort.cu`), and the ordering within windows
 /// (`transpose_windows.cu`).
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Windows {
-    /// Their number.
+    /// Number of windows.
     pub(in crate::backend::cuda) count: usize,
-    /// A block a window.
+    /// One block per window.
     pub(in crate::backend::cuda) finish: Shape,
-    /// The sort's unit, and what its blocks take.
+    /// The launch of the sort, and entries per block.
     sort: Shape,
     tile: usize,
     nonzeros: usize,
 }
 
 impl Windows {
-    /// `None` where windows are too many, or the target has no room for the columns' keys.
+    /// `None` if there would be too many windows, or the target has no room for the columns' keys.
     pub(in crate::backend::cuda) fn of<V: Element>(nonzeros: usize, columns: usize) -> Option<Self> {
         let count = |bits: u32| (nonzeros >> bits) + 2;
         let bits = WINDOW_BITS.into_iter().find(|&bits| count(bits) <= WINDOWS)?;
@@ -263,23 +264,23 @@ impl Windows {
         })
     }
 
-    /// A thread for each of so many, in the unit of windows.
+    /// One thread per item, in the unit that orders windows.
     pub(in crate::backend::cuda) fn each(&self, n: usize) -> Shape {
         self.finish.blocks(n.div_ceil(self.finish.threads as usize))
     }
 
-    /// The same in the sort's.
+    /// One thread per item, in the unit of the sort.
     pub(in crate::backend::cuda) fn sort_each(&self, n: usize) -> Shape {
         self.sort.blocks(n.div_ceil(self.sort.threads as usize))
     }
 
-    /// Where windows start: a block has a thread for one more than it tells of.
+    /// The launch that computes where windows start: a block has one thread more than it computes starts.
     pub(in crate::backend::cuda) fn starts(&self) -> Shape {
         self.sort.blocks((self.count + 1).div_ceil(self.sort.threads as usize - 1))
     }
 
-    /// The sort's passes, a block a tile: a word a place in shared memory, its digit, and in the second pass what is
-    /// left of its name.
+    /// The sort's passes, one block per tile: a word per entry in shared memory with its digit and, in the second pass,
+    /// the rest of its name.
     pub(in crate::backend::cuda) fn sort_passes(&self) -> [Shape; 2] {
         let counts = self.sort.threads as usize / 32 * 1024;
         let tiles = self.sort.blocks(self.nonzeros.div_ceil(self.tile));
@@ -287,14 +288,14 @@ impl Windows {
     }
 }
 
-/// The line of [`WINDOW_SORTS`] for so many entries and windows of so many bits, and its number.
+/// The line of [`WINDOW_SORTS`] for this number of entries and bits of windows, and its number.
 fn window_sort(nonzeros: usize, bits: u32) -> (u32, [u32; 3]) {
     let line = WINDOW_SORTS.iter().rposition(|&(from, shape)| from <= nonzeros && fits(shape, bits));
     let line = line.unwrap_or(0);
     (line as u32, WINDOW_SORTS[line].1)
 }
 
-/// Whether a word has room for a place in such a tile, beside 8 bits and a column's name.
+/// Returns whether a word has room for a position in such a tile, in addition to 8 bits and a column's name.
 fn fits([threads, items, _]: [u32; 3], bits: u32) -> bool {
     threads * items <= 1 << (24 - bits)
 }

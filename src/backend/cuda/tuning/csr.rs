@@ -1,4 +1,4 @@
-//! Constants and shapes of products with CSR, and the choice between the ways through it.
+//! Constants and launch shapes of products with CSR matrices, and the choice between the kernels.
 
 use super::grid::{THREADS, blocks};
 use super::{Shape, Unit, balanced, binned};
@@ -6,66 +6,69 @@ use crate::backend::RowExtent;
 use crate::error::Result;
 use crate::scalar::{Element, Scalar};
 
-/// Entries under way where a thread has a row, and where lanes share a row.
+/// Entries in flight with one thread per row, and with several lanes per row.
 const UNROLL: u32 = 8;
 const FEW_UNROLL: u32 = 4;
-/// And where a thread has a row of a small matrix: the fewest of these that the longest row has, for one more trip to
-/// memory takes half a microsecond, and registers for entries that no row has leave room for fewer blocks.
+/// Entries in flight with one thread per row of a small matrix: the smallest of these numbers that holds the longest
+/// row, since one more access to memory takes half a microsecond, and registers for entries that no row has leave room
+/// for fewer blocks.
 const ROW_UNROLL: [u32; 4] = [6, 8, 12, 16];
-/// Mean nonzeros a lane, above which a streamed row gets twice as many lanes.
+/// Mean nonzeros per lane above which a streamed row gets twice as many lanes.
 const STREAM_LANE: usize = 14;
-/// The same where values take 4 bytes and the longest row is odd: neighbouring rows then start in different banks of
-/// shared memory.
+/// The same if values take 4 bytes and the length of the longest row is odd: neighbouring rows then start in different
+/// banks of shared memory.
 const STREAM_ODD_LANE: usize = 28;
-/// Nonzeros of such rows under way. Their copies are started by one thread: tiles take fewer bytes, so to start copies
-/// counts for more.
+/// Nonzeros of such rows in flight. Their copies are started by one thread: tiles have fewer bytes, so the time to
+/// start copies matters more.
 const STREAM_ODD_UNROLL: u32 = 9;
-/// Mean nonzeros a row from which a thread of its own has few of them under way, where values take 4 bytes and rows are
-/// even; and up to which in all types, in smaller blocks.
+/// Mean nonzeros per row from which on a thread with its own row has few of them in flight, if values take 4 bytes and
+/// row lengths are even; and up to which blocks are smaller, with all types.
 const STREAM_FEW: usize = 7;
 const STREAM_SHORT: usize = 4;
-/// Matrices of fewer nonzeros lie in the second-level cache, and what counts is the number of steps that wait for one
-/// another: rows are read straight from there, ...
+/// Matrices with fewer nonzeros fit the second-level cache, and the number of dependent steps matters: rows are read
+/// directly from there, ...
 pub(super) const SMALL: usize = 1 << 20;
-/// ... by one lane where rows are short, else by so many for as many nonzeros of a row of the mean length (then each
+/// ... by one lane if rows are short; otherwise a row of mean length has this number of nonzeros per lane (each then
 /// has two or three), ...
 const SMALL_LANES: [usize; 2] = [4, 7];
-/// ... but no more than read a line of values of 8 bytes, unless rows are longer than these have under way, ...
+/// ... but no more lanes than read a line of values of 8 bytes, unless rows are longer than these have in flight, ...
 const LINE_LANES: usize = 16;
-/// ... which is the fewest of these that hold the longest row, if so many threads at most find room at once, else as
-/// few as there are.
+/// ... which is the smallest of these numbers that holds the longest row if at most `SMALL_THREADS` threads are
+/// resident at once, and the smallest otherwise.
 const LANE_UNROLL: [u32; 3] = [3, 6, 8];
 const SMALL_THREADS: usize = 1 << 17;
-/// Threads of a block where each has a row, and rows from which on they are as many as in other blocks: to start a
-/// block takes more than a nanosecond, but each multiprocessor shall have some.
+/// Threads per block with one row per thread, and the number of rows from which on blocks are as large as in other
+/// kernels: starting a block takes more than a nanosecond, but each multiprocessor should have some.
 const SCALAR_THREADS: u32 = 128;
 const BROAD_ROWS: usize = 1 << 16;
-/// Rows of more nonzeros than this on average are balanced, ...
+/// Rows with more nonzeros than this in the mean are balanced, ...
 const STREAM_MEAN: usize = 32;
-/// ... in small matrices of more than this, where others are read by lanes: too few rows would fill the chip.
+/// ... in small matrices with more than this, whose other rows are read by several lanes: there would be too few rows
+/// to fill the chip.
 const VECTOR_MEAN: usize = 512;
-/// Nonzeros a lane, at least, where all rows are read by as many.
+/// Minimum nonzeros per lane if all rows are read by the same number of lanes.
 const VECTOR_LANE: usize = 8;
-/// Rows are alike where the longest has no more nonzeros than so many times the mean, and a few more: the threads of a
-/// warp wait for it.
+/// Row lengths are alike if the longest has at most this multiple of the mean, plus a few: the threads of a warp wait
+/// for it.
 const STREAM_LONGEST: u64 = 3;
-/// Threads of a block where several vectors are multiplied at once: tiles of long rows then leave room for other
-/// blocks' (elasticity with 8 vectors, 304 us for 680 with twice as many; with 27 entries a row a tenth).
+/// Threads per block in products with several vectors: tiles of long rows then leave room for those of other blocks
+/// (elasticity with 8 vectors: 304 us, with twice as many threads 680 us; a tenth with 27 entries per row).
 const BLOCK_THREADS: u32 = 128;
-/// Where several vectors are multiplied at once and a row has more nonzeros than this, and than four times the mean,
-/// rows are cut: the other rows of a tile would wait for it.
+/// In products with several vectors, rows with more nonzeros than this and than four times the mean are divided,
+/// because the other rows of a tile would wait for them.
 const BLOCK_LONG: usize = 128;
-/// The most shared memory that a streamed tile may ask for.
+/// Maximum shared memory of a streamed tile.
 const STREAM_BYTES: usize = 47 << 10;
 
-/// The class of a unit is its lanes, and beside them, for tiles: fewer entries under way, rows of odd length, short
-/// rows; for lanes straight from memory: how many entries are under way, from this bit on, more threads a block.
+/// The class of a unit is its number of lanes with flags: for tiles, fewer entries in flight, odd row length, short
+/// rows; for lanes that read memory directly, the number of entries in flight (from this bit on) and more threads per
+/// block.
 const FEW: u32 = 1 << 16;
 const ODD: u32 = 1 << 17;
 const BRIEF: u32 = 1 << 20;
 const UNDER_WAY: u32 = 8;
 const BROAD: u32 = 1 << 21;
-/// The first entries are asked for before the launch ahead has ended.
+/// The first entries are loaded before the previous launch has ended.
 pub(in crate::backend::cuda) const AHEAD: u32 = 1 << 19;
 
 /// The constants of a unit of these kernels.
@@ -98,27 +101,28 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// Threads of a block that streams rows: half of them for values of 4 bytes, so that tiles take as many bytes, and of
+/// Threads per block that streams rows: half as many for values of 4 bytes, so that tiles have as many bytes, and for
 /// short rows.
 fn stream_threads(value: &str, short: bool) -> u32 {
     if short || value == "f32" { THREADS / 2 } else { THREADS }
 }
 
-/// How a product goes through a CSR matrix.
+/// The kernel for a product with a CSR matrix.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) enum CsrWay {
-    /// Lanes a row, straight from memory.
+    /// Several lanes per row, which read memory directly.
     Vector { shape: Shape },
-    /// Tiles of rows through shared memory, which has room for `capacity` nonzeros.
+    /// Tiles of rows in shared memory, which has room for `capacity` nonzeros.
     Streamed { shape: Shape, capacity: u32 },
     /// Tiles of equal work, of this class.
     Balanced { shape: Shape, class: u32 },
-    /// Bins of rows by their lengths.
+    /// Rows in bins by length.
     Binned,
 }
 
-/// Rows of like length are streamed, in small matrices read by lanes; of all else small matrices go in bins, others are
-/// balanced. V: values; `scattered`: whether x is read all over the vector ([`asks_spread`](super::asks_spread)).
+/// Rows of like length are streamed, or in small matrices read by several lanes. Otherwise small matrices are binned,
+/// and large ones balanced. V: type of values; `scattered`: whether x is read at random all over
+/// ([`asks_spread`](super::asks_spread)).
 pub(in crate::backend::cuda) fn csr_way<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -137,9 +141,8 @@ pub(in crate::backend::cuda) fn csr_way<V: Element>(
     csr_unlike::<V>(extent, rows, nonzeros, scattered)
 }
 
-/// The same for a product that is followed by x.y: small matrices are streamed, which joins the sums too, where that
-/// gives the same bits, because a thread adds up a row either way and a product and a sum of real numbers are one
-/// rounding.
+/// The same for a product that is followed by x.y. Small matrices are streamed, which also adds up the sums, if that
+/// gives the same bits: because a thread adds up a row in both kernels, and a real product and sum are one rounding.
 pub(in crate::backend::cuda) fn csr_way_dot<V: Element, T: Scalar>(
     extent: RowExtent,
     rows: usize,
@@ -153,17 +156,19 @@ pub(in crate::backend::cuda) fn csr_way_dot<V: Element, T: Scalar>(
     csr_way::<V>(extent, rows, nonzeros, scattered)
 }
 
-/// Whether a thread a row suits rows that are read from the second-level cache.
+/// Returns whether row lengths are alike enough for one thread per row in a matrix that is read from the second-level
+/// cache.
 fn alike(extent: RowExtent, mean: usize) -> bool {
     extent.longest <= 2 * mean as u64 + 8
 }
 
-/// Whether lanes a row suit such rows: then they may differ more, if blocks are still done at about the same time.
+/// Returns whether they are alike enough for several lanes per row, which may differ more if blocks still end at about
+/// the same time.
 fn alike_in_groups(extent: RowExtent, mean: usize) -> bool {
     extent.longest <= 4 * mean as u64 && extent.fullest <= 48 * mean as u64
 }
 
-/// Lanes by the mean length of rows where they are alike.
+/// Several lanes per row by the mean row length, if lengths are alike.
 fn csr_small<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -189,12 +194,12 @@ fn csr_small<V: Element>(
     Ok(csr_by_lanes(rows, lanes | holding(LANE_UNROLL, each) << UNDER_WAY | AHEAD))
 }
 
-/// The fewest that hold so many, or the most.
+/// The smallest count that holds this number, or the largest count.
 fn holding<const N: usize>(counts: [u32; N], many: u64) -> u32 {
     counts.into_iter().find(|&count| many <= u64::from(count)).unwrap_or(counts[N - 1])
 }
 
-/// In bins or in tiles of equal work.
+/// Bins, or tiles of equal work.
 fn csr_unlike<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -211,21 +216,21 @@ fn csr_unlike<V: Element>(
     Ok(csr_balanced::<V>(rows, nonzeros, scattered))
 }
 
-/// By `mean` nonzeros a row.
+/// Several lanes per row for a mean of `mean` nonzeros.
 pub(in crate::backend::cuda) fn csr_vector(rows: usize, mean: usize) -> CsrWay {
     let lanes = (mean / VECTOR_LANE).max(1).next_power_of_two().min(32) as u32;
     let unroll = if lanes == 1 { UNROLL } else { FEW_UNROLL };
     csr_by_lanes(rows, lanes | unroll << UNDER_WAY)
 }
 
-/// The class is the lanes and what they have under way.
+/// The class is the number of lanes and their entries in flight.
 fn csr_by_lanes(rows: usize, class: u32) -> CsrWay {
     let (threads, (lanes, _)) = (vector_threads(class), vector_constants(class));
     let shape = Shape::new(blocks(rows.div_ceil((threads / lanes) as usize)), threads);
     CsrWay::Vector { shape: shape.class(class) }
 }
 
-/// Lanes, and nonzeros of each under way.
+/// Number of lanes, and nonzeros of each in flight.
 fn vector_constants(class: u32) -> (u32, u32) {
     let under_way = match class >> UNDER_WAY & 0xff {
         0 => FEW_UNROLL,
@@ -238,7 +243,7 @@ fn vector_threads(class: u32) -> u32 {
     if vector_constants(class).0 > 1 || class & BROAD != 0 { THREADS } else { SCALAR_THREADS }
 }
 
-/// In chunks where the fullest tile does not fit.
+/// Streamed tiles; a tile is worked off in chunks if the fullest does not fit.
 pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     extent: RowExtent,
     rows: usize,
@@ -251,7 +256,7 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     let short = !odd && mean <= STREAM_SHORT;
     let threads = stream_threads(V::NAME, short);
     let tile = (threads / lanes) as usize;
-    // Rows of a tile lie in so many groups of 32. Copies start up to three places before a tile.
+    // The number of groups of 32 rows that a tile has. Copies start up to three places before a tile.
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
     let entry = 4 + size_of::<V>();
     let capacity = fullest.saturating_add(3).min(STREAM_BYTES / entry - 31).next_multiple_of(32);
@@ -261,7 +266,7 @@ pub(in crate::backend::cuda) fn csr_streamed<V: Element>(
     CsrWay::Streamed { shape, capacity: capacity as u32 }
 }
 
-/// Whatever the rows are.
+/// Tiles of equal work for rows of any lengths.
 pub(in crate::backend::cuda) fn csr_balanced<V: Element>(
     rows: usize,
     nonzeros: usize,
@@ -271,15 +276,15 @@ pub(in crate::backend::cuda) fn csr_balanced<V: Element>(
     CsrWay::Balanced { shape: balanced::balanced(class, rows, nonzeros), class }
 }
 
-/// How CSR is multiplied with several vectors.
+/// The kernel for a product of CSR with several vectors.
 pub(in crate::backend::cuda) enum CsrBlock {
-    /// Tiles of rows, with room in shared memory for `capacity` nonzeros.
+    /// Tiles of rows, with room for `capacity` nonzeros in shared memory.
     Rows { shape: Shape, capacity: u32 },
-    /// So many tiles of equal work, and a warp a tile to join the rows that are cut.
+    /// Tiles of equal work, and one warp per tile to join the rows that are divided between tiles.
     Tiles { tiles: usize, shape: Shape, joins: Shape },
 }
 
-/// Lanes for the vectors of a row, 16 bytes' worth each where `aligned` addresses allow it.
+/// Lanes for the vectors of a row, 16 bytes each if `aligned` addresses allow it.
 pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     extent: RowExtent,
     (rows, nonzeros): (usize, usize),
@@ -305,7 +310,7 @@ pub(in crate::backend::cuda) fn csr_block<T: Element, V: Element>(
     }
     let tile = (BLOCK_THREADS / lanes) as usize;
     let fullest = usize::try_from(extent.fullest).unwrap_or(usize::MAX).saturating_mul(tile.div_ceil(32));
-    // Twice the usual tile: where rows vary, a full one is worked off in chunks.
+    // Twice the usual tile: if row lengths vary, a full one is processed in chunks.
     let room = fullest.saturating_add(3).min(2 * mean * tile + 64).min(STREAM_BYTES / entry - 31);
     let capacity = room.next_multiple_of(32);
     // Warps leave a sum for each of their lanes there.

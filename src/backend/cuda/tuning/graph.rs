@@ -1,4 +1,4 @@
-//! Constants of the traversals, as measured on an H200, and the shapes of their launches.
+//! Constants of graph traversals, measured on an H200, and launch shapes.
 
 use super::Shape;
 use crate::backend::cuda::chip::{Chip, LARGEST_CLUSTER};
@@ -6,25 +6,25 @@ use crate::backend::cuda::compile::Unit;
 use crate::backend::cuda::shape::Together;
 
 const BFS_THREADS: u32 = 1024;
-/// Neighbours of an entry of the queue.
+/// Neighbours per entry of the queue.
 pub(in crate::backend::cuda) const BFS_CHUNK: u32 = 256;
 const ORDER_THREADS: u32 = 512;
 const THREADS: u32 = 256;
-/// Blocks of a cluster, the first choice first. Eight is the most that every chip with clusters allows; one is no
-/// cluster.
+/// Blocks per cluster, in order of preference. Every chip with clusters allows eight; one block is no cluster.
 pub(in crate::backend::cuda) const CLUSTERS: [u32; 4] = [LARGEST_CLUSTER, 8, 4, 1];
-/// Vertices of a frontier that one cluster sees to in a Cuthill-McKee order, and how many of them a block can hold.
+/// Vertices of a frontier that one cluster processes in a Cuthill-McKee ordering, and how many of them a block can
+/// hold.
 const NARROW: u32 = 8192;
 const NARROW_OF_BLOCK: u32 = 512;
-/// Threads a row where every row is read once.
+/// Threads per row if every row is read once.
 const LANES: u32 = 8;
 
-/// Seconds to load the kernels of an ordering from the cache, which a process does once, and to compile them, which is
-/// done once on a machine.
+/// Seconds to load the kernels of an ordering from the cache, once in a process, and to compile them, once on a
+/// machine.
 pub(in crate::backend::cuda) const ORDER_LOADING: f64 = 2.5e-3;
 pub(in crate::backend::cuda) const ORDER_COMPILING: f64 = 3.0;
 
-/// Entries of a row that a block sorts in shared memory.
+/// Entries of a row that a block can sort in shared memory.
 pub(in crate::backend::cuda) const PERMUTE_LONGEST: usize = 4096;
 
 pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
@@ -63,57 +63,57 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
-/// A block a multiprocessor (more of them meet later), in clusters.
+/// One block per multiprocessor (more would take longer to synchronise), in clusters.
 pub(in crate::backend::cuda) fn bfs(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors as usize;
     in_clusters(chip, Shape::resident(blocks, BFS_THREADS))
 }
 
-/// As many blocks as are resident, for a level on one of several parts.
+/// As many blocks as are resident, for a level on one of several ranks.
 pub(in crate::backend::cuda) fn bfs_part(chip: Chip) -> Shape {
     Shape::new(8 * chip.multiprocessors, THREADS)
 }
 
-/// A thread a vertex, in the kernels beside the search.
+/// One thread per vertex, for the kernels before and after the search.
 pub(in crate::backend::cuda) fn bfs_parents(n: usize) -> Shape {
     Shape::new(n.div_ceil(BFS_THREADS as usize) as u32, BFS_THREADS)
 }
 
-/// A block a multiprocessor, and at most the blocks that a team may have, in clusters (first choice first) where the
-/// chip has them.
+/// One block per multiprocessor, at most as many as a team may have, in clusters in order of preference if the chip has
+/// them.
 pub(in crate::backend::cuda) fn cuthill_mckee(chip: Chip) -> impl Iterator<Item = Shape> {
     let blocks = chip.multiprocessors.min(255) as usize;
     in_clusters(chip, Shape::resident(blocks, ORDER_THREADS))
 }
 
-/// In clusters of each size that is worth trying.
+/// The shape in clusters of each size that is worth trying.
 fn in_clusters(chip: Chip, shape: Shape) -> impl Iterator<Item = Shape> {
     let sizes = CLUSTERS.into_iter().filter(move |&size| size <= chip.cluster);
     sizes.map(move |size| shape.class(size).together(Together::Clusters(size)))
 }
 
-/// The number of tiles that a level of `n` vertices may have.
+/// Maximum number of tiles that a level of `n` vertices may have.
 pub(in crate::backend::cuda) fn cuthill_mckee_tiles(chip: Chip, n: usize) -> usize {
     n / ORDER_THREADS as usize + chip.multiprocessors as usize + 1
 }
 
-/// A thread a vertex.
+/// One thread per vertex.
 pub(in crate::backend::cuda) fn per_vertex(chip: Chip, n: usize) -> Shape {
     strided(chip, n.div_ceil(THREADS as usize))
 }
 
-/// [`LANES`] threads a row.
+/// [`LANES`] threads per row.
 pub(in crate::backend::cuda) fn per_row(chip: Chip, rows: usize) -> Shape {
     strided(chip, rows.div_ceil((THREADS / LANES) as usize))
 }
 
-/// Rows gathered by as many threads as they have entries on average, within limits.
+/// Several threads per row that is gathered, about as many as its mean number of entries, within limits.
 pub(in crate::backend::cuda) fn permute(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let lanes = if nonzeros / rows.max(1) > 24 { 32 } else { 8 };
     strided(chip, rows.div_ceil((THREADS / lanes) as usize)).class(lanes)
 }
 
-/// A block a row.
+/// One block per row.
 pub(in crate::backend::cuda) fn permute_long(chip: Chip, rows: usize) -> Shape {
     strided(chip, rows)
 }

@@ -1,5 +1,5 @@
-//! Every tuning constant of the device's kernels, chosen by type, size class and chip. An algorithm's text holds none:
-//! it gets them from the compiler's command line, and launches get their shapes here.
+//! All tuning constants of the device's kernels, chosen by type, size class and chip. The text of an algorithm has
+//! none: constants are macros on the compiler's command line, and launches get their shapes here.
 
 mod balanced;
 mod batch;
@@ -73,21 +73,21 @@ use super::chip::Chip;
 use super::compile::Unit;
 use super::shape::Shape;
 
-/// Threads of a block where every element is worked on by itself.
+/// Threads per block of elementwise kernels.
 const ELEMENTWISE_THREADS: u32 = 256;
-/// Elements a thread in flight at a time there, in units of sixteen bytes.
+/// Elements in flight per thread there, in units of sixteen bytes.
 const ELEMENTWISE_UNROLL: u32 = 4;
-/// Blocks of a reduction at most: there is room for so many partial results.
+/// Maximum number of blocks of a reduction: there is memory for that number of partial results.
 pub(super) const PARTIALS: usize = 4096;
-/// Threads of a block of a reduction.
+/// Threads per block of a reduction.
 const SUM_THREADS: u32 = 512;
-/// Loads of sixteen bytes in flight a thread and operand there.
+/// Loads of sixteen bytes in flight per thread and operand there.
 const SUM_UNROLL: u32 = 4;
-/// Vectors of sixteen bytes in flight a thread and operand in the steps of a Krylov iteration, which have more
+/// Vectors of sixteen bytes in flight per thread and operand in the steps of a Krylov iteration, which have more
 /// operands.
 const KRYLOV_UNROLL: u32 = 2;
 
-/// Warps of a block where each has a small dense system of its own in shared memory.
+/// Warps per block if each has a small dense system of its own in shared memory.
 const DENSE_WARPS: [u32; 2] = [4, 2];
 
 /// The constants that a unit is compiled with, as macros.
@@ -173,20 +173,20 @@ fn krylov_constants() -> Vec<(&'static str, u32)> {
     ]
 }
 
-/// Whether the kernels of a unit wait for the launch before them by themselves (`after_predecessors`), so that they can
-/// be launched while it ends: products and the steps of recurrences, of which small ones are shorter than a launch
-/// takes.
+/// Returns whether the kernels of a unit wait for the previous launch themselves (`after_predecessors`), so that they
+/// can be launched while it ends: products and the steps of recurrences, which for small systems are shorter than a
+/// launch.
 pub(super) fn starts_early(unit: &Unit) -> bool {
     products::starts_early(unit.source())
 }
 
-/// Whether the kernels of a unit live on what the first-level cache keeps of x, so that shared memory shall take no
+/// Returns whether the kernels of a unit depend on x in the first-level cache, so that shared memory should take no
 /// more of it than needed.
 pub(super) fn wants_cache(unit: &Unit) -> bool {
     unit.source() == "csr_balanced.cu"
 }
 
-/// A warp for each of `systems` small dense systems with elements of so many bytes.
+/// One warp for each of `systems` small dense systems with elements of the given number of bytes.
 pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
     let warps = DENSE_WARPS[usize::from(element_bytes > 8)];
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / (32 * warps));
@@ -194,8 +194,8 @@ pub(super) fn dense(chip: Chip, systems: usize, element_bytes: usize) -> Shape {
     Shape::new(blocks as u32, 32 * warps)
 }
 
-/// Whether products and sums are rounded one by one, as on the host. In the steps of a solver this makes a diagonal of
-/// powers of two change no bit; they wait for memory, so it costs no time.
+/// Returns whether products and sums are rounded one by one, as on the host. In the steps of a solver, scaling by a
+/// diagonal of powers of two then changes no bit; they wait for memory, so it costs no time.
 pub(super) fn rounds_as_written(unit: &Unit) -> bool {
     matches!(
         unit.source(),
@@ -222,23 +222,23 @@ pub(super) fn rounds_as_written(unit: &Unit) -> bool {
     )
 }
 
-/// Rows of a block of a matrix that interpolates: 41 KB of sums of the widest numbers.
+/// Rows per block of a matrix that interpolates: 41 KB of sums of the widest numbers.
 const INTERPOLATED_ROWS: u32 = 32;
 
-/// Three threads for each of so many rows, which are a multiple of 32.
+/// Three threads for each row, in whole blocks.
 pub(super) fn three_a_row(rows: usize) -> Shape {
     Shape::new(rows.div_ceil(INTERPOLATED_ROWS as usize) as u32, 3 * INTERPOLATED_ROWS)
 }
 
-/// Enough blocks for every element once, at most as many as the chip holds twice over: the kernels stride.
+/// Enough blocks for every element once, at most twice as many as the chip holds: kernels loop with a grid stride.
 pub(super) fn elementwise(chip: Chip, n: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / ELEMENTWISE_THREADS);
     let needed = n.div_ceil(ELEMENTWISE_THREADS as usize * ELEMENTWISE_UNROLL as usize);
     Shape::new(needed.min(2 * resident as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// A reduction's blocks: a block an empty input too (it writes the zero), and no more than there is room for partial
-/// results. Depends on the size and the chip alone, so that a sum has the same bits every time.
+/// Blocks of a reduction: at least one, which writes the zero of an empty input, and no more than there is memory for
+/// partial results. It depends on the size and the chip alone, so that a sum has the same bits every time.
 pub(super) fn sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
     let tile = SUM_THREADS as usize * SUM_UNROLL as usize * (16 / element_bytes).max(1);
@@ -246,25 +246,26 @@ pub(super) fn sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     Shape::new(blocks as u32, SUM_THREADS)
 }
 
-/// A reduction inside of a Krylov step: as [`sum`], with fewer elements in flight a thread.
+/// Blocks of a reduction inside a Krylov step: as in [`sum`], with fewer elements in flight per thread.
 pub(super) fn krylov_sum(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / SUM_THREADS);
     let tile = SUM_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, (resident as usize).min(PARTIALS)) as u32, SUM_THREADS)
 }
 
-/// Blocks of the elementwise half of a Krylov step on one of several parts, of a multiprocessor.
+/// Blocks per multiprocessor of the elementwise half of a Krylov step on one of several ranks.
 const PART_BLOCKS: u32 = 4;
 
-/// The elementwise half of a Krylov step: a block for each tile, 3 % faster than blocks that stride. A block at least:
-/// it sees to the scalars.
+/// The elementwise half of a Krylov step: one block per tile, 3 % faster than a grid stride. At least one block, which
+/// computes the scalars.
 pub(super) fn krylov_map(n: usize, element_bytes: usize) -> Shape {
     let tile = ELEMENTWISE_THREADS as usize * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// The same on one of several parts, whose blocks ask the windows of all ranks for their sums when they start. That
-/// makes a wave of blocks 2.4 us longer on an H100, and 64 10^6 unknowns have 59 waves: blocks stride.
+/// The same on one of several ranks, whose blocks read the sums of all ranks from their windows when they start. That
+/// takes a wave of blocks 2.4 us longer on an H100, and 64 10^6 unknowns have 59 waves, so blocks loop with a grid
+/// stride.
 pub(super) fn krylov_part_map(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let shape = krylov_map(n, element_bytes);
     Shape::new(shape.blocks.min(PART_BLOCKS * chip.multiprocessors), shape.threads)
@@ -275,12 +276,13 @@ pub(super) fn krylov_piece(element_bytes: usize) -> usize {
     ELEMENTWISE_THREADS as usize * (16 / element_bytes).max(1)
 }
 
-/// A reduction of `k` vectors side by side, `n` elements together: as [`sum`], with room for k partial results a block.
+/// A reduction of `k` interleaved vectors with `n` elements in total: as in [`sum`], with room for k partial results
+/// per block.
 pub(super) fn block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
     sums_of_rows(chip, k, n, element_bytes, SUM_UNROLL, PARTIALS / k)
 }
 
-/// The same inside of a Krylov step, as [`krylov_sum`].
+/// The same inside a Krylov step, as in [`krylov_sum`].
 pub(super) fn krylov_block_sum(chip: Chip, k: usize, n: usize, element_bytes: usize) -> Shape {
     sums_of_rows(chip, k, n, element_bytes, KRYLOV_UNROLL, usize::MAX)
 }
@@ -291,25 +293,25 @@ fn sums_of_rows(chip: Chip, k: usize, n: usize, element_bytes: usize, unroll: u3
     Shape::new(n.div_ceil(tile).clamp(1, resident.min(most)) as u32, SUM_THREADS)
 }
 
-/// The elementwise half of a Krylov step of `k` systems: a block for each tile.
+/// The elementwise half of a Krylov step of `k` systems: one block per tile.
 pub(super) fn krylov_block_map(k: usize, n: usize, element_bytes: usize) -> Shape {
     let tile = whole_rows(ELEMENTWISE_THREADS, k) * KRYLOV_UNROLL as usize * (16 / element_bytes).max(1);
     Shape::new(n.div_ceil(tile).clamp(1, i32::MAX as usize) as u32, ELEMENTWISE_THREADS)
 }
 
-/// Threads of a block that take part where each keeps its column: a multiple of k (`of_whole_rows` in column_sums.cuh).
+/// Threads per block that take part if each keeps its column: a multiple of k (`of_whole_rows` in column_sums.cuh).
 fn whole_rows(threads: u32, k: usize) -> usize {
     threads as usize / k * k
 }
 
-/// One thread a row of a stored matrix, in the classless unit of its kernels.
+/// One thread per row of a stored matrix, in the unit of its kernels that has no class.
 pub(super) fn rows(chip: Chip, rows: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);
     let needed = rows.div_ceil(grid::THREADS as usize);
     Shape::new(needed.min(4 * resident as usize) as u32, grid::THREADS).class(2)
 }
 
-/// A product with a CSR matrix: lanes a row by the mean length of rows, rounded up to a power of two.
+/// A product with a CSR matrix: lanes per row by the mean row length, rounded up to a power of two.
 pub(super) fn csr(chip: Chip, rows: usize, nonzeros: usize) -> Shape {
     let lanes = (nonzeros.div_ceil(rows.max(1)).next_power_of_two() / 2).clamp(2, 32) as u32;
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / grid::THREADS);

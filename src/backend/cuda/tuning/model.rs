@@ -1,15 +1,17 @@
-//! How fast products are in each format, as far as the choice of a format needs it before it measures.
+//! A model of how fast products in each format are, for choosing a format before measuring.
 
 use crate::backend::ProductModel;
 
-/// Measured on an H200: the share of copy bandwidth on a format's own bytes, about the mean of 7 and 27 points in f64
-/// and f32, ELL's where the second-level cache holds the matrix: in larger ones SELL is always faster. A look at a
-/// sample, and what of a trial does not depend on sizes, takes 4 ms. Converting to SELL takes 3 to 4 products, to the
-/// compressed format 6 to 8. What entries far from their rows cost is that of 16 random columns a row, 2 000 000 rows.
+/// Measured on an H200: each format's share of copy bandwidth on its own bytes, about the mean of 7 and 27 points in
+/// f64 and f32. ELL's share is that of matrices that fit the second-level cache, since SELL is always faster with
+/// larger ones. Examining a sample, and the part of a trial that does not depend on sizes, takes 4 ms. Converting to
+/// SELL takes as long as 3 to 4 products, to the compressed format 6 to 8. The cost of entries far from their rows is
+/// that of 16 random columns per row, with 2 000 000 rows.
 ///
-/// What products wait for, of 21 files of 10^5 to 10^6 nonzeros: in ELL 0.8 us, in which 5 MB come from memory and the
-/// second-level cache, in CSR 0.1 more (its offsets come first), in others up to 1.5 more, and 5 where there are
-/// several launches. A thread that has a row to itself takes 0.07 to 0.1 us an entry, of jagged diagonals twice that.
+/// Latencies of products, from 21 files of 10^5 to 10^6 nonzeros: 0.8 us in ELL, a time in which 5 MB are read from
+/// memory and the second-level cache; in CSR 0.1 more (its offsets are read first), in others up to 1.5 more, and 5
+/// with several launches. A thread with its own row takes 0.07 to 0.1 us per entry, twice as long with jagged
+/// diagonals.
 pub(in crate::backend::cuda) const PRODUCT_MODEL: ProductModel = ProductModel::new(
     5e6,
     1.7e10,

@@ -1,5 +1,5 @@
-//! The primitives' kernels: which line of the table of constants a launch takes, and the launch's shape, which follows
-//! from the line's constants as `kernels/README.md` says.
+//! Launches of the primitives' kernels: the line of the table of constants that a launch uses, and its shape, which
+//! follows from these constants (`kernels/README.md`).
 
 use super::PARTIALS;
 use super::table::{self, Choice};
@@ -7,18 +7,18 @@ use super::{ELEMENTWISE_THREADS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 
-/// Shared memory that kernels declare themselves, at most.
+/// Maximum shared memory that kernels declare statically.
 const STATIC_SHARED: usize = 2 << 10;
 
 fn choose(kernel: &'static str, variant: &str, n: usize) -> Choice {
     match table::pick(kernel, variant, n) {
         Some(choice) => choice,
-        // Lines for all sizes are part of the program; a test asks for each of them.
+        // Lines for all sizes are part of the program; a test checks that each exists.
         None => unreachable!("no constants for {kernel} {variant}"),
     }
 }
 
-/// The choice with its tile made small enough for the chip.
+/// The choice with its tile halved until it fits the chip.
 fn fit(chip: Chip, choice: Choice, bytes: impl Fn(Choice) -> usize) -> Choice {
     choice.fit((chip.shared_a_block as usize).saturating_sub(STATIC_SHARED), bytes)
 }
@@ -35,10 +35,10 @@ fn resident_blocks(chip: Chip, threads: u32) -> usize {
     (chip.multiprocessors * (chip.threads_per_multiprocessor / threads)) as usize
 }
 
-/// Files whose kernels work on every element by itself.
+/// Files with elementwise kernels.
 const ELEMENTWISE: [&str; 4] = ["index", "keys", "number", "pack"];
-/// The constants of a unit of the primitives: those of the line whose number it carries, and for a file with several
-/// kernels those of the others' lines.
+/// The constants of a unit of the primitives: those of the line whose number is in its class, and for a file with
+/// several kernels also those of the other kernels' lines.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     let file = unit.source().trim_end_matches(".cu");
     if !table::has(file) && !ELEMENTWISE.contains(&file) {
@@ -63,7 +63,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     constants
 }
 
-/// The class of a unit for so many elements.
+/// The class of a unit for this number of elements.
 pub(in crate::backend::cuda) fn class_of(kernel: &str, variant: &str, n: usize) -> u32 {
     table::pick(kernel, variant, n).map_or(0, Choice::class)
 }
@@ -88,7 +88,7 @@ fn run_words(value_bytes: usize, n: usize) -> usize {
     }
 }
 
-/// A reduction: the grid is part of a floating-point sum's bits, and depends on size and chip alone.
+/// A reduction. The grid determines the bits of a floating-point sum, so it depends on size and chip alone.
 pub(in crate::backend::cuda) fn reduce(chip: Chip, n: usize, element_bytes: usize) -> Shape {
     let choice = choose("reduce", "*", n);
     let chunk = elements(choice, "UNROLL") * 16 / element_bytes;
@@ -97,7 +97,7 @@ pub(in crate::backend::cuda) fn reduce(chip: Chip, n: usize, element_bytes: usiz
     Shape::new(blocks as u32, threads).class(choice.class())
 }
 
-/// A sum of everything before each element, in one pass, and the words of look-back that it needs.
+/// An exclusive prefix sum in one pass, and the number of look-back words that it needs.
 pub(in crate::backend::cuda) fn scan(
     chip: Chip,
     n: usize,
@@ -112,10 +112,9 @@ pub(in crate::backend::cuda) fn scan(
     (shape, tiles(n, tile) * out_bytes.div_ceil(4))
 }
 
-/// The scan of chips that copy in bulk, for elements of 4 and 8 bytes: what [`scan`] gives; `None` where that is
-/// faster.
+/// The same as [`scan`] on chips that copy in bulk, for elements of 4 and 8 bytes; `None` if [`scan`] is faster.
 pub(in crate::backend::cuda) fn scan_bulk(chip: Chip, n: usize, bytes: usize) -> Option<(Shape, usize)> {
-    /// Threads beside those that add: a warp that loads and one that looks back.
+    /// Threads in addition to those that add: one warp that loads and one that looks back.
     const OTHERS: u32 = 64;
     if chip.capability < (9, 0) || !matches!(bytes, 4 | 8) {
         return None;
@@ -139,7 +138,7 @@ pub(in crate::backend::cuda) fn scan_any(chip: Chip, n: usize, bytes: usize) -> 
     (shape.shared(tile * (bytes + 1)), tiles(n, tile) * run_words(bytes, n))
 }
 
-/// A selection of elements of so many bytes; `POSITIONS` where places are kept and not elements.
+/// A selection of elements of the given size; with `POSITIONS` it keeps their positions instead.
 pub(in crate::backend::cuda) fn compact(
     chip: Chip,
     mode: &'static str,
@@ -169,7 +168,7 @@ pub(in crate::backend::cuda) fn reduce_by_key(
     (shape.shared(shared(choice)), tiles(n, tile) * run_words(value_bytes, n))
 }
 
-/// Radix sort's launches for one size and one choice of types.
+/// Radix sort's launches for one size and combination of types.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Sort {
     choice: Choice,
@@ -197,7 +196,7 @@ impl Sort {
         Sort { choice, chip, n, shared: shared(choice), one_block }
     }
 
-    /// Whether one block sorts all.
+    /// True if one block sorts everything.
     pub(in crate::backend::cuda) fn one_block(&self) -> bool {
         self.one_block
     }
@@ -206,7 +205,7 @@ impl Sort {
         tiles(self.n, elements(self.choice, "ITEMS"))
     }
 
-    /// The launch of a pass (or of the one block that sorts all).
+    /// The launch of a pass, or of the one block that sorts everything.
     pub(in crate::backend::cuda) fn pass(&self) -> Shape {
         let blocks = if self.one_block { 1 } else { self.tiles() };
         Shape::new(blocks as u32, self.choice.get("THREADS")).class(self.choice.class()).shared(self.shared)
@@ -221,15 +220,15 @@ impl Sort {
     }
 }
 
-/// The ways to a histogram.
+/// The kernels for a histogram.
 #[derive(Debug, Clone)]
 pub(in crate::backend::cuda) enum Histogram {
     /// Every block counts all bins in shared memory.
     Shared(Shape),
-    /// Keys are grouped by these bits first, and blocks count the bins of a group in shared memory. Without memory for
-    /// a second array of the keys, the other shape: through a cache.
+    /// Keys are first grouped by these bits, and blocks count the bins of a group in shared memory. If there is no
+    /// memory for a second array of keys, the last shape is used, with a cache.
     Grouped(Shape, std::ops::Range<u32>, Shape),
-    /// Through a cache in shared memory.
+    /// Bins are counted through a cache in shared memory.
     Cached(Shape),
 }
 
@@ -264,7 +263,8 @@ fn merge_bytes(choice: Choice, key_bytes: usize, value_bytes: usize) -> usize {
     tile * value_bytes + spread * (key_bytes + if value_bytes > 0 { 2 } else { 0 })
 }
 
-/// A merge, or a step of a merge sort: elements of a tile, a launch with a block a tile, one with a thread a tile.
+/// A merge, or a step of a merge sort: elements per tile, a launch with one block per tile, and one with one thread per
+/// tile.
 pub(in crate::backend::cuda) fn merge(
     chip: Chip,
     n: usize,
@@ -279,7 +279,8 @@ pub(in crate::backend::cuda) fn merge(
     (tile, merge, Shape::new(blocks.div_ceil(threads as usize) as u32, threads).class(choice.class()))
 }
 
-/// Sorting segments of at most `longest` elements by a block each: the elements that a block takes, and its launch.
+/// A sort of segments of at most `longest` elements by one block each: the maximum number of elements per block, and
+/// the launch.
 pub(in crate::backend::cuda) fn merge_segments(
     chip: Chip,
     longest: usize,
@@ -293,7 +294,7 @@ pub(in crate::backend::cuda) fn merge_segments(
     (elements(choice, "ITEMS"), shape.shared(shared(choice)))
 }
 
-/// Sorting short segments: the longest that it takes, the launch that finds where tiles start, that of the tiles.
+/// A sort of short segments: the maximum length, the launch that computes where tiles start, and that of the tiles.
 pub(in crate::backend::cuda) fn short_segments(n: usize) -> (usize, Shape, Shape) {
     let choice = choose("segmented_sort", "*", n);
     let (tiles, threads) = (tiles(n, elements(choice, "ITEMS")), choice.get("THREADS"));
@@ -301,8 +302,8 @@ pub(in crate::backend::cuda) fn short_segments(n: usize) -> (usize, Shape, Shape
     (choice.get("SHORT") as usize, find, Shape::new(tiles as u32, threads).class(choice.class()))
 }
 
-/// Reductions and scans of segments: words of look-back, words of scratch, the launch that partitions, that of the
-/// tiles.
+/// Reductions and scans of segments: words of look-back, words of scratch memory, the launch that partitions, and that
+/// of the tiles.
 pub(in crate::backend::cuda) fn segmented(
     chip: Chip,
     n: usize,

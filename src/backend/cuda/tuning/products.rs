@@ -1,47 +1,47 @@
-//! Constants and shapes of products with stored layouts other than CSR and the compressed one.
+//! Constants and launch shapes of products with stored formats other than CSR and the compressed one.
 
 use super::csr::{AHEAD, SMALL};
 use super::grid::{THREADS, blocks};
 use super::{Chip, Shape, Unit};
 use crate::scalar::Element;
 
-/// Entries under way where a thread has a row of a small matrix in ELL or SELL, by whether rows have more entries than
-/// the first, padding too.
+/// Entries in flight with one thread per row of a small matrix in ELL or SELL. The second number holds if rows have
+/// more entries than the first, including padding.
 const COLUMN_UNROLL: [u32; 2] = [8, 12];
-/// Entries of each row under way in SELL, and of rows with many; of fewer, as many as there are.
+/// Entries per row in flight in SELL, and the same for rows with many; with fewer entries, as many as there are.
 const SELL_UNROLL: [u32; 2] = [7, 9];
-/// Mean entries of a row above which sections pass by the first-level cache, a row a thread: 2 to 4 % with 81, but 1 %
-/// the other way with 27.
+/// Mean entries per row above which sections bypass the first-level cache, with one thread per row: 2 to 4 % faster
+/// with 81, but 1 % slower with 27.
 const SELL_WIDE: usize = 40;
-/// Threads of a block that multiplies sections, where a thread has a row and where it has two.
+/// Threads per block of SELL products with one row per thread, and with two.
 const SELL_THREADS: [u32; 2] = [128, 64];
-/// Rows from which on blocks have more threads: to start one takes more than a nanosecond, but each multiprocessor
-/// shall have some.
+/// Number of rows from which on blocks have more threads: starting a block takes more than a nanosecond, but each
+/// multiprocessor should have some.
 const SELL_BROAD_ROWS: usize = 1 << 15;
-/// Rows of a block that multiplies diagonals, of which a thread has one or two, and rows where they are wide; entries
-/// of a row under way. The chip starts 0.8 blocks a nanosecond: with 128 rows a block too few for 5 and 7 diagonals in
-/// single precision.
+/// Rows per block of products with diagonals, where a thread has one or two rows, and the same for wide rows; entries
+/// per row in flight. The chip starts 0.8 blocks per nanosecond, which with 128 rows per block is too few for 5 and 7
+/// diagonals in single precision.
 const DIA_ROWS: u32 = 256;
 const DIA_WIDE_ROWS: u32 = 128;
-/// The latter, and where half of a matrix with wide rows is stored.
+/// Entries per row in flight, and the same if half of a matrix with wide rows is stored.
 const DIA_UNROLL: [u32; 2] = [7, 14];
-/// Blocks of a multiprocessor, at least, where half is stored, and with sums of 16 bytes; rows of a thread with x.y;
-/// bytes of all diagonals from which on half of them is worth while: more than the second-level cache has.
+/// Minimum blocks per multiprocessor if half is stored, and with sums of 16 bytes; rows per thread with x.y; bytes of
+/// all diagonals from which on storing half of them is worthwhile: more than the second-level cache holds.
 const HALF_BLOCKS: [u32; 2] = [5, 3];
 const HALF_TILES: u32 = 4;
 const HALF_BYTES: usize = 1 << 26;
-/// Entries under way in JDS, where diagonals' starts are read beside them.
+/// Entries in flight in JDS, where the starts of diagonals are read as well.
 const JDS_UNROLL: u32 = 4;
-/// Nonzeros a thread of a tile of coordinates. Odd.
+/// Nonzeros per thread of a tile of coordinates; must be odd.
 const COO_ITEMS: u32 = 7;
-/// Up to so many blocks, the last of a launch joins their sums; more leave that to a launch of its own.
+/// Up to this number of blocks, the last block of a launch adds up their sums; with more, a separate launch does.
 const FEW_BLOCKS: u32 = 1024;
 
-/// The class of a unit is the height of a section, if it is a usual one, and beside it: two rows a thread, rows of many
-/// entries, more entries under way, more threads a block.
+/// The class of a unit is the height of a section, if it is a usual one, with flags: two rows per thread, rows of many
+/// entries, more entries in flight, more threads per block.
 pub(in crate::backend::cuda) const PAIRS: u32 = 1 << 16;
 pub(in crate::backend::cuda) const WIDE: u32 = 1 << 17;
-/// And half of a symmetric matrix by diagonals.
+/// Flag for half of a symmetric matrix by diagonals.
 pub(in crate::backend::cuda) const HALF: u32 = 1 << 20;
 const MANY: u32 = 1 << 18;
 const BROAD: u32 = 1 << 21;
@@ -77,8 +77,8 @@ pub(super) fn constants(unit: &Unit) -> Option<Vec<(&'static str, u32)>> {
     })
 }
 
-/// Files whose kernels all wait for the launch before them: products of one launch. Where a second launch joins what
-/// the first left, both take 2 us longer when started early.
+/// Files whose kernels all wait for the previous launch themselves: products of one launch. If a second launch
+/// processes results of the first, both take 2 us longer when started early.
 pub(super) fn starts_early(source: &str) -> bool {
     matches!(
         source,
@@ -112,21 +112,21 @@ pub(super) fn starts_early(source: &str) -> bool {
     )
 }
 
-/// A thread a row.
+/// One thread per row.
 pub(in crate::backend::cuda) fn row_a_thread(rows: usize) -> Shape {
     Shape::new(blocks(rows.div_ceil(THREADS as usize)), THREADS)
 }
 
-/// A thread a row; where all entries lie in the second-level cache, one that asks for padding too.
+/// One thread per row; if all entries fit the second-level cache, threads load padding as well.
 pub(in crate::backend::cuda) fn ell(rows: usize, width: usize) -> Shape {
     let eager = rows.saturating_mul(width) < SMALL;
     let many = if eager && width > COLUMN_UNROLL[0] as usize { MANY } else { 0 };
     row_a_thread(rows).class(u32::from(eager) | many)
 }
 
-/// A thread for two neighbouring rows of a SELL section, where their entries are aligned for one load and their sums,
-/// of type T, take few registers; else, and where entries are few and threads with them or rows have many, for a row.
-/// Usual heights are constants of the kernel.
+/// One thread for two neighbouring rows of a SELL section if their entries are aligned for one load and sums, of type
+/// T, take few registers; otherwise, and if there are few entries and hence threads or rows are long, one thread per
+/// row. Usual heights are constants of the kernel.
 pub(in crate::backend::cuda) fn sell<T: Element>(
     rows: usize,
     entries: usize,
@@ -148,8 +148,8 @@ pub(in crate::backend::cuda) fn sell<T: Element>(
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
 
-/// A thread for two neighbouring rows where elements take 4 bytes and values are aligned for one load, else for one: so
-/// loads of x are whole lines of the first-level cache, and x.y costs 3 % of a product and not 10.
+/// One thread for two neighbouring rows if elements take 4 bytes and values are aligned for one load, otherwise one per
+/// row: loads of x are then whole lines of the first-level cache, and x.y costs 3 % of a product instead of 10.
 pub(in crate::backend::cuda) fn dia<T: Element>(rows: usize, diagonals: usize, aligned: bool) -> Shape {
     let class = match rows.saturating_mul(diagonals) {
         places if places < SMALL => 0,
@@ -160,33 +160,32 @@ pub(in crate::backend::cuda) fn dia<T: Element>(rows: usize, diagonals: usize, a
     dia_shape(rows, class)
 }
 
-/// Whether products with half of a symmetric matrix are faster than with all of so many places of so many bytes: what
-/// the second-level cache gives out stays the same, so it is memory that must hold them up, and with values of 4 bytes
-/// that is no longer so.
+/// Returns whether products with half of a symmetric matrix are faster than with all of this number of places and
+/// bytes: the traffic of the second-level cache stays the same, so memory must be the limit, which it is no longer with
+/// values of 4 bytes.
 pub(in crate::backend::cuda) fn half_pays(places: usize, value: usize) -> bool {
     value >= 8 && places.saturating_mul(value) >= HALF_BYTES
 }
 
-/// A thread a row of a symmetric matrix, of which half is stored.
+/// One thread per row of a symmetric matrix of which half is stored.
 pub(in crate::backend::cuda) fn half_dia(rows: usize, diagonals: usize) -> Shape {
     dia_shape(rows, if diagonals > SELL_WIDE { HALF | WIDE } else { HALF })
 }
 
-/// With x.y, for products in the shape of [`half_dia`] of so many diagonals.
+/// The shape of [`half_dia`] with x.y.
 pub(in crate::backend::cuda) fn half_dia_dot<T: Element>(rows: usize, diagonals: usize) -> Shape {
     let (shape, broad) = (half_dia(rows, diagonals), size_of::<T>() > 8);
     let class = if diagonals > SELL_WIDE { HALF | WIDE } else { HALF };
     shape.blocks(shape.blocks.div_ceil(dia_tiles(class, broad)) as usize)
 }
 
-/// Rows that a thread takes one after the other where x.y is wanted too, so that a block's sum holds fewer rows up:
-/// where half of short rows is stored, and not of `broad` sums of 16 bytes.
+/// Rows that a thread takes one after another if x.y is wanted too, so that the sum of a block delays fewer rows: if
+/// half of short rows is stored, and not with `broad` sums of 16 bytes.
 fn dia_tiles(class: u32, broad: bool) -> u32 {
     if class == HALF && !broad { HALF_TILES } else { 1 }
 }
 
-/// Blocks of a multiprocessor, at least, where half is stored: broad sums take more registers. 0 is the compiler's
-/// affair.
+/// Minimum blocks per multiprocessor if half is stored: broad sums take more registers. 0 leaves it to the compiler.
 fn half_blocks(class: u32, broad: bool) -> u32 {
     if class & HALF != 0 { HALF_BLOCKS[usize::from(broad)] } else { 0 }
 }
@@ -196,13 +195,13 @@ fn dia_shape(rows: usize, class: u32) -> Shape {
     Shape::new(blocks(rows.div_ceil((threads * rows_a_thread) as usize)), threads).class(class)
 }
 
-/// A thread a column of A^T, in the unit of a row a thread.
+/// One thread per column of A^T, in the unit for one row per thread.
 pub(in crate::backend::cuda) fn dia_transposed(columns: usize) -> Shape {
     let (threads, _) = dia_block(0);
     Shape::new(blocks(columns.div_ceil(threads as usize)), threads)
 }
 
-/// Threads of a block, and rows of a thread.
+/// Threads per block, and rows per thread.
 fn dia_block(class: u32) -> (u32, u32) {
     match class {
         PAIRS => (DIA_ROWS / 2, 2),
@@ -211,7 +210,7 @@ fn dia_block(class: u32) -> (u32, u32) {
     }
 }
 
-/// Threads of a block, and rows of a thread.
+/// Threads per block, and rows per thread.
 fn sell_block(class: u32) -> (u32, u32) {
     match class {
         _ if class & PAIRS != 0 => (SELL_THREADS[1], 2),
@@ -220,7 +219,7 @@ fn sell_block(class: u32) -> (u32, u32) {
     }
 }
 
-/// Entries of each row under way.
+/// Entries per row in flight.
 fn sell_unroll(class: u32) -> u32 {
     if class & AHEAD != 0 {
         COLUMN_UNROLL[usize::from(class & MANY != 0)]
@@ -229,18 +228,18 @@ fn sell_unroll(class: u32) -> u32 {
     }
 }
 
-/// Whether the last block of a launch of this shape joins the sums of all.
+/// Returns whether the last block of a launch of this shape adds up the sums of all.
 pub(in crate::backend::cuda) fn joins_sums(shape: Shape) -> bool {
     shape.blocks <= FEW_BLOCKS
 }
 
-/// Tiles of coordinates, and a warp a tile to join them.
+/// Tiles of coordinates, and one warp per tile to join rows that span tiles.
 pub(in crate::backend::cuda) fn coo(nonzeros: usize) -> (Shape, Shape) {
     let tiles = nonzeros.div_ceil((THREADS * COO_ITEMS) as usize);
     (Shape::new(blocks(tiles), THREADS), Shape::new(blocks(tiles.div_ceil(THREADS as usize / 32)), THREADS))
 }
 
-/// A thread a nonzero.
+/// One thread per nonzero.
 pub(in crate::backend::cuda) fn coo_atomic(chip: Chip, nonzeros: usize) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
     Shape::new(blocks(nonzeros.div_ceil(THREADS as usize)).min(16 * resident), THREADS)

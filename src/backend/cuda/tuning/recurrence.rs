@@ -1,47 +1,47 @@
-//! Linear updates with their programs, and steps with a basis.
+//! Constants and launch shapes of linear updates with their scalar programs, and of steps with a basis.
 
 use super::{PARTIALS, Shape};
 use crate::backend::cuda::chip::Chip;
 use crate::backend::cuda::compile::Unit;
 
-/// Threads of a block of a linear update, by itself or with sums.
+/// Threads per block of a linear update, with or without inner products.
 const UPDATE_THREADS: u32 = 256;
-/// Blocks of it that a multiprocessor has room for, where there are up to four vectors, and where there are more: these
-/// take more registers.
+/// Blocks per multiprocessor with up to four vectors, and with more, which take more registers.
 const UPDATE_BLOCKS: [u32; 2] = [3, 2];
 
 /// Threads of the block that runs a program.
 const SCALARS_THREADS: u32 = 64;
 
-/// Threads of a block of products with a basis, one a multiprocessor: the fewer partial sums, the sooner they are added
-/// up at the end.
+/// Threads per block of products with a basis, one block per multiprocessor: fewer partial sums are added up sooner at
+/// the end.
 const BASIS_SUM_THREADS: u32 = 512;
-/// Threads of a block that adds vectors of a basis, and blocks a multiprocessor.
+/// Threads per block that adds vectors of a basis, and blocks per multiprocessor.
 const BASIS_THREADS: u32 = 256;
 const BASIS_BLOCKS: u32 = 3;
-/// Threads of a block that updates w and multiplies the basis by it, and blocks that a multiprocessor has registers
-/// for.
+/// Threads per block that updates w and multiplies the basis by it, and blocks for which a multiprocessor has
+/// registers.
 const PROJECT_THREADS: u32 = 128;
 const PROJECT_BLOCKS: u32 = 3;
-/// Bytes of a row of the basis that a thread holds at most.
+/// Maximum bytes of a row of the basis that a thread holds.
 const PROJECT_BYTES: usize = 256;
-/// The most vectors of each unit of `basis_project.cu`: its loops have that length, whatever the number of vectors is.
+/// Maximum number of vectors of each unit of `basis_project.cu`: its loops have that length, whatever the number of
+/// vectors.
 const PROJECT_VECTORS: [u32; 3] = [8, 16, 32];
-/// Most vectors that a block multiplies by w: a place in shared memory for each and every warp.
+/// Maximum number of vectors that a block multiplies by w: shared memory has one place for each vector and warp.
 const SLICE: u32 = 64;
 /// Elements of h in shared memory at a time.
 const FACTORS: u32 = 256;
-/// Slices of a launch: a counter each.
+/// Slices of a launch, which have one counter each.
 const MOST_SLICES: usize = 32;
-/// Most vectors of a launch.
+/// Maximum number of vectors of a launch.
 pub(in crate::backend::cuda) const MOST_VECTORS: usize = MOST_SLICES * SLICE as usize;
-/// The class of units for vectors so short that a multiprocessor has no tile of the other's: an element a thread, and
-/// more vectors at a time.
+/// The class of units for vectors so short that a multiprocessor would not have one tile of the other class: one
+/// element per thread, and more vectors at a time.
 pub(in crate::backend::cuda) const FEW_ROWS: u32 = 1;
 
-/// Threads of a block of a pair of Arnoldi steps; blocks a multiprocessor that multiply the basis, which each leave
-/// partial sums behind, and that update it; bytes of a vector that a thread has of a tile in shared memory, and in
-/// registers; vectors of the basis that it reads at a time.
+/// A pair of Arnoldi steps: threads per block; blocks per multiprocessor that multiply the basis, each of which writes
+/// partial sums, and that update it; bytes of a vector per thread in a tile in shared memory, and in registers; vectors
+/// of the basis that are read at a time.
 const PAIR_THREADS: u32 = 256;
 const PAIR_SUM_BLOCKS: u32 = 2;
 const PAIR_BLOCKS: u32 = 3;
@@ -51,7 +51,8 @@ const PAIR_AT_ONCE: u32 = 4;
 
 /// Rotations in shared memory at a time.
 const STEPS: u32 = 128;
-/// Unknowns of a triangular system at a time, one a thread, and columns whose entries a thread has on their way.
+/// Unknowns of a triangular system that are solved at a time, one per thread, and columns whose entries a thread has in
+/// flight.
 const SOLVE_THREADS: u32 = 256;
 const SOLVE_AT_ONCE: u32 = 8;
 
@@ -94,8 +95,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// Blocks a multiprocessor of a linear update of so many vectors, and loads of sixteen bytes in flight a thread and
-/// vector.
+/// Blocks per multiprocessor of a linear update of this number of vectors, and loads of sixteen bytes in flight per
+/// thread and vector.
 fn update_room(vectors: usize) -> (u32, u32) {
     let unroll = match vectors {
         0..=2 => 4,
@@ -105,8 +106,8 @@ fn update_room(vectors: usize) -> (u32, u32) {
     (UPDATE_BLOCKS[usize::from(vectors > 4)], unroll)
 }
 
-/// Elements of w that a thread has, and vectors of the basis that it reads at a time: 128 bytes of these together,
-/// where there are enough elements.
+/// Elements of w per thread, and vectors of the basis that it reads at a time: 128 bytes of these together if there are
+/// enough elements.
 fn basis_items(bytes: usize, class: u32) -> (u32, u32) {
     match (bytes, class) {
         (4, 0) => (8, 4),
@@ -117,8 +118,8 @@ fn basis_items(bytes: usize, class: u32) -> (u32, u32) {
     }
 }
 
-/// A linear update of so many inputs, outputs and inner products, `program` behind it. Where there is something to be
-/// done behind all blocks, these stride: the fewer they are, the sooner the last one is known.
+/// A linear update with the given numbers of inputs, outputs and inner products, followed by `program`. If work follows
+/// after all blocks, they loop with a grid stride: with fewer blocks it is known sooner which is the last.
 pub(in crate::backend::cuda) fn linear_update(
     chip: Chip,
     n: usize,
@@ -140,20 +141,20 @@ pub(in crate::backend::cuda) fn linear_update(
         .variant("PRODUCTS", COUNTS[products])
 }
 
-/// A program by itself.
+/// A scalar program alone.
 pub(in crate::backend::cuda) fn scalars() -> Shape {
     Shape::new(1, SCALARS_THREADS)
 }
 
-/// How blocks share products with a basis out: `rows` for each `slice` vectors.
+/// How products with a basis are divided among blocks: `rows` blocks for each `slice` of vectors.
 pub(in crate::backend::cuda) struct BasisProducts {
     pub(in crate::backend::cuda) shape: Shape,
     pub(in crate::backend::cuda) slice: u32,
     pub(in crate::backend::cuda) rows: u32,
 }
 
-/// Up to [`MOST_VECTORS`] vectors of n elements. Long vectors have one slice where they can, so that w is read once; of
-/// short ones there are as many as leave no multiprocessor idle. Depends on sizes and the chip alone.
+/// Products with up to [`MOST_VECTORS`] vectors of n elements. Long vectors have one slice if possible, so that w is
+/// read once; short ones have as many as leave no multiprocessor idle. It depends on sizes and the chip alone.
 pub(in crate::backend::cuda) fn basis_products(
     chip: Chip,
     count: usize,
@@ -172,8 +173,8 @@ pub(in crate::backend::cuda) fn basis_products(
     BasisProducts { shape, slice: slice as u32, rows: rows as u32 }
 }
 
-/// An update of w with the products of the next pass; `None` for more vectors than a thread has room for. Each block
-/// takes one piece of w after another.
+/// An update of w with the products of the next pass; `None` if there are more vectors than a thread has registers for.
+/// Each block takes one piece of w after another.
 pub(in crate::backend::cuda) fn basis_project(
     chip: Chip,
     count: usize,
@@ -186,24 +187,25 @@ pub(in crate::backend::cuda) fn basis_project(
     Some(Shape::new(blocks as u32, PROJECT_THREADS).class(class))
 }
 
-/// The classes of units of `basis_project.cu` for elements of so many bytes: their most vectors.
+/// The classes of units of `basis_project.cu` for elements of the given number of bytes: their maximum number of
+/// vectors.
 pub(in crate::backend::cuda) fn project_classes(bytes: usize) -> impl Iterator<Item = u32> {
     PROJECT_VECTORS.into_iter().filter(move |&vectors| vectors as usize * bytes <= PROJECT_BYTES)
 }
 
-/// Blocks that stride over tiles of w.
+/// Blocks that loop over tiles of w with a grid stride.
 pub(in crate::backend::cuda) fn basis_update(chip: Chip, n: usize, bytes: usize) -> Shape {
     let (class, tiles) = basis_tiles(chip, n, bytes, BASIS_THREADS, BASIS_BLOCKS);
     let most = ((BASIS_BLOCKS * chip.multiprocessors) as usize).min(PARTIALS);
     Shape::new(tiles.min(most) as u32, BASIS_THREADS).class(class)
 }
 
-/// Products of a pair of Arnoldi steps: blocks that stride over tiles of rows.
+/// Products of a pair of Arnoldi steps: blocks that loop over tiles of rows with a grid stride.
 pub(in crate::backend::cuda) fn pair_products(chip: Chip, n: usize, bytes: usize) -> Shape {
     pair_shape(chip, n, PAIR_ROW_BYTES as usize / bytes, PAIR_SUM_BLOCKS)
 }
 
-/// The next vectors of a pair of Arnoldi steps, or a combination of the basis.
+/// The next vectors of a pair of Arnoldi steps, or a linear combination of the basis.
 pub(in crate::backend::cuda) fn pair_update(chip: Chip, n: usize, bytes: usize) -> Shape {
     pair_shape(chip, n, PAIR_ITEM_BYTES as usize / bytes, PAIR_BLOCKS)
 }
@@ -214,7 +216,7 @@ fn pair_shape(chip: Chip, n: usize, rows: usize, blocks: u32) -> Shape {
     Shape::new(tiles.min(most) as u32, PAIR_THREADS)
 }
 
-/// The class of the unit for vectors of n elements, and their tiles, one at least.
+/// The class of the unit for vectors of n elements, and the number of tiles, at least one.
 fn basis_tiles(chip: Chip, n: usize, bytes: usize, threads: u32, blocks: u32) -> (u32, usize) {
     let tiles = |class| n.div_ceil((threads * basis_items(bytes, class).0) as usize).max(1);
     let class = if tiles(0) < (blocks * chip.multiprocessors) as usize { FEW_ROWS } else { 0 };
@@ -235,7 +237,7 @@ pub(in crate::backend::cuda) fn triangular_solve() -> Shape {
 mod tests {
     use super::*;
 
-    /// Every vector lies in a slice, slices fit shared memory and counters, and long vectors have as few as they can.
+    /// Every vector is in a slice, slices fit shared memory and counters, and long vectors have as few as possible.
     #[test]
     fn slices_cover_the_basis() {
         let chip = Chip {

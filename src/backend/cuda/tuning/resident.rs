@@ -1,21 +1,21 @@
-//! Constants of the conjugate gradient kernels that keep a system on the chip, or all of it but the matrix.
+//! Constants of the conjugate gradient kernels that keep a system on the chip, or all of it except the matrix.
 
 use super::super::chip::Chip;
 use super::super::shape::Shape;
 
-/// Threads of a block of the layout kernel.
+/// Threads per block of the layout kernel.
 const LAYOUT_THREADS: u32 = 1024;
-/// Shared memory that the kernels declare, and the system's.
+/// Maximum shared memory that the kernels declare and the system uses.
 const DECLARED: u32 = 6 << 10;
-/// Rows a thread has at most.
+/// Maximum number of rows per thread.
 const MOST_ROWS: u32 = 8;
-/// Threads of a block that has one or two rows for each; the largest also where there are more.
+/// Threads per block with one or two rows per thread; the largest number is also used for more rows.
 const THREADS: [u32; 4] = [128, 256, 320, 512];
 
-/// How a system is spread over the chip.
+/// How a system is distributed over the chip.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Resident {
-    /// Blocks of the one cluster; 1 where there is one block, 0 where there are any number and no cluster.
+    /// Blocks in the only cluster; 1 for a single block, 0 for any number of blocks without a cluster.
     pub(in crate::backend::cuda) cluster: u32,
     pub(in crate::backend::cuda) blocks: u32,
     pub(in crate::backend::cuda) threads: u32,
@@ -23,24 +23,24 @@ pub(in crate::backend::cuda) struct Resident {
     pub(in crate::backend::cuda) class: u32,
 }
 
-/// cluster, threads and rows a thread, as the class of a unit.
+/// The class of a unit: `cluster`, `threads` and rows per thread.
 const fn class(cluster: u32, threads: u32, rows: u32) -> u32 {
     cluster << 24 | rows << 16 | threads
 }
 
-/// A choice of classes for which the kernel is compiled in advance. The last is what tests compile for every chip: of
-/// clusters, which become blocks that meet through memory where there are none.
+/// Classes for which the kernel is compiled ahead of use. The last is the one that tests compile for every chip: it has
+/// clusters, which are replaced by blocks that synchronise through memory on chips without clusters.
 pub(in crate::backend::cuda) const RESIDENT: [u32; 3] =
     [class(1, 512, 2), class(0, 512, 4), class(16, 320, 2)];
 
-/// The macros that a class stands for.
+/// The macros for a class.
 pub(super) fn constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("CLUSTER", class >> 24), ("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff)]
 }
 
-/// Ways to keep a system of `n` rows on the chip, the fastest first (measured on an H200:
-/// docs/internals/benchmarks/cg.md). One block needs no meeting of blocks, a cluster has the hardware's, and the whole
-/// chip has the most memory.
+/// Shapes that keep a system of `n` rows on the chip, the fastest first (measured on an H200:
+/// docs/internals/benchmarks/cg.md). One block needs no synchronisation between blocks, a cluster has it in hardware,
+/// and the whole chip has the most memory.
 pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) -> Vec<Resident> {
     let mut ways = Vec::new();
     let mut way = |cluster: u32, most_blocks: u32| {
@@ -66,24 +66,26 @@ pub(in crate::backend::cuda) fn resident(chip: Chip, n: usize, nonzeros: usize) 
     ways
 }
 
-/// Threads of a block where the matrix streams, and entries of a row that a thread has under way.
+/// Threads per block if the matrix is streamed from memory, and entries per row that a thread has in flight.
 const STREAM_THREADS: u32 = 1024;
 const STREAM_UNROLL: u32 = 4;
 
-/// Bytes of matrix up to which that is faster than steps with a compressed matrix: what the second-level cache holds.
+/// Maximum bytes of the matrix for which that is faster than steps with a compressed matrix: what the second-level
+/// cache holds.
 const STREAM_MATRIX: usize = 44 << 20;
 
-/// A choice of classes for which that kernel is compiled in advance.
+/// Classes for which that kernel is compiled ahead of use.
 pub(in crate::backend::cuda) const STREAMED: [u32; 2] =
     [class(0, STREAM_THREADS, 8), class(0, STREAM_THREADS, 2)];
 
-/// The macros that such a class stands for.
+/// The macros for such a class.
 pub(super) fn streamed_constants(class: u32) -> Vec<(&'static str, u32)> {
     vec![("ROWS", class >> 16 & 0xff), ("THREADS", class & 0xffff), ("UNROLL", STREAM_UNROLL)]
 }
 
-/// How a system of `n` rows with vectors of `scalar` bytes is spread over the chip while its matrix streams: `row`
-/// bytes of each row in shared memory, two vectors in registers, of which a thread has 64. None where there is no room.
+/// How a system of `n` rows with vectors of `scalar` bytes per element is distributed over the chip while its matrix is
+/// streamed: `row` bytes of each row are in shared memory, and two vectors in registers, of which a thread has 64.
+/// `None` if there is not enough room.
 pub(in crate::backend::cuda) fn streamed(
     chip: Chip,
     n: usize,
@@ -105,7 +107,7 @@ pub(in crate::backend::cuda) fn streamed(
     })
 }
 
-/// Whether a system of this size is likely to be solved fastest so.
+/// Returns whether streaming the matrix is likely to be fastest for a system of this size.
 pub(in crate::backend::cuda) fn likely_streamed(
     chip: Chip,
     rows: usize,
@@ -117,7 +119,7 @@ pub(in crate::backend::cuda) fn likely_streamed(
     nonzeros.saturating_mul(value + 4) <= STREAM_MATRIX && fits()
 }
 
-/// Whether a system has a place on the whole chip if its halos are twice its rows and an eighth of its entries is
+/// Returns whether a system fits the whole chip if its halos are twice its rows and an eighth of its entries is
 /// padding, as with stencils in three dimensions.
 pub(in crate::backend::cuda) fn likely_resident(
     chip: Chip,
@@ -130,17 +132,17 @@ pub(in crate::backend::cuda) fn likely_resident(
     bytes <= resident_shared(chip) * chip.multiprocessors as usize
 }
 
-/// Shared memory that a block can ask for when it is launched.
+/// Shared memory that a launch can request for a block.
 pub(in crate::backend::cuda) fn resident_shared(chip: Chip) -> usize {
     chip.shared_a_block.saturating_sub(DECLARED) as usize
 }
 
-/// The layout's launch: two words for every 32 rows.
+/// The launch of the layout kernel, with two words for every 32 rows.
 pub(in crate::backend::cuda) fn layout(n: usize, blocks: u32) -> Shape {
     Shape::new(blocks, LAYOUT_THREADS).shared(8 * n.div_ceil(32))
 }
 
-/// Threads of the layout kernel, as its constant.
+/// The threads of the layout kernel, as a constant of its unit.
 pub(super) fn layout_constants() -> Vec<(&'static str, u32)> {
     vec![("THREADS", LAYOUT_THREADS)]
 }

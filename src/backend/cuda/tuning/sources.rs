@@ -1,5 +1,5 @@
-//! Sums of values by their sources: near each other, staged in pieces, in the order of memory, from buckets of the
-//! second-level cache, from tiles.
+//! Constants and launch shapes of sums of values from their sources. Sources are read directly, staged in pieces, read
+//! in ascending order, or sorted into buckets of the second-level cache or into tiles.
 
 use super::{Shape, elementwise};
 use crate::backend::cuda::chip::Chip;
@@ -9,48 +9,49 @@ use crate::backend::runs::staged::{BLOCK_PARTS, MOST_PIECES, PART, PIECE};
 use crate::backend::runs::tiled::MOST_TILED;
 use crate::backend::{BUCKET_TILE, MOST_BUCKETS, RUN_TILE};
 
-/// Threads of a block that sums triplets to nonzeros, among whom a tile's sources are shared out, and blocks that a
-/// multiprocessor should have room for: fewer where elements have 16 bytes.
+/// Threads per block that sums triplets to nonzeros, which share the sources of a tile evenly, and blocks for which a
+/// multiprocessor should have room: fewer if elements have 16 bytes.
 const GATHER_SUM_THREADS: u32 = 128;
 const GATHER_SUM_BLOCKS: [u32; 2] = [12, 6];
 
-/// Threads of a block that makes codes of sources.
+/// Threads per block that computes codes of sources.
 const STAGING_THREADS: u32 = 256;
-/// Where sources are codes: blocks that a multiprocessor should have room for, and copies that a thread has under way.
+/// For sources given by codes: blocks for which a multiprocessor should have room, and copies per thread in flight.
 const STAGED_SUM: [(&str, u32, u32); 4] = [("f32", 16, 3), ("f64", 14, 5), ("c32", 12, 5), ("c64", 8, 5)];
-/// Sources from which on they become codes: a map of fewer is read from the second-level cache.
+/// Number of sources from which on codes are used: a smaller map is read from the second-level cache.
 const STAGED_FROM: usize = 1 << 17;
 
-/// Threads of a block that sums a tile whose sources ascend, and blocks that a multiprocessor should have room for, by
-/// bytes of an element.
+/// Threads per block that sums a tile with ascending sources, and blocks for which a multiprocessor should have room,
+/// by bytes per element.
 const ASCENDING_SUM: [(usize, u32, u32); 3] = [(4, 512, 4), (8, 1024, 2), (16, 1024, 1)];
-/// Shared memory that the kernel declares itself, at most.
+/// Maximum shared memory that the kernel declares statically.
 const ASCENDING_STATIC: usize = 4 << 10;
-/// Windows that the sources of a tile may lie in, and the sources of each: 62 a window, on average, where others lie so
-/// far apart that they would be fetched alone.
+/// Maximum number of windows that contain the sources of a tile, and sources per window: 62 of a tile per window in the
+/// mean. If the others were so far apart, each would need a sector of its own.
 const ASCENDING_WINDOWS: u32 = 128;
 const ASCENDING_SPAN: usize = 1 << 11;
-/// Sources from which on they ascend: values, result and map of fewer lie in the second-level cache.
+/// Number of sources from which on they are put in ascending order: with fewer, values, result and map fit the
+/// second-level cache.
 const ASCENDING_FROM: usize = 1 << 22;
 
-/// Threads of a block that brings a tile of elements to buckets, and blocks that a multiprocessor should have room for:
-/// fewer where elements have 16 bytes.
+/// Threads per block that sorts a tile of elements into buckets, and blocks for which a multiprocessor should have
+/// room: fewer if elements have 16 bytes.
 const BUCKET_THREADS: u32 = 1024;
 const BUCKET_BLOCKS: [u32; 2] = [2, 1];
-/// Values from which on bringing them near pays: fewer stay in the second-level cache.
+/// Number of values from which on moving them close together pays: fewer stay in the second-level cache.
 const BUCKETS_FROM: usize = 1 << 23;
-/// Bits of the places of a bucket: the sums' next few buckets lie in the second-level cache, and what a tile brings to
-/// one fills lines.
+/// Bits of a position in a bucket: the few buckets that sums read next fit the second-level cache, and a tile's values
+/// for one bucket fill cache lines.
 const BUCKET_BITS: u32 = 20;
 
-/// Threads of a block that orders or sums tiles; it has a multiprocessor for itself.
+/// Threads per block that orders or sums tiles; it has a multiprocessor to itself.
 const TILED_THREADS: u32 = 1024;
-/// Sums whose sources a thread holds while its bucket comes, and lanes that copy a run: enough for all where two
-/// sources make a sum, by bytes of an element.
+/// Sums whose sources a thread holds while its bucket is loaded, and lanes that copy a run, by bytes per element:
+/// enough for all sums if each has two sources.
 const TILED_SUM: [(usize, u32, u32); 3] = [(4, 27, 16), (8, 14, 8), (16, 8, 8)];
-/// Bytes that a tile should have for a bucket, on average: a sector, below which memory delivers more than is asked
-/// for, and four values where these are large (there buckets whose values are fetched from a cache should be as fast;
-/// not measured).
+/// Bytes that a tile should have for a bucket in the mean: a sector, since for less memory transfers more than is
+/// requested, and four values if these are large (then buckets whose values are read through a cache should be as fast,
+/// which was not measured).
 const TILED_RUN: usize = 32;
 
 /// The constants of a unit of these kernels.
@@ -88,12 +89,12 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// The row of a table that is for a unit.
+/// The row of a table for a unit.
 fn own<Row, const ROWS: usize>(unit: &Unit, table: [Row; ROWS], is: impl Fn(&Row) -> bool) -> Row {
     table.into_iter().find(is).unwrap_or_else(|| unreachable!("no constants for {}", unit.describe()))
 }
 
-/// Tiles of ascending sources, as those read them who did not make them.
+/// The format of tiles with ascending sources, for kernels that read them.
 fn ascending_form(unit: &Unit) -> [(&'static str, u32); 3] {
     let groups = own(unit, FORMS, |form| unit.type_of("GAP_BITS") == form.gap_bits).groups;
     [("SLOTS", SLOTS), ("LENGTH", LENGTH), ("GROUPS", groups)].map(|(name, value)| (name, value as u32))
@@ -104,40 +105,41 @@ fn ascending_threads(bytes: usize) -> (u32, u32) {
     (own.1, own.2)
 }
 
-/// Lists of pieces, as those read them who did not make them.
+/// The format of lists of pieces, for kernels that read them.
 fn staged_form() -> [(&'static str, u32); 4] {
     [("PART", PART), ("BLOCK_PARTS", BLOCK_PARTS), ("PIECE", PIECE), ("MOST_PIECES", MOST_PIECES)]
         .map(|(name, value)| (name, value as u32))
 }
 
-/// Whether a map of so many sources is held as codes.
+/// Returns whether a map of this number of sources is stored as codes.
 pub(in crate::backend::cuda) fn stages_runs(sources: usize) -> bool {
     (STAGED_FROM..=1 << 31).contains(&sources)
 }
 
-/// Blocks that stride over runs.
+/// Blocks that loop over runs with a grid stride.
 pub(in crate::backend::cuda) fn per_run(chip: Chip, runs: usize) -> Shape {
     elementwise(chip, runs).threads(STAGING_THREADS)
 }
 
-/// A block a list of pieces.
+/// One block per list of pieces.
 pub(in crate::backend::cuda) fn stage_runs(parts: usize) -> Shape {
     Shape::new((parts / BLOCK_PARTS) as u32, STAGING_THREADS)
 }
 
-/// A block a list, with the pieces of the longest one in shared memory, or the sums of as many runs as there are slots.
+/// One block per list. Shared memory holds the pieces of the longest list, or the sums of as many runs as there are
+/// slots.
 pub(in crate::backend::cuda) fn sum_staged(lists: usize, most: usize, bytes: usize) -> Shape {
     let elements = (most * PIECE).max(PART * BLOCK_PARTS);
     Shape::new(lists as u32, 32 * BLOCK_PARTS as u32).shared(elements * bytes)
 }
 
-/// Whether so many sources ascend, tile by tile.
+/// Returns whether this number of sources is put in ascending order, tile by tile.
 pub(in crate::backend::cuda) fn ascends_runs(sources: usize) -> bool {
     (ASCENDING_FROM..=1 << 31).contains(&sources)
 }
 
-/// A block a tile, with its sources to be put in order, and bits of their windows. None where a block has no room for a
-/// tile of the largest elements.
+/// One block per tile, with the sources to be ordered, and the number of bits of their windows. `None` if a block has
+/// no room for a tile of the largest elements.
 pub(in crate::backend::cuda) fn ascend_runs(chip: Chip, tiles: usize) -> Option<Shape> {
     let room = chip.shared_a_block as usize >= 16 * SLOTS + ASCENDING_STATIC;
     let words = ASCENDING_WINDOWS as usize * ASCENDING_SPAN / 32;
@@ -145,8 +147,8 @@ pub(in crate::backend::cuda) fn ascend_runs(chip: Chip, tiles: usize) -> Option<
     room.then_some(shape)
 }
 
-/// A block a tile, an even number of them, with its elements and what lets the first be as far from a multiple of 16
-/// bytes as the first sum, and where there are heads, these and the runs before them.
+/// One block per tile, in an even number. Shared memory holds the tile's elements, padding so that the first element
+/// has the alignment of the first sum modulo 16 bytes and, if there are heads, these and the runs before them.
 pub(in crate::backend::cuda) fn ascending_sum(
     tiles: usize,
     slots: usize,
@@ -158,27 +160,27 @@ pub(in crate::backend::cuda) fn ascending_sum(
         .shared(slots * bytes + 16 + marks)
 }
 
-/// Bits of the places of a bucket ([`RunSums::bucket_bits`](crate::backend::RunSums::bucket_bits)): more where there
-/// would be too many buckets. None where a block has no room for a tile of the largest elements.
+/// Bits of a position in a bucket ([`RunSums::bucket_bits`](crate::backend::RunSums::bucket_bits)); more if there would
+/// be too many buckets. `None` if a block has no room for a tile of the largest elements.
 pub(in crate::backend::cuda) fn bucket_bits(chip: Chip, n: usize) -> Option<u32> {
     let room = chip.shared_a_block as usize >= 16 * BUCKET_TILE;
     let needed = n.div_ceil(MOST_BUCKETS).next_power_of_two().ilog2();
     (room && (BUCKETS_FROM..=1 << 31).contains(&n)).then_some(needed.max(BUCKET_BITS))
 }
 
-/// Blocks that stride over elements, each with all bounds in shared memory.
+/// Blocks that loop over elements with a grid stride, each with all bounds in shared memory.
 pub(in crate::backend::cuda) fn rank_places(chip: Chip, n: usize, bounds: usize) -> Shape {
     elementwise(chip, n).threads(BUCKET_THREADS).shared(12 * bounds)
 }
 
-/// A block a tile, with the tile in shared memory.
+/// One block per tile, which it holds in shared memory.
 pub(in crate::backend::cuda) fn to_buckets(n: usize, bytes: usize) -> Shape {
     Shape::new(n.div_ceil(BUCKET_TILE) as u32, BUCKET_THREADS).shared(bytes * BUCKET_TILE)
 }
 
-/// Values of a tile, and of a bucket ([`RunSums::tile_sizes`](crate::backend::RunSums::tile_sizes)): as many as fit in
-/// shared memory with what the runs are padded by, half a unit each and some more as it comes, and so that all
-/// multiprocessors are done at a time. None where runs would be short.
+/// Values per tile and per bucket ([`RunSums::tile_sizes`](crate::backend::RunSums::tile_sizes)): as many as fit shared
+/// memory with the padding of runs (half a unit each, and some more for its variation), and such that all
+/// multiprocessors finish at the same time. `None` if runs would be short.
 pub(in crate::backend::cuda) fn tile_sizes(chip: Chip, n: usize, bytes: usize) -> Option<(usize, usize)> {
     if ![4, 8, 16].contains(&bytes) || !(BUCKETS_FROM..=1 << 31).contains(&n) {
         return None;
@@ -202,22 +204,23 @@ pub(in crate::backend::cuda) fn tile_sizes(chip: Chip, n: usize, bytes: usize) -
     (fits && run >= TILED_RUN).then_some((size, size))
 }
 
-/// A block a tile or bucket, with a word for each of the others.
+/// One block per tile or bucket, with one word for each of the others.
 pub(in crate::backend::cuda) fn order_tiles(blocks: usize, others: usize) -> Shape {
     Shape::new(blocks as u32, TILED_THREADS).shared(4 * others)
 }
 
-/// Blocks that stride over sums.
+/// Blocks that loop over sums with a grid stride.
 pub(in crate::backend::cuda) fn list_words(chip: Chip, runs: usize) -> Shape {
     elementwise(chip, runs).threads(TILED_THREADS)
 }
 
-/// Blocks that take tile after tile, or bucket after bucket, each with so much shared memory that none else fits.
+/// Blocks that take one tile or bucket after another, each with so much shared memory that it is the only one on its
+/// multiprocessor.
 pub(in crate::backend::cuda) fn take_tiles(chip: Chip, tiles: usize, shared: usize) -> Shape {
     Shape::new(tiles.min(chip.multiprocessors as usize) as u32, TILED_THREADS).shared(shared)
 }
 
-/// A block a tile of sources.
+/// One block per tile of sources.
 pub(in crate::backend::cuda) fn gather_sum(tiles: usize) -> Shape {
     Shape::new(tiles as u32, GATHER_SUM_THREADS)
 }

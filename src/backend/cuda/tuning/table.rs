@@ -1,13 +1,14 @@
-//! The tuned constants of the primitives: a line for a kernel, a variant (types, mostly) and the sizes from a number of
-//! elements on, as they were measured on an H200. Every chip takes them.
+//! The tuned constants of the primitives: a line for each kernel, variant (mostly types) and minimum number of
+//! elements, as measured on an H200. They are used on every chip.
 //!
-//! Of a kernel's lines the last one that fits counts. What the variants and constants mean: `kernels/README.md`. A unit
-//! carries the number of its line, so one choice of constants is one module; `solve.txt` and `ordering.txt` beside the
-//! compiler name units by these numbers, so a new line goes to the end of the table or they are written anew.
+//! Of a kernel's lines the last one that applies is used. `kernels/README.md` explains the variants and constants. A
+//! unit's class has the number of its line, so that each choice of constants is one module. `solve.txt` and
+//! `ordering.txt` in the compiler's folder name units by these numbers, so a new line must be added at the end of the
+//! table, or these files must be written anew.
 
-/// A constant that is halved where a chip has too little shared memory for a tile.
+/// The constants that are halved if a chip has too little shared memory for a tile.
 const TILE_CONSTANTS: [&str; 2] = ["ROWS", "ITEMS"];
-/// Where the number of halvings lies in a choice's class.
+/// The position of the number of halvings in the class.
 const HALVED_SHIFT: u32 = 24;
 
 /// A line of the table.
@@ -68,7 +69,7 @@ static ROWS: &[Row] = rows! {
     "gather", "*", 0 => THREADS=256 ITEMS=4;
 };
 
-/// A line chosen, and how often its tile was halved.
+/// A line, and how often its tile was halved.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::backend::cuda) struct Choice {
     row: &'static Row,
@@ -77,14 +78,14 @@ pub(in crate::backend::cuda) struct Choice {
 }
 
 impl Choice {
-    /// The constant of this name; zero where the line has none.
+    /// The constant of this name; zero if the line lacks it.
     pub(in crate::backend::cuda) fn get(self, name: &str) -> u32 {
         let value =
             self.row.constants.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value);
         if self.halved > 0 && TILE_CONSTANTS.contains(&name) { (value >> self.halved).max(1) } else { value }
     }
 
-    /// With the tile halved until `bytes` of shared memory are no more than `limit`.
+    /// Halves the tile until it needs no more than `limit` bytes of shared memory according to `bytes`.
     pub(in crate::backend::cuda) fn fit(mut self, limit: usize, bytes: impl Fn(Choice) -> usize) -> Choice {
         while bytes(self) > limit && self.halved < 4 {
             self.halved += 1;
@@ -92,7 +93,7 @@ impl Choice {
         self
     }
 
-    /// What a unit carries of it.
+    /// The class of the unit for this choice.
     pub(in crate::backend::cuda) fn class(self) -> u32 {
         self.number | self.halved << HALVED_SHIFT
     }
@@ -107,17 +108,17 @@ impl Choice {
     }
 }
 
-/// Whether there are lines for a kernel.
+/// Returns whether the table has lines for a kernel.
 pub(in crate::backend::cuda) fn has(kernel: &str) -> bool {
     ROWS.iter().any(|row| row.kernel == kernel)
 }
 
-/// Line numbers count from 1.
+/// The line with this number; numbers begin at 1.
 fn row(number: u32) -> Option<&'static Row> {
     ROWS.get((number as usize).checked_sub(1)?)
 }
 
-/// The line for so many elements, if there is one.
+/// The line for this number of elements, if there is one.
 pub(in crate::backend::cuda) fn pick(kernel: &str, variant: &str, n: usize) -> Option<Choice> {
     let fits =
         |row: &Row| row.kernel == kernel && (row.variant == "*" || row.variant == variant) && row.from <= n;

@@ -1,17 +1,17 @@
-//! Incomplete factorisations and triangular solves: how rows are dealt to lanes, and how many are under way.
+//! Constants and launch shapes of incomplete factorisations and triangular solves.
 
 use super::{ONE_CLASS, Shape, Unit};
 use crate::backend::cuda::chip::Chip;
 
 const THREADS: u32 = 256;
-/// Lanes a row of a triangular matrix, by class.
+/// Lanes per row of a triangular matrix, by class.
 const LANES: [u32; 3] = [1, 4, 32];
-/// The classes of a triangular solve. Its first pass is of the class of all passes over rows.
+/// The classes of a triangular solve. Its first pass has the class of all passes over rows.
 pub(in crate::backend::cuda) const TRIANGULAR: [u32; 3] = [ONE_CLASS, 2, 3];
-/// The most entries of a row on average of each class but the last.
+/// Maximum mean number of entries per row, for each class but the last.
 const MEANS: [usize; 2] = [8, 64];
-/// Levels whose rows are under way at a time: rows of later levels would only load, again and again, unknowns that have
-/// not been computed yet.
+/// Number of levels whose rows are in flight at a time: rows of later levels would only load, over and over, unknowns
+/// that have not been computed yet.
 const LEVELS_AHEAD: usize = 8;
 
 /// The constants of a unit of these kernels.
@@ -23,8 +23,8 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// A triangular solve of so many rows and entries in so many levels. Blocks need not run at a time, since rows are
-/// taken in turn.
+/// A triangular solve with this number of rows, entries and levels. Blocks need not be resident at the same time, since
+/// rows are taken in order.
 pub(in crate::backend::cuda) fn triangular(chip: Chip, rows: usize, entries: usize, levels: usize) -> Shape {
     let mean = entries / rows.max(1);
     let class = MEANS.iter().filter(|&&most| mean > most).count();
@@ -34,7 +34,7 @@ pub(in crate::backend::cuda) fn triangular(chip: Chip, rows: usize, entries: usi
     shape.blocks(wanted.min(shape.blocks as usize)).class(TRIANGULAR[class])
 }
 
-/// So many lanes a row, rows taken in turn: as many blocks as run at a time.
+/// `lanes` lanes per row, where rows are taken in order, by as many blocks as are resident.
 pub(in crate::backend::cuda) fn rows_in_turn(chip: Chip, rows: usize, lanes: u32) -> Shape {
     let resident = chip.multiprocessors * (chip.threads_per_multiprocessor / THREADS);
     let needed = rows.div_ceil((THREADS / lanes) as usize);

@@ -1,32 +1,32 @@
-//! Elimination of one small dense matrix, row after row in memory. Four columns at a time: each row further down is
-//! then read and written once for four products an entry.
+//! Gaussian elimination of one small dense matrix stored by rows, four columns at a time: each later row is read and
+//! written once for four multiplications an entry.
 
 use super::judge::Solve;
 use crate::scalar::Scalar;
 
 /// Columns that are eliminated together.
 const TOGETHER: usize = 4;
-/// Sums that a product of two vectors is kept in, so that they fill wide registers.
+/// Partial sums of an inner product, which fill wide registers.
 pub(super) const SUMS: usize = 8;
 
-/// What pivots are compared by: |re| + |im|.
+/// The size by which pivots are compared: |re| + |im|.
 #[inline(always)]
 pub(super) fn size<D: Scalar<Real = f64>>(value: D) -> f64 {
     if D::COMPLEX { value.re().abs() + value.im().abs() } else { value.re().abs() }
 }
 
-/// The factors of a matrix, and where each row of them was.
+/// The factors of a matrix, and the original position of each of their rows.
 #[derive(Debug, Default)]
 pub(super) struct Dense<D> {
     pub(super) n: usize,
-    /// L below the diagonal and U from there on; or D L^H from the diagonal on.
+    /// L below the diagonal and U from the diagonal on; or D L^H from the diagonal on.
     pub(super) entries: Vec<D>,
     order: Vec<u32>,
     definite: bool,
 }
 
 impl<D: Scalar<Real = f64>> Dense<D> {
-    /// Makes room for a matrix of `n` rows, and leaves zeros there.
+    /// Allocates a zero matrix of `n` rows.
     #[inline(always)]
     pub(super) fn clear(&mut self, n: usize) {
         self.n = n;
@@ -36,13 +36,13 @@ impl<D: Scalar<Real = f64>> Dense<D> {
         self.order.extend(0..n as u32);
     }
 
-    /// The rows.
+    /// One row.
     #[inline(always)]
     pub(super) fn row(&mut self, i: usize) -> &mut [D] {
         &mut self.entries[i * self.n..(i + 1) * self.n]
     }
 
-    /// Whether the matrix equals its conjugate transpose, with a positive diagonal.
+    /// Returns whether the matrix equals its conjugate transpose, with a positive diagonal.
     #[inline(always)]
     pub(super) fn is_hermitian(&self) -> bool {
         let n = self.n;
@@ -54,7 +54,7 @@ impl<D: Scalar<Real = f64>> Dense<D> {
         })
     }
 
-    /// L D L^H of the upper triangle; false where a pivot is not positive.
+    /// L D L^H from the upper triangle; returns false if a pivot is not positive.
     #[inline(always)]
     pub(super) fn eliminate_definite(&mut self) -> bool {
         let n = self.n;
@@ -90,7 +90,7 @@ impl<D: Scalar<Real = f64>> Dense<D> {
         true
     }
 
-    /// L U with partial pivoting; false where a column has no entry other than zero.
+    /// L U with partial pivoting; returns false if a column has no nonzero pivot.
     #[inline(always)]
     pub(super) fn eliminate(&mut self) -> bool {
         let n = self.n;
@@ -184,7 +184,7 @@ fn subtract<D: Scalar<Real = f64>>(factor: D, u: &[D], row: &mut [D]) {
     }
 }
 
-/// From the columns of a row from `from` on, the rows of a panel of `width` times factors.
+/// Subtracts from a row, from column `from` on, the rows of a panel of `width` times factors.
 #[inline(always)]
 fn subtract_rows<D: Scalar<Real = f64>>(
     panel: &[D],

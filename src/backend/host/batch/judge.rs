@@ -1,23 +1,24 @@
-//! What is said of one x of one small system: as `verdict` says it, with the caller's b - A x.
+//! The verdict on one x of one small system, as in `verdict`, with the caller's b - A x.
 //!
-//! Elimination works on F A y = s F b, F and s being powers of two that bring the largest entry of each row, and that
-//! of the right-hand side, near one. So x = y / s, and
+//! Elimination solves F A y = s F b, where F and s are powers of two with which the largest entry of each row, and that
+//! of the right-hand side, is near one. So x = y / s, and
 //!
 //! ```text
 //! r = s F (b - A x)     once plainly; where the bound of its rounding does not tell, once more in twice the precision
 //! ```
 //!
-//! Both norms of the verdict are taken of r, each in a unit in which the right-hand side has entries near one: nothing
-//! that counts overflows or vanishes.
+//! Both norms of the verdict are computed from r, each scaled such that the right-hand side has entries near one, so
+//! that nothing relevant overflows or underflows.
 
 use super::dense::{SUMS, size};
 use crate::backend::batch::{BESIDE, BatchGoal, NORM_UNITS, POWERS, REFINEMENTS};
 use crate::backend::host::residual::Compensated;
 use crate::scalar::{Real, Scalar};
 
-/// More than what vanishes of products, and of entries that are this much smaller than the largest of their row.
+/// An upper bound of what underflow in products can contribute, and of entries that are this much smaller than the
+/// largest of their row.
 const VANISHED: f64 = 1e-140;
-/// y is no larger: what is below [`VANISHED`] stays there times y.
+/// The largest y: contributions below [`VANISHED`] stay negligible when multiplied by it.
 const LARGEST: f64 = 1e140;
 
 /// Factors of a matrix.
@@ -28,7 +29,7 @@ pub(super) trait Solve<D> {
     fn solve(&self, b: &[D], x: &mut [D]);
 }
 
-/// The entries of a row: all of them, or those of some columns.
+/// The entries of a row: all of them, or those in some columns.
 #[derive(Clone, Copy)]
 pub(super) enum Row<'a, T> {
     Dense(&'a [T]),
@@ -61,14 +62,14 @@ pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The exponent of a positive number: it is in [2^e, 2^(e + 1)). None beyond [`POWERS`].
+/// The exponent e of a positive number in [2^e, 2^(e + 1)). None beyond [`POWERS`].
 #[inline(always)]
 pub(super) fn exponent(value: f64) -> Option<i32> {
     let exponent = (value.to_bits() >> 52) as i32 - 1023;
     (-POWERS..=POWERS).contains(&exponent).then_some(exponent)
 }
 
-/// Vectors of one system, and of its rows: the exponents of F and the norms of rows of F A.
+/// Vectors of one system, the exponents of F and the row norms of F A.
 #[derive(Debug, Default)]
 pub(super) struct Vectors<D> {
     pub(super) exponents: Vec<i32>,
@@ -79,13 +80,13 @@ pub(super) struct Vectors<D> {
     pub(super) step: Vec<D>,
 }
 
-/// Units of one right-hand side: exponents of s, and of its largest entry as the caller has it.
+/// The scaling of one right-hand side: exponents of s, and of its largest original entry.
 struct Units {
     shift: i32,
     largest: i32,
 }
 
-/// A sum of squares of residuals, of their errors, and of the right-hand side.
+/// Sums of squares of the residual, of its error bound, and of the right-hand side.
 #[derive(Clone, Copy, Default)]
 struct Squares {
     r: f64,
@@ -102,7 +103,7 @@ impl Squares {
         self.b += square(b);
     }
 
-    /// Whether the norm of r is at most the threshold, whatever rounding has done.
+    /// Returns whether the norm of r is at most the threshold for any rounding errors.
     #[inline(always)]
     fn is_met(&self, threshold: f64) -> bool {
         let norm = self.r.sqrt();
@@ -110,12 +111,12 @@ impl Squares {
     }
 }
 
-/// What is known of an x.
+/// The verdict on an x.
 #[derive(Clone, Copy)]
 struct Judged {
     met: bool,
     relative: f64,
-    /// By how much the goal is missed, as r is.
+    /// The factor by which the tolerance is missed, for the computed r.
     excess: f64,
 }
 
@@ -129,8 +130,8 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         }
     }
 
-    /// b becomes s F b; none where it is not finite or out of the range of powers of two, and `Some(None)` where it is
-    /// zero.
+    /// Replaces b by s F b. Returns none if it is not finite or out of the range of powers of two, and `Some(None)` if
+    /// it is zero.
     #[inline(always)]
     fn take_b<T: Scalar<Double = D>>(&mut self, b: &[T], stride: usize) -> Option<Option<Units>> {
         let (mut most, mut most_scaled, mut sound) = (0.0_f64, 0.0_f64, true);
@@ -153,7 +154,7 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         Some(Some(Units { shift, largest: exponent(most)? }))
     }
 
-    /// y becomes what x is, once rounded to the caller's type; false where that overflows.
+    /// Rounds y such that x has the caller's type; returns false if that overflows.
     #[inline(always)]
     fn round<T: Scalar<Double = D>>(&mut self, units: &Units) -> bool {
         let (down, up) = (D::from_f64(power(-units.shift)), D::from_f64(power(units.shift)));
@@ -166,7 +167,7 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         sound
     }
 
-    /// Judges y. r is left as the residual.
+    /// Judges y. r holds the residual afterwards.
     #[inline(always)]
     fn judge<T: Scalar<Double = D>>(
         &mut self,
@@ -218,8 +219,8 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         judged
     }
 
-    /// Solves with one right-hand side: the steps of refinement and a bound of the relative residual, where x meets the
-    /// goal.
+    /// Solves for one right-hand side: the steps of refinement and a bound of the relative residual if x meets the
+    /// tolerance.
     #[inline(always)]
     pub(super) fn solve<T: Scalar<Double = D>>(
         &mut self,
@@ -261,7 +262,7 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
     }
 }
 
-/// b - F A y of a row, and how many products it has.
+/// b - F A y for a row, and the number of its products.
 #[inline(always)]
 fn residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     row: Row<'_, T>,
@@ -297,7 +298,7 @@ fn residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     }
 }
 
-/// The same in twice the precision.
+/// [`residual`] in twice the precision.
 #[inline(always)]
 fn accurate_residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     row: Row<'_, T>,

@@ -1,10 +1,10 @@
-//! Many small systems, one a thread.
+//! Batches of small systems, each solved by one thread.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `dense` | elimination of one matrix |
 //! | `sparse` | elimination of several matrices of one sparse pattern |
-//! | `judge` | from factors to an x of which is known how good it is |
+//! | `judge` | from factors to an x with a verdict |
 
 mod dense;
 mod judge;
@@ -24,12 +24,13 @@ use judge::{Row, Rows, Vectors, exponent, power};
 use sparse::{LANES, OfLane, Sparse};
 use std::sync::Mutex;
 
-/// Multiplications that a thread takes at once.
+/// Multiplications of one task.
 const AT_ONCE: usize = 1 << 16;
-/// Exponents of the largest entries of rows with which a Hermitian matrix is eliminated as it is.
+/// If the exponents of all rows' largest entries are smaller than this, a Hermitian matrix is eliminated without row
+/// scaling.
 const UNSCALED: i32 = 300;
 
-/// Memory of the threads, for one system each.
+/// The workspaces of threads, each for one system.
 #[derive(Debug)]
 pub struct BatchRoom<T: Scalar>(Mutex<Vec<Workspace<T::Double>>>);
 
@@ -39,19 +40,19 @@ impl<T: Scalar> Default for BatchRoom<T> {
     }
 }
 
-/// What one system needs.
+/// The workspace of one system.
 #[derive(Debug, Default)]
 struct Workspace<D> {
     factors: Dense<D>,
     sparse: Sparse<D>,
-    /// Of each of the systems that are eliminated together.
+    /// Vectors of each of the systems that are eliminated together.
     lanes: [Vectors<D>; LANES],
     vectors: Vectors<D>,
 }
 
 impl<D: Scalar<Real = f64>> Workspace<D> {
-    /// Brings the entries as they are; false unless all are finite and every row has one other than zero, within the
-    /// range of powers of two.
+    /// Loads the entries; returns false unless all are finite and every row has a nonzero one within the range of
+    /// powers of two.
     #[inline(always)]
     fn load<T: Scalar<Double = D>>(&mut self, n: usize, rows: &Rows<'_, T>) -> bool {
         self.factors.clear(n);
@@ -89,7 +90,7 @@ impl<D: Scalar<Real = f64>> Workspace<D> {
         sound
     }
 
-    /// Factorises what was loaded.
+    /// Factorises the loaded matrix.
     #[inline(always)]
     fn factorise<T: Scalar<Double = D>>(&mut self, n: usize, rows: &Rows<'_, T>) -> bool {
         let ordinary = self.vectors.exponents.iter().all(|e| e.abs() < UNSCALED);
@@ -105,7 +106,7 @@ impl<D: Scalar<Real = f64>> Workspace<D> {
         self.factors.eliminate()
     }
 
-    /// Multiplies rows by their powers of two, and takes their norms.
+    /// Scales rows by powers of two, and computes their norms.
     #[inline(always)]
     fn scale(&mut self, n: usize) {
         for i in 0..n {
@@ -124,7 +125,8 @@ impl<D: Scalar<Real = f64>> Workspace<D> {
         }
     }
 
-    /// Solves up to [`LANES`] systems of one pattern: of each the most steps of refinement and the largest residual.
+    /// Solves up to [`LANES`] systems of one pattern; returns the most steps of refinement and the largest residual of
+    /// each.
     #[inline(always)]
     fn solve_side_by_side<T: Scalar<Double = D>>(
         &mut self,
@@ -160,7 +162,7 @@ impl<D: Scalar<Real = f64>> Workspace<D> {
         }
     }
 
-    /// Solves one system: the most steps of refinement and the largest residual of its right-hand sides.
+    /// Solves one system; returns the most steps of refinement and the largest residual over its right-hand sides.
     #[inline(always)]
     fn solve<T: Scalar<Double = D>>(
         &mut self,

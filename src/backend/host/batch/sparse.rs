@@ -1,12 +1,12 @@
-//! Elimination of several matrices of one sparse pattern at once, without pivoting: the same entries of all lie side by
-//! side, so that wide registers take them together. What one of them is changes no bit of another.
+//! Elimination of several matrices of one sparse pattern at once, without pivoting: corresponding entries of all are
+//! interleaved, so that vector registers process them together. The matrices do not affect each other's bits.
 
 use super::judge::{Solve, Vectors, exponent, power};
 use crate::backend::batch::BatchElimination;
 use crate::backend::host::Host;
 use crate::scalar::Scalar;
 
-/// Systems side by side.
+/// Systems that are interleaved.
 pub(super) const LANES: usize = 8;
 
 type Lanes<D> = [D; LANES];
@@ -17,12 +17,12 @@ pub(super) struct Sparse<D> {
     entries: Vec<Lanes<D>>,
     inverses: Vec<Lanes<D>>,
     row: Vec<Lanes<D>>,
-    /// Columns by their old numbers.
+    /// Columns in the old numbering.
     old: Vec<u32>,
 }
 
 impl<D: Scalar<Real = f64>> Sparse<D> {
-    /// Makes room for factors of this pattern, and leaves zeros there.
+    /// Allocates zero factors with this pattern.
     pub(super) fn clear(&mut self, pattern: &BatchElimination<'_, Host>) {
         let zero = [D::default(); LANES];
         self.entries.clear();
@@ -33,8 +33,8 @@ impl<D: Scalar<Real = f64>> Sparse<D> {
         self.old.extend(pattern.columns.iter().map(|&column| pattern.order[column as usize]));
     }
 
-    /// Brings one matrix, its rows times powers of two, with their exponents and norms; false unless all entries are
-    /// finite and every row has one other than zero.
+    /// Loads one matrix with its rows scaled by powers of two, with their exponents and norms; returns false unless all
+    /// entries are finite and every row has a nonzero one.
     #[inline(always)]
     pub(super) fn load<T: Scalar<Double = D>>(
         &mut self,
@@ -68,7 +68,7 @@ impl<D: Scalar<Real = f64>> Sparse<D> {
         sound
     }
 
-    /// L U, row after row.
+    /// Computes L U, row by row.
     #[inline(always)]
     pub(super) fn eliminate(&mut self, pattern: &BatchElimination<'_, Host>) {
         for (i, &diagonal) in pattern.diagonals.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Codes and values of sections, each task its own.
+//! Writes the codes and values of slices, in parallel tasks.
 
 use super::{Rows, at};
 use crate::backend::host::chunks;
@@ -11,10 +11,10 @@ use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sections that one task fills.
+/// Slices of one task.
 const BLOCK: usize = 1 << 8;
 
-/// Rows of the positions of a section.
+/// The rows at the positions of a slice.
 fn rows_of(
     section: usize,
     rows: usize,
@@ -24,7 +24,7 @@ fn rows_of(
     positions.map(move |p| order.map_or(p, |order| order.row(p)))
 }
 
-/// How large sections of rows in this order are; their distances where `columns` is set.
+/// The sizes of slices for rows in this order; also their distances if `columns` is set.
 pub(super) fn sections<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     longest: usize,
@@ -72,7 +72,7 @@ pub(super) fn sections<O: Offset, V: Scalar>(
     SectionSizes { order, widths, bases: bases.into_flattened(), totals }
 }
 
-/// The code of a key among ascending ones, guessed from the one that this place of the row above had.
+/// The code of a key in an ascending list; first tries the code of the same place in the row above.
 struct Guess<K, F> {
     keys: Vec<K>,
     last: Vec<u8>,
@@ -91,7 +91,7 @@ impl<K: PartialEq + Copy, F: Fn(&[K], K) -> Option<usize>> Guess<K, F> {
     }
 }
 
-/// What each task fills.
+/// The slices of each task.
 fn blocks_of(sections: usize) -> Vec<Range<usize>> {
     (0..sections).step_by(BLOCK).map(|first| first..(first + BLOCK).min(sections)).collect()
 }
@@ -101,7 +101,7 @@ fn sizes(offsets: OffsetsRef<'_, Host>, blocks: &[Range<usize>]) -> Vec<usize> {
     blocks.iter().map(|b| at(offsets, b.end) - at(offsets, b.start)).collect()
 }
 
-/// Whether every distance and value was found in its table.
+/// Returns whether every distance and value was found in its table.
 pub(super) fn fill<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &CompressedPlan<'_, V>,
@@ -142,7 +142,7 @@ pub(super) fn fill<O: Offset, V: Scalar>(
     good.into_inner()
 }
 
-/// The words of a block of sections.
+/// The words of a block of slices.
 fn codes<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     plan: &CompressedPlan<'_, V>,
@@ -201,7 +201,7 @@ fn codes<O: Offset, V: Scalar>(
     true
 }
 
-/// The values of a block of sections.
+/// The values of a block of slices.
 fn copy<O: Offset, V: Scalar, W: Copy>(
     a: Rows<'_, O, V>,
     plan: &CompressedPlan<'_, V>,

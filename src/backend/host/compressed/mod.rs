@@ -1,4 +1,4 @@
-//! Compressing and restoring matrices on the CPU ([`CompressedSteps`] says what each step does).
+//! Compressing and decompressing matrices on the CPU ([`CompressedSteps`] defines each step).
 
 mod fill;
 mod restore;
@@ -159,7 +159,7 @@ impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
         self.offsets[row].to_usize()..self.offsets[row + 1].to_usize()
     }
 
-    /// The same, empty where the row is long.
+    /// The range of a row, empty if the row is long.
     fn short(self, row: usize, longest: usize) -> Range<usize> {
         let range = self.range(row);
         if range.len() > longest { range.start..range.start } else { range }
@@ -176,7 +176,7 @@ impl<'a, O: Offset, V: Scalar> Rows<'a, O, V> {
         (&self.a.indices[range.clone()], &self.a.values[range])
     }
 
-    /// Whether a row is the one before it, moved by one column, values as they are if `with_values`.
+    /// Returns whether a row equals the one before, shifted by one column; values are compared if `with_values`.
     fn like_the_last(self, row: usize, range: &Range<usize>, with_values: bool) -> bool {
         if row == 0 {
             return false;

@@ -1,4 +1,4 @@
-//! Reading compressed matrices entry by entry.
+//! Reads compressed matrices entry by entry.
 
 use crate::backend::{
     CompressedBody, CompressedColumns, CompressedParts, CompressedValues, Host, KindParts, LongParts,
@@ -7,10 +7,10 @@ use crate::backend::{
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Rows that one task restores.
+/// Rows of one task.
 const CHUNK: usize = 1 << 12;
 
-/// One offset. For what is read once a section: to compile the loops around it for each width would not pay.
+/// A single offset, for places that are read once for each slice: compiling their loops for each width would not pay.
 pub(in crate::backend::host) fn at(offsets: OffsetsRef<'_, Host>, i: usize) -> usize {
     match offsets {
         OffsetsRef::Narrow(o) => o[i].to_usize(),
@@ -19,14 +19,14 @@ pub(in crate::backend::host) fn at(offsets: OffsetsRef<'_, Host>, i: usize) -> u
 }
 
 impl KindParts<'_, Host> {
-    /// Where the row's entries are in the tables.
+    /// The range of the row's entries in the tables.
     pub(in crate::backend::host) fn range(&self, row: usize) -> std::ops::Range<usize> {
         let kind = usize::from(self.of_row[row]);
         self.starts[kind] as usize..self.starts[kind + 1] as usize
     }
 }
 
-/// The entries of one position after the other, whatever their storage: for transposed products and conversions.
+/// Reads the entries position by position, for any storage: for transposed products and conversions.
 pub(in crate::backend::host) struct Reader<'a, V: Scalar> {
     body: CompressedBody<'a, V, Host>,
 }
@@ -110,7 +110,7 @@ impl<'a, V: Scalar> Reader<'a, V> {
 }
 
 impl<V: Scalar> LongParts<'_, V, Host> {
-    /// The same as a CSR matrix of the long rows alone.
+    /// Columns and values of long row i.
     fn entries(&self, i: usize) -> (&[u32], &[V]) {
         let range = at(self.offsets, i)..at(self.offsets, i + 1);
         (&self.indices[range.clone()], &self.values[range])

@@ -1,4 +1,5 @@
-//! What repeats in a matrix. Each chunk of rows collects on its own; what is found does not depend on the chunks.
+//! Finds the repetitions in a matrix. Each chunk of rows is surveyed separately; the result does not depend on the
+//! chunks.
 
 use super::{Rows, by_rows};
 use crate::backend::{FoundKinds, Host, Keys, Kinds, LongRows, Lookup, MOST_KEYS, Survey};
@@ -7,14 +8,14 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::ops::Range;
 
-/// Places of the table of [`Few`]: about four for each of [`MOST_KEYS`], so that searches stay short.
+/// Slots of the table of [`Few`]: about four for each of [`MOST_KEYS`], so that searches are short.
 const SLOTS: usize = 1024;
 
-/// A number: real and imaginary bits, or a distance or hash in the first place.
+/// A value as real and imaginary bits, or a distance or hash in the first place.
 type Key = [u64; 2];
 
-/// At most [`MOST_KEYS`] distinct keys by open addressing, each with the first row that had it; `full` once there were
-/// more.
+/// At most [`MOST_KEYS`] distinct keys, by open addressing, each with the first row in which it occurs; `full` if there
+/// are more.
 struct Few {
     slots: Vec<Option<(Key, u32)>>,
     count: usize,
@@ -26,7 +27,7 @@ impl Few {
         Self { slots: vec![None; SLOTS], count: 0, full: false }
     }
 
-    /// Whether the key is new, or the set full.
+    /// Adds a key. Returns whether it is new, or the set full.
     fn add(&mut self, key: Key, row: u32) -> bool {
         if self.full {
             return true;
@@ -58,7 +59,7 @@ impl Few {
         self.slots.iter().flatten().copied()
     }
 
-    /// All keys, unless there are more than `most`.
+    /// All keys, or none if there are more than `most`.
     fn into_keys(self, most: usize) -> Option<Vec<(Key, u32)>> {
         (!self.full && self.count <= most).then(|| self.keys().collect())
     }
@@ -146,7 +147,7 @@ fn sorted_values(found: Vec<(Key, u32)>) -> Vec<Key> {
     keys
 }
 
-/// Kinds in the order of their first rows; hashes, ascending, with their codes.
+/// Kinds in the order of their first rows; and hashes, ascending, with their codes.
 fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> FoundKinds {
     found.sort_unstable_by_key(|&(_, row)| row);
     let first_rows: Vec<u32> = found.iter().map(|&(_, row)| row).collect();
@@ -157,7 +158,7 @@ fn found_kinds(mut found: Vec<(Key, u32)>, length: &dyn Fn(u32) -> u32) -> Found
     FoundKinds { first_rows, lengths, lookup: Lookup { hashes, codes, ..Lookup::default() } }
 }
 
-/// The kinds, and whether every row is of one.
+/// The kind of each row with the tables, and whether every row matches one.
 pub(super) fn kinds<O: Offset, V: Scalar>(
     a: Rows<'_, O, V>,
     found: &FoundKinds,

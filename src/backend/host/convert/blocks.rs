@@ -1,4 +1,5 @@
-//! Targets cut into blocks of rows, or of positions of diagonals: each task writes one, so all of it is safe code.
+//! Cuts targets into blocks of rows, or of positions of diagonals. Each task writes its own block, so no unsafe code is
+//! needed.
 
 use super::Host;
 use crate::backend::host::memory::PARALLEL_FROM;
@@ -6,7 +7,7 @@ use crate::backend::{OffsetsRef, with_offsets};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
 
-/// Rows that one task converts.
+/// Rows of one task.
 pub(super) const BLOCK: usize = 1 << 11;
 
 /// The entries of each block of [`BLOCK`] rows, with the block's first row.
@@ -22,7 +23,7 @@ pub(super) fn split_rows<'a, O: Offset, T>(offsets: &[O], mut data: &'a mut [T])
     pieces
 }
 
-/// Data stored diagonal after diagonal, cut into blocks of [`BLOCK`] positions: `pieces[block][k]`.
+/// Cuts data stored diagonal by diagonal into blocks of [`BLOCK`] positions: `pieces[block][k]`.
 pub(super) fn split_diagonals<T>(
     mut data: &mut [T],
     lengths: impl Iterator<Item = usize>,
@@ -44,10 +45,10 @@ pub(super) fn split_diagonals<T>(
 /// A block's first row, and its entries.
 pub(super) type Piece<'a, T> = (usize, &'a mut [T]);
 
-/// What a block has of each diagonal.
+/// The parts of all diagonals in a block.
 pub(super) type Pieces<'a, T> = Vec<&'a mut [T]>;
 
-/// Writes `entry(position, k)` at each place that has one.
+/// Writes `entry(position, k)` at each existing place.
 pub(super) fn fill_diagonals<V: Element>(
     blocks: Vec<(Pieces<'_, u32>, Pieces<'_, V>)>,
     entry: impl Fn(usize, usize) -> Option<(u32, V)> + Sync + Send,

@@ -1,4 +1,4 @@
-//! Diagonals on the CPU: which there are, and their values to and from CSR.
+//! Diagonals on the CPU: finding them, and converting their values from and to CSR.
 
 use super::blocks::fill_rows;
 use crate::backend::{
@@ -10,10 +10,10 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Rows that one task takes, a multiple of a section's.
+/// Rows of one task, a multiple of a slice's.
 const ROWS: usize = 1 << 11;
 
-/// Rows that are looked at before half of a matrix is stored.
+/// Rows that are compared with their mirror images before half of a matrix is stored.
 const LOOKED_AT: usize = 1 << 10;
 
 pub(super) fn diagonals(
@@ -45,7 +45,7 @@ pub(super) fn diagonals(
     Diagonals::from_words(count, &words, 1 - rows as i64)
 }
 
-/// A few rows, evenly far apart, of which each has its own entries looked up in other rows.
+/// Compares the entries of a few evenly spaced rows with their mirror images.
 pub(super) fn seems_symmetric<V: Scalar>(a: CsrParts<'_, V, Host>) -> bool {
     with_offsets!(a.offsets, offsets => {
         let entries = |row: usize| offsets[row].to_usize()..offsets[row + 1].to_usize();

@@ -1,4 +1,4 @@
-//! Conversions on the CPU. Every task writes a piece of the target of its own, so all of it is safe code.
+//! Conversions on the CPU. Every task writes its own part of the target, so no unsafe code is needed.
 
 mod blocks;
 mod dia;
@@ -180,7 +180,7 @@ impl Conversions for Host {
         Ok(dia::diagonals(size, offsets, indices, most))
     }
 
-    /// To put mirror images together takes longer than to read them from memory.
+    /// Assembling mirror images takes longer than reading them from memory.
     fn half_pays<V: Scalar>(&self, _places: usize) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Sizes that conversions need: row lengths, orders by length, offsets of sections.
+//! Sizes that conversions need: row lengths, orders by length, offsets of slices.
 
 use crate::backend::host::memory::PARALLEL_FROM;
 use crate::backend::{Host, OffsetsRef, with_offsets};
@@ -14,7 +14,8 @@ pub(super) fn row_lengths(offsets: OffsetsRef<'_, Host>, skip: usize, most: usiz
     });
 }
 
-/// Windows are small, so a comparison sort within the cache beats a radix sort of (window, length) over all rows.
+/// Windows are small, so a comparison sort within the cache is faster than a radix sort of (window, length) over all
+/// rows.
 pub(super) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..lengths.len() as u64).map(|row| row as u32).collect();
     let sort = |w: &mut [u32]| w.sort_by_key(|&row| std::cmp::Reverse(lengths[row as usize]));
@@ -22,7 +23,7 @@ pub(super) fn longest_first(lengths: &[u32], window: usize) -> Vec<u32> {
     order
 }
 
-/// The last of them, also where `I` can't hold it.
+/// Returns the last offset, even if `I` can't represent it.
 pub(super) fn chunk_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: &mut [I]) -> usize {
     let mut end = 0;
     offsets[0] = I::from_usize(0);
@@ -33,7 +34,7 @@ pub(super) fn chunk_offsets<I: Offset>(lengths: &[u32], height: usize, offsets: 
     end
 }
 
-/// One bisection a diagonal: rows get shorter along the order.
+/// One binary search for each diagonal, since rows get shorter along the order.
 pub(super) fn jagged_reach(lengths: &[u32], order: &[u32], reach: &mut [u32]) {
     let each = reach.par_iter_mut().with_min_len(PARALLEL_FROM).enumerate();
     each.for_each(|(k, reach)| {

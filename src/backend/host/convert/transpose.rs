@@ -1,5 +1,5 @@
-//! The transpose of a CSR matrix. Each task owns a range of columns, whose entries are consecutive in the target,
-//! and walks all rows: columns ascend, so a row's entries in the range are consecutive too. The result does not
+//! The transpose of a CSR matrix. Each task has a range of columns, whose entries are contiguous in the target, and
+//! goes through all rows: columns ascend, so a row's entries in the range are contiguous too. The result does not
 //! depend on the number of tasks.
 
 use crate::parallel::both;
@@ -7,10 +7,10 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Element, Offset};
 use std::ops::Range;
 
-/// Below this many entries one task does all.
+/// With fewer entries, one task does everything.
 const PARALLEL_FROM: usize = 1 << 15;
 
-/// At most this many tasks: each of them reads every row's ends.
+/// The most tasks, since each of them reads the start and end of every row.
 const MOST_TASKS: usize = 16;
 
 fn tasks(entries: usize) -> usize {

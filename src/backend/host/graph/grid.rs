@@ -1,4 +1,4 @@
-//! Points of a grid from their distances to corners.
+//! Numbers the points of a grid by their distances to corners.
 
 use super::{Host, PARALLEL_FROM};
 use crate::backend::{Backend, GraphParts, UNREACHED};
@@ -6,7 +6,7 @@ use crate::parallel::prelude::*;
 use crate::scalar::Offset;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The number of the point whose distances from three corners are known; none where there is no such point.
+/// The number of the point with these distances from three corners; none if there is no such point.
 fn number_of([first, across_y, across_z]: [u32; 3], [x_size, y_size, z_size]: [usize; 3]) -> Option<usize> {
     if [first, across_y, across_z].contains(&UNREACHED) {
         return None;
@@ -21,7 +21,7 @@ fn number_of([first, across_y, across_z]: [u32; 3], [x_size, y_size, z_size]: [u
     (x < x_size).then_some(x + x_size * (y + y_size * z))
 }
 
-/// Numbers all points, and returns whether each number is that of one.
+/// Numbers all points, and returns whether each number belongs to one point.
 pub(super) fn number(
     levels: [&[u32]; 3],
     sizes: [usize; 3],
@@ -39,14 +39,14 @@ pub(super) fn number(
     if !found.into_inner() || Host.fill(UNREACHED, new_to_old).is_err() {
         return false;
     }
-    // As many vertices as numbers: none is left out where none is given twice.
+    // There are as many vertices as numbers, so if none occurs twice, none is missing.
     (0..).zip(&*old_to_new).all(|(vertex, &number)| {
         let before = std::mem::replace(&mut new_to_old[number as usize], vertex);
         before == UNREACHED
     })
 }
 
-/// Whether each edge of a graph joins two points that are neighbours along an axis.
+/// Returns whether each edge of a graph joins two points that are neighbours along an axis.
 pub(super) fn joins_neighbours<O: Offset>(
     (graph, offsets): (GraphParts<'_, Host>, &[O]),
     [x_size, y_size, z_size]: [usize; 3],

@@ -1,4 +1,4 @@
-//! Traversals on the CPU, one vertex of the queue at a time.
+//! Graph traversals on the CPU, one vertex of the queue at a time.
 
 mod grid;
 mod part;
@@ -18,11 +18,11 @@ use crate::scalar::{Element, Offset};
 use crate::work::look_at;
 use rayon::slice::ParallelSliceMut;
 
-/// Traversals of a smaller graph (vertices and neighbours) are over before another thread has woken up.
+/// The traversal of a smaller graph (vertices plus neighbours) ends before another thread has woken up.
 const PARALLEL_FROM: usize = 1 << 16;
 
 impl GraphSteps for Host {
-    /// A traversal waits for memory: two threads wait at the same time.
+    /// A traversal is limited by memory latency, so two threads run two of them at the same time.
     const TRAVERSALS_AT_ONCE: usize = 2;
 
     fn ordering_price(&self) -> OrderingPrice {
@@ -257,7 +257,7 @@ impl GraphSteps for Host {
     }
 }
 
-/// The vertices, highest priority first.
+/// The vertices, in the order of decreasing priority.
 fn by_priority(vertices: usize) -> Result<Vec<u32>> {
     let mut order: Vec<u32> = Host.zeros(vertices)?;
     order.iter_mut().zip(0..).for_each(|(v, k)| *v = k);

@@ -1,4 +1,4 @@
-//! Breadth-first search on one of several parts, level by level.
+//! Distributed breadth-first search on one of several ranks, level by level.
 
 use super::Host;
 use crate::backend::{Frontier, GraphRows};

@@ -1,4 +1,4 @@
-//! Breadth first through a graph: for levels, and for the order of Cuthill and McKee.
+//! Breadth-first traversal, for levels and for the Cuthill-McKee order.
 
 use super::Host;
 use crate::backend::{Backend, GraphParts, PEERS_ONE_IN, Sweep, UNREACHED};
@@ -7,13 +7,13 @@ use crate::scalar::Offset;
 use crate::work::look_at;
 use std::mem::take;
 
-/// From this many vertices on a graph does not fit in the cache next to a core.
+/// With this many vertices a graph does not fit the cache of a core.
 const FAR_FROM: usize = 1 << 15;
 
-/// How many vertices ahead their neighbours are asked for.
+/// How many vertices ahead their neighbours are prefetched.
 const AHEAD: usize = 8;
 
-/// Up to this many children of one vertex are sorted by insertion.
+/// At most this many children of one vertex are sorted by insertion.
 const INSERTION_UP_TO: usize = 24;
 
 fn check_vertex(vertex: u32, vertices: usize) -> Result<()> {
@@ -23,7 +23,7 @@ fn check_vertex(vertex: u32, vertices: usize) -> Result<()> {
     Err(Error::InvalidArgument(format!("vertex {vertex} of a graph with {vertices} vertices")))
 }
 
-/// Levels, which are [`UNREACHED`] everywhere before; `queue` has room for all vertices and one more: see [`collect`].
+/// Computes levels, which are [`UNREACHED`] before; `queue` has space for all vertices and one more, see [`collect`].
 pub(super) fn breadth_first<O: Offset>(
     offsets: &[O],
     indices: &[u32],
@@ -67,20 +67,20 @@ pub(super) fn breadth_first<O: Offset>(
 pub(super) struct Traversal<'a, O> {
     offsets: &'a [O],
     graph: GraphParts<'a, Host>,
-    /// 1 where a vertex has a place in the order.
+    /// 1 if a vertex has a position in the order.
     reached: Vec<u8>,
-    /// The order of one component, and one place more: see [`collect`].
+    /// The order of one component, and one more element, see [`collect`].
     queue: Vec<u32>,
 }
 
 impl<'a, O: Offset> Traversal<'a, O> {
-    /// Over a graph of which nothing is reached yet.
+    /// For a graph in which no vertex is reached yet.
     pub(super) fn new(offsets: &'a [O], graph: GraphParts<'a, Host>) -> Result<Self> {
         let (reached, queue) = (Host.zeros(graph.vertices)?, Host.zeros(graph.vertices + 1)?);
         Ok(Traversal { offsets, graph, reached, queue })
     }
 
-    /// From these roots, each in a component of its own.
+    /// Traverses from these roots, each in a different component.
     pub(super) fn given(
         &mut self,
         roots: &[u32],
@@ -103,7 +103,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
         Ok(sweeps)
     }
 
-    /// Every component, the ones with vertices of lowest degree first, with peers of their roots.
+    /// Traverses every component, those with vertices of lowest degree first, and finds the peers of their roots.
     pub(super) fn all(&mut self, mut order: &mut [u32]) -> Result<Vec<Sweep>> {
         let degrees = self.graph.degrees;
         Error::check_dimension("length of the order", degrees.len(), order.len())?;
@@ -143,7 +143,8 @@ impl<'a, O: Offset> Traversal<'a, O> {
         Ok(sweep)
     }
 
-    /// Orders the component of `root` into the front of `order`, which holds nothing beyond this and later components.
+    /// Orders the component of `root` into the beginning of `order`, which has space only for this and later
+    /// components.
     fn component(&mut self, root: u32, limit: usize, order: &mut [u32]) -> Result<Sweep> {
         let degrees = self.graph.degrees;
         let far = degrees.len() >= FAR_FROM;
@@ -209,7 +210,7 @@ impl<'a, O: Offset> Traversal<'a, O> {
     }
 }
 
-/// Asks for what vertices further on in the queue will need: the queue tells long before, the processor cannot.
+/// Prefetches the data of vertices further on in the queue, which the hardware can't predict.
 #[inline(always)]
 fn ask_ahead<O: Offset>((offsets, indices): (&[O], &[u32]), queue: &[u32], place: usize) {
     if let Some(&v) = queue.get(place + 2 * AHEAD) {
@@ -233,9 +234,9 @@ fn prefetch<T>(data: &[T], index: usize) {
     let _ = (data, index);
 }
 
-/// Copies the neighbours that nothing reached before to the front of `room`, and returns how many they are. Without a
-/// branch on that: it would be mispredicted about once a vertex, which costs more than the superfluous stores, the
-/// last of them one place behind the last child.
+/// Copies the unreached neighbours to the beginning of `room`, and returns how many there are. Without a branch on
+/// whether a vertex is reached: it would be mispredicted about once a vertex, which costs more than the superfluous
+/// stores, the last of which is one element after the last child.
 #[inline(always)]
 fn collect(neighbours: &[u32], reached: &mut [u8], room: &mut [u32]) -> usize {
     let mut found = 0;

@@ -1,15 +1,15 @@
-//! CSR with several vectors at once, interleaved: a row of A meets rows of X.
+//! Products of CSR with several interleaved vectors.
 
 use super::Scale;
 use crate::parallel::both;
 use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Rows that one task takes at least.
+/// The fewest rows of one task.
 const ROWS: usize = 256;
 
-/// Y = alpha A X + beta Y. A row's sums run over its nonzeros in order, so the bits do not depend on the number of
-/// threads, nor on how many vectors there are.
+/// Y = alpha A X + beta Y. A row's sums are over its nonzeros in order, so the bits depend neither on the number of
+/// threads nor on the number of vectors.
 pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     offsets: &[O],
     indices: &[u32],
@@ -25,7 +25,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     y.par_chunks_mut(vectors).with_min_len(ROWS).enumerate().for_each(|(row, y)| {
         let range = offsets[row].to_usize()..offsets[row + 1].to_usize();
         let entries = (&indices[range.clone()], &values[range]);
-        // Sums of so many vectors stay in registers together.
+        // The sums of this many vectors stay in registers together.
         let mut first = 0;
         while first < vectors {
             first += match vectors - first {
@@ -38,7 +38,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     });
 }
 
-/// A row times WIDTH of the vectors, from the first given on. Returns WIDTH.
+/// A row times WIDTH of the vectors, from the given first one on. Returns WIDTH.
 #[inline(always)]
 fn part<const WIDTH: usize, V: Widen<T>, T: Scalar>(
     (columns, values): (&[u32], &[V]),

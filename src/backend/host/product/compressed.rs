@@ -1,5 +1,5 @@
-//! The compressed format. Runs of rows of one kind are summed entry by entry over the whole run, a section's lanes
-//! beside each other; either way every row's sum runs from left to right.
+//! Products of the compressed format. Runs of rows of one kind are summed together, entry by entry, and so are the
+//! lanes of a slice; in both cases every row's sum is computed from left to right.
 
 use super::{Scale, transposed};
 use crate::backend::host::compressed::{Reader, at};
@@ -11,20 +11,20 @@ use crate::parallel::both;
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Offset, Scalar, Widen};
 
-/// Positions that one task takes, at least and at most.
+/// Positions of one task, at least and at most.
 const LEAST: usize = 1 << 10;
 const TASK: usize = 1 << 13;
 
-/// Positions that a task takes of so many: whole windows.
+/// Positions of one task for this number of rows: whole windows.
 fn task_size(rows: usize) -> usize {
     task_of(rows, LEAST, TASK).next_multiple_of(COMPRESSED_WINDOW)
 }
 
-/// Rows of a run that are summed together: sums stay in the first-level cache.
+/// Rows of a run that are summed together; their sums stay in the first-level cache.
 const RUN: usize = 512;
 
 /// y\[row\] = finish(state, row, sum of the row, y\[row\]); returns the state of each task, in order. Long rows are
-/// left out.
+/// skipped.
 pub(super) fn product<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     a: CompressedParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,
@@ -76,7 +76,7 @@ fn lines<T: Scalar>(
     }
 }
 
-/// Adds the products of a run's rows, with the widest instructions that this machine has.
+/// Adds the products of a run's rows, with the widest vector instructions of this machine.
 fn run<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
@@ -86,7 +86,7 @@ fn run<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mu
     run_any(values, distances, base, x, sums);
 }
 
-/// As [`run_any`], which see; multiplications and additions stay apart, so the bits are the same.
+/// As [`run_any`]; multiplications and additions are not fused, so the bits are the same.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn run_avx2<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums: &mut [T]) {
@@ -117,7 +117,7 @@ fn run_any<T: Scalar>(values: &[T], distances: &[u32], base: u32, x: &[T], sums:
     }
 }
 
-/// A section: its words, where its places start, and its width.
+/// A slice: its words, the start of its places, and its width.
 struct Section<'a> {
     words: &'a [u32],
     per_quad: usize,
@@ -196,7 +196,7 @@ fn sections<V: Widen<T> + Scalar, T: Scalar, S: Default + Send>(
     y.par_chunks_mut(size).enumerate().with_min_len(worth_a_thread(TASK / size)).map(task).collect()
 }
 
-/// Adds a section's products; `number(k, lane)` is the value of entry k.
+/// Adds a slice's products; `number(k, lane)` is the value of entry k.
 #[inline(always)]
 fn columns<T: Scalar>(
     columns: CompressedColumns<'_, Host>,
@@ -251,7 +251,7 @@ fn columns<T: Scalar>(
     }
 }
 
-/// Adds alpha times the long rows' sums, one row after the other.
+/// Adds alpha times the sums of long rows, one row after another.
 pub(super) fn add_long<V: Widen<T> + Scalar, T: Scalar>(
     long: LongParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,

@@ -1,13 +1,12 @@
-//! Coordinates, sorted by row: each task takes a fixed number of entries. A task owns the rows that end with it; what
-//! it finds at its start of a row that an earlier task owns, it hands back as a carry, and carries are added last, in
-//! order.
+//! Products of coordinates, sorted by row: each task takes a fixed number of entries. A task owns the rows that end in
+//! it; its part of a row that an earlier task owns is returned as a carry, and carries are added at the end, in order.
 
 use super::{Scale, transposed};
 use crate::backend::{CooParts, Host};
 use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Widen};
 
-/// Entries that one task takes.
+/// Entries of one task.
 const TASK: usize = 1 << 15;
 
 /// y = alpha A x + beta y.

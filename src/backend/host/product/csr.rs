@@ -1,4 +1,4 @@
-//! CSR: each task takes consecutive rows with about the same number of nonzeros.
+//! Products of CSR: each task takes consecutive rows with about the same number of nonzeros.
 
 use super::prefetch::{self, AHEAD};
 use super::{Scale, transposed};
@@ -7,19 +7,19 @@ use crate::parallel::{parts, prelude::*, worth_a_thread};
 use crate::scalar::{Element, Offset, Scalar, Widen};
 use std::ops::Range;
 
-/// Nonzeros plus rows that one task takes at least.
+/// The fewest nonzeros plus rows of one task.
 const TASK: usize = 1 << 13;
 
-/// Most tasks: their sums lie on the stack, so that a product allocates nothing.
+/// The most tasks: their sums are on the stack, so that a product allocates nothing.
 const MOST_TASKS: usize = 512;
 
-/// Nonzeros plus rows that a thread takes at least, where no team is at hand.
+/// The fewest nonzeros plus rows of a thread without a team.
 const AT_ONCE: usize = 1 << 15;
 
-/// So many nonzeros stay in a cache from which nothing needs to be asked for ahead.
+/// This many nonzeros stay in a cache, for which prefetching does not pay.
 const NEAR: usize = 1 << 17;
 
-/// A row longer than this is summed in pieces of this length, by several threads.
+/// A longer row is summed in pieces of this length, by several threads.
 const LONG: usize = 1 << 16;
 
 /// Nonzeros plus rows before a row.
@@ -27,28 +27,28 @@ fn work<O: Offset>(offsets: &[O], row: usize) -> usize {
     offsets[row].to_usize() + row
 }
 
-/// `number` of `count` shares of a total: the count is small, so nothing overflows.
+/// Part `number` of `count` equal parts of a total: the count is small, so nothing overflows.
 fn share(number: usize, count: usize, total: usize) -> usize {
     (number as u64 * total as u64 / count as u64) as usize
 }
 
-/// Rows cut into tasks of about equally many nonzeros plus rows, each with its part of y. Where the cuts are depends on
-/// the matrix alone, so fused sums do not depend on the number of threads. A task may have no rows.
+/// Rows cut into tasks of about equally many nonzeros plus rows, each with its part of y. The cuts depend only on the
+/// matrix, so fused sums do not depend on the number of threads. A task may have no rows.
 struct Tasks<'a, O, T> {
     offsets: &'a [O],
-    /// Of how many.
+    /// The number of tasks.
     count: usize,
     numbers: Range<usize>,
     rows: Range<usize>,
     y: &'a mut [T],
-    /// A place for what each task adds up, or none at all.
+    /// A place for the sum of each task, or none.
     sums: &'a mut [T],
 }
 
-/// What a task does with its rows and their part of y; what it adds up.
+/// The work of a task on its rows and their part of y; returns its sum.
 type OfTask<'f, T> = &'f (dyn Fn(Range<usize>, &mut [T]) -> T + Sync);
 
-/// Tasks of all rows.
+/// The number of tasks for all rows.
 fn count<O: Offset>(offsets: &[O]) -> usize {
     work(offsets, offsets.len() - 1).div_ceil(TASK).clamp(1, MOST_TASKS)
 }
@@ -59,8 +59,7 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         Self { offsets, count, numbers: 0..count, rows: 0..offsets.len() - 1, y, sums }
     }
 
-    /// The first row of a task, which is not before the rows that are left: the first that ends beyond the task's share
-    /// of the work.
+    /// The first row of a task, among the remaining rows: the first that ends beyond the task's share of the work.
     fn first_row(&self, number: usize) -> usize {
         let rows = self.offsets.len() - 1;
         if number == self.count {
@@ -100,7 +99,7 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         (part(before, y, sums), part(behind, others, their_sums))
     }
 
-    /// Runs all tasks, one after the other.
+    /// Runs all tasks, one after another.
     fn run(mut self, body: OfTask<'_, T>) {
         while let Some(number) = self.numbers.next() {
             let end = if self.numbers.is_empty() { self.rows.end } else { self.first_row(number + 1) };
@@ -116,7 +115,8 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
     }
 }
 
-/// Runs `body` on all rows, shared among threads. Compiled for each type of offsets and numbers, and not for each body.
+/// Runs `body` on all rows, divided among threads. Compiled for each type of offsets and scalars, and not for each
+/// body.
 fn each_task<O: Offset, T: Send>(offsets: &[O], y: &mut [T], sums: &mut [T], body: OfTask<'_, T>) {
     let mut tasks = Tasks::new(offsets, y, sums);
     let of_a_task = work(offsets, offsets.len() - 1).div_ceil(tasks.count);
@@ -136,7 +136,7 @@ fn each_task<O: Offset, T: Send>(offsets: &[O], y: &mut [T], sums: &mut [T], bod
     cut.into_par_iter().for_each(|tasks| tasks.run(body));
 }
 
-/// The sum of a row's products, four at a time, so that additions wait less for each other.
+/// The sum of a row's products, with four partial sums to overlap additions.
 #[inline(always)]
 fn row_sum<V: Copy, T: Scalar>(indices: &[u32], values: &[V], value: impl Fn(V) -> T, x: &[T]) -> T {
     let (index_chunks, index_rest) = indices.as_chunks::<4>();

@@ -1,29 +1,29 @@
-//! Diagonals: each task takes consecutive sections. A section's diagonals are walked with one running sum a row; along
-//! a diagonal the values and x lie side by side, so nothing is gathered.
+//! Products by diagonals: each task takes consecutive slices. The diagonals of a slice are processed one after another
+//! with one sum for each row; along a diagonal the values and x are contiguous, so nothing is gathered.
 //!
-//! Where half of a matrix is stored, the mirror images of a section's diagonal are 32 values in a row too, from two
-//! sections mostly; they are added first, so that a row's entries come in the order of their columns either way.
+//! If half of a matrix is stored, the mirror images of a slice's diagonal are 32 consecutive values too, usually from
+//! two slices. They are added first, so that a row's entries are always added in the order of their columns.
 //!
-//! What stands where a row has no entry is a NaN, so nobody looks for it at first: only rows whose sum did not come out
-//! finite are summed again, entry by entry.
+//! The value for a missing entry is a NaN, so it is not tested for at first: only rows whose sum is not finite are
+//! summed again, entry by entry.
 
 use super::{Scale, prefetch};
 use crate::backend::{DIA_SECTION, DiaParts, Host, is_no_entry, no_entry};
 use crate::parallel::{prelude::*, task_of, worth_a_thread};
 use crate::scalar::{Scalar, Widen};
 
-/// Values are asked for so many places ahead: 8 KiB in double precision. Measured on a 2-core AMD EPYC, f64: 7 points
-/// 128^3 6.2 ms, 7.5 without; 27 points 100^3 9.5 ms, where diagonals of one piece each took 15.
+/// Values are prefetched this many places ahead: 8 KiB in double precision. Measured on a 2-core AMD EPYC, f64: 7
+/// points 128^3 6.2 ms, 7.5 without; 27 points 100^3 9.5 ms, while each diagonal as one piece took 15.
 const AHEAD: usize = 1 << 10;
 
-/// Stored entries that one task takes, about, at least and at most.
+/// Approximate number of stored entries of one task, at least and at most.
 const LEAST: usize = 1 << 13;
 const TASK: usize = 1 << 15;
 
-/// Columns that one task of the transposed product takes.
+/// Columns of one task of the transposed product.
 const COLUMNS: usize = 1 << 11;
 
-/// A matrix, and how its values become those of the product.
+/// A matrix, and the conversion of its values to those of the product.
 #[derive(Clone, Copy)]
 struct Rows<'a, V: Scalar, F> {
     a: DiaParts<'a, V, Host>,
@@ -41,7 +41,7 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         sum
     }
 
-    /// Adds the places of a section's rows on one diagonal, of which `x` has the first `count` columns from `start` on.
+    /// Adds the products of a slice's rows on one diagonal, where `x` has the first `count` columns from `start` on.
     #[inline(always)]
     fn add<T: Scalar>(
         &self,
@@ -67,8 +67,8 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         }
     }
 
-    /// The mirror images on diagonal `k` of the section that starts with row `first`: those of `start` rows on, which
-    /// may be before the first.
+    /// The mirror images on diagonal `k` for the slice that starts with row `first`: those from row `start` on, which
+    /// may be negative.
     #[inline(always)]
     fn images(&self, k: usize, start: i64) -> [V; DIA_SECTION] {
         let mut images = [no_entry(); DIA_SECTION];
@@ -87,7 +87,7 @@ impl<V: Scalar, F> Rows<'_, V, F> {
         images
     }
 
-    /// The sums of the section that starts with row `first` and has `count` rows.
+    /// The sums of the slice that starts with row `first` and has `count` rows.
     #[inline(always)]
     fn section<T: Scalar>(&self, first: usize, count: usize, x: &[T]) -> [T; DIA_SECTION]
     where
@@ -143,8 +143,8 @@ pub(super) fn product<V: Scalar, T: Scalar, S: Default + Send>(
         .collect()
 }
 
-/// y = alpha A^T x + beta y: the entries of a column are on the diagonals from the last to the first, so each element
-/// of y is a sum of its own, in the order of the rows.
+/// y = alpha A^T x + beta y. The entries of a column are on the diagonals from the last to the first, so each element
+/// of y is a separate sum, in the order of rows.
 pub(super) fn transposed<V: Widen<T> + Scalar, T: Scalar>(
     a: DiaParts<'_, V, Host>,
     value: impl Fn(V) -> T + Sync + Send + Copy,

@@ -1,21 +1,21 @@
-//! ELL: each task takes consecutive rows, a strip of a few at a time, and walks the strip through the columns of the
-//! padded rectangle with one running sum a row.
+//! Products of ELL: each task takes consecutive rows, a strip of a few at a time, and goes through the columns of the
+//! padded rectangle with one sum for each row.
 
 use super::{Scale, prefetch, transposed};
 use crate::backend::{EllParts, Host};
 use crate::parallel::prelude::*;
 use crate::scalar::{Element, Scalar, Widen};
 
-/// Rows of a strip: of every column it reads two whole cache lines of values and one of indices, each once.
+/// Rows of a strip: for every column it reads two whole cache lines of values and one of indices, each once.
 const STRIP: usize = 16;
 
-/// Rows that one task takes.
+/// Rows of one task.
 const TASK: usize = 1 << 12;
 
-/// Entries are asked for so many rows ahead, in every column.
+/// Entries are prefetched this many rows ahead, in every column.
 const AHEAD: usize = 64;
 
-/// Rows that the transposed product walks together: their part of x stays in the cache.
+/// Rows that the transposed product processes together; their part of x stays in the cache.
 const BLOCK: usize = 1 << 8;
 
 /// y = alpha A x + beta y.
@@ -63,7 +63,7 @@ fn strip_sums<V: Element, T: Scalar>(
     sums
 }
 
-/// The least and the greatest length.
+/// The smallest and the largest length.
 #[inline]
 pub(super) fn bounds(lengths: &[u32]) -> (usize, usize) {
     let (low, high) = lengths.iter().fold((u32::MAX, 0), |(low, high), &n| (low.min(n), high.max(n)));

@@ -1,5 +1,5 @@
-//! Jagged diagonals: each task takes consecutive positions, a strip of a few at a time, and walks the strip through the
-//! diagonals that reach it with one running sum a row; sums go to y through the row order.
+//! Products of jagged diagonals: each task takes consecutive positions, a strip of a few at a time, and goes through
+//! the diagonals that reach it with one sum for each row; sums are written to y through the row order.
 
 use super::shared::SharedRows;
 use super::{Scale, prefetch, transposed};
@@ -8,19 +8,19 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Scalar, Widen};
 use std::ops::Range;
 
-/// Positions of a strip: their sums stay in registers.
+/// Positions of a strip, whose sums stay in registers.
 const STRIP: usize = 16;
 
-/// Positions that one task takes.
+/// Positions of one task.
 const TASK: usize = 1 << 12;
 
-/// Entries are asked for so many positions ahead, in every diagonal.
+/// Entries are prefetched this many positions ahead, in every diagonal.
 const AHEAD: usize = 64;
 
-/// Positions that the transposed product walks together: their part of x stays in the cache.
+/// Positions that the transposed product processes together; their part of x stays in the cache.
 const BLOCK: usize = 1 << 8;
 
-/// For each diagonal that reaches the positions: where its entries for them are.
+/// For each diagonal that reaches the positions, the range of its entries for them.
 fn spans<O: Offset>(offsets: &[O], positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     offsets.windows(2).map_while(move |ends| {
         let (start, end) = (ends[0].to_usize(), ends[1].to_usize());

@@ -1,12 +1,13 @@
-//! How fast the CPU multiplies in each format: 7-point stencil on 160^3 points, f64, 2 cores of an AMD EPYC, on the
+//! The performance model of CPU products: 7-point stencil on 160^3 points, f64, 2 cores of an AMD EPYC, relative to the
 //! format's own bytes (docs/internals/benchmarks/cpu.md, "Products").
 
 use crate::backend::{CompressionRule, ProductModel};
 
-/// Handing a product to the threads takes 2 us, in which 80 kB are copied; a look at a sample 0.2 ms. A
-/// conversion takes 6 to 20 products. Diagonals are read at 0.8 of what CSR has (7 points 128^3 and 27 points 100^3),
-/// and are two thirds of the bytes. The compressed format works through runs of like rows: 2.1 (5 points, 1000^2), 3.3
-/// (27, 70^3) and 4.5 (7, 100^3) bytes could be copied in the time of an entry; without runs it is slower than CSR.
+/// Distributing a product to the threads takes 2 us, in which 80 kB could be copied; a sample takes 0.2 ms. A
+/// conversion takes 6 to 20 products. Diagonals are read at 0.8 of the speed of CSR (7 points 128^3 and 27 points
+/// 100^3), but take two thirds of the bytes. The compressed format processes runs of equal rows: 2.1 (5 points,
+/// 1000^2), 3.3 (27, 70^3) and 4.5 (7, 100^3) bytes could be copied in the time of an entry; without runs it is slower
+/// than CSR.
 pub(super) const MODEL: ProductModel = ProductModel::new(
     8e4,
     8e6,

@@ -1,4 +1,5 @@
-//! y = alpha M x + beta y for a matrix of small blocks whose unknowns lie anywhere. A task takes consecutive blocks.
+//! y = alpha M x + beta y for a matrix of small blocks whose unknowns need not be consecutive. A task takes consecutive
+//! blocks.
 
 use super::Scale;
 use super::prefetch;
@@ -12,7 +13,7 @@ use crate::scalar::{Offset, Scalar, Widen};
 /// Blocks of a task.
 const TASK: usize = 1 << 9;
 
-/// How many members ahead of their use x and y are asked for: unknowns in no order lie in a cache line each.
+/// How many members ahead x and y are prefetched: scattered unknowns are in a cache line each.
 const AHEAD: usize = 32;
 
 pub(in crate::backend::host) fn product<T: Scalar>(
@@ -71,7 +72,7 @@ impl<T: Scalar> Product<'_, T> {
     }
 }
 
-/// What a block makes of x, by a loop whose length the compiler knows.
+/// The product of a block with x, in a loop of constant length.
 #[inline(always)]
 fn of_size<T: Scalar>(members: &[u32], values: &[T::Narrow], x: &[T]) -> [T; MOST_OF_BLOCK as usize] {
     match members.len() {

@@ -1,4 +1,4 @@
-//! SELL-C-sigma: each task takes consecutive chunks; within a chunk, C running sums advance together.
+//! Products of SELL-C-sigma: each task takes consecutive chunks; within a chunk, C sums advance together.
 
 use super::ell::bounds;
 use super::prefetch::{self, AHEAD};
@@ -10,10 +10,10 @@ use crate::parallel::prelude::*;
 use crate::scalar::{Scalar, Widen};
 use std::ops::Range;
 
-/// Stored entries plus positions that one task takes.
+/// Stored entries plus positions of one task.
 const TASK: usize = 1 << 15;
 
-/// Splits the chunks into ranges of about [`TASK`] entries plus positions: a function of the matrix alone.
+/// Splits the chunks into ranges of about [`TASK`] entries plus positions; depends only on the matrix.
 fn tasks(offsets: OffsetsRef<'_, Host>, height: usize) -> Vec<Range<usize>> {
     let chunks = offsets.len() - 1;
     let work = |chunk: usize| at(offsets, chunk) + chunk * height;
@@ -30,7 +30,7 @@ fn tasks(offsets: OffsetsRef<'_, Host>, height: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The sums of one chunk's rows, in lane order; `entries` are the chunk's, columns of `sums.len()` places.
+/// The sums of one chunk's rows, in lane order; `entries` are those of the chunk, in columns of `sums.len()` places.
 #[inline(always)]
 fn chunk_sums<V: Copy, T: Scalar>(
     sums: &mut [T],
@@ -64,7 +64,7 @@ fn chunk_sums<V: Copy, T: Scalar>(
     }
 }
 
-/// As [`chunk_sums`]; heights that are in use become constants, so that their sums stay in registers.
+/// As [`chunk_sums`], with the usual heights as constants, so that their sums stay in registers.
 #[inline(always)]
 fn sums_of<V: Copy, T: Scalar>(
     sums: &mut [T],

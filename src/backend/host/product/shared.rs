@@ -1,11 +1,11 @@
-//! Writing y through a row order from many threads.
+//! Writes y through a row order from many threads.
 
 use super::prefetch;
 use crate::backend::{Host, RowOrderRef};
 use std::marker::PhantomData;
 
-/// A vector whose elements many threads write, each element by one thread: the one that has the position to which
-/// the row order gives that row.
+/// A vector whose elements are written by many threads, each element by one thread: the one that has the position at
+/// which the row order has that row.
 pub(super) struct SharedRows<'a, T> {
     data: *mut T,
     order: &'a [u32],
@@ -22,7 +22,7 @@ impl<'a, T: Copy> SharedRows<'a, T> {
         Self { data: y.as_mut_ptr(), order, marker: PhantomData }
     }
 
-    /// Asks for the memory of the row at `position`, if there is one, before it is needed.
+    /// Prefetches the element of the row at `position`, if there is one.
     #[inline(always)]
     pub(super) fn prefetch(&self, position: usize) {
         if let Some(&row) = self.order.get(position) {

@@ -1,19 +1,19 @@
-//! y = alpha A^T x + beta y without an index of the columns: rows are cut into a few blocks; each block scatters its
-//! entries into a private vector over the columns that it touches; then every element of y adds up the blocks' parts,
-//! in order. The number of blocks depends on the matrix alone, so the sums do not depend on the number of threads.
+//! y = alpha A^T x + beta y without an index of the columns: rows are cut into a few blocks; each block adds its
+//! products to a private vector over the columns that it touches; then every element of y is the sum over the blocks,
+//! in order. The number of blocks depends only on the matrix, so the sums do not depend on the number of threads.
 
 use super::Scale;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 use std::ops::Range;
 
-/// Entries that make a block of its own worth while.
+/// The fewest entries for which a separate block pays.
 const SMALLEST: usize = 1 << 15;
 
-/// Elements of y that one task adds up.
+/// Elements of y of one task.
 const CHUNK: usize = 1 << 12;
 
-/// Into how many blocks to cut a matrix: private vectors should cost no more than the matrix itself.
+/// The number of blocks of a matrix: private vectors should cost no more than the matrix itself.
 pub(super) fn blocks(entries: usize, columns: usize) -> usize {
     (entries / SMALLEST).min((2 * entries / columns.max(1)).max(2)).clamp(1, 32)
 }
@@ -24,7 +24,7 @@ pub(super) fn block(len: usize, blocks: usize, b: usize) -> Range<usize> {
     at(b)..at(b + 1)
 }
 
-/// The smallest range that holds all columns that it was told.
+/// The smallest range that contains all columns that were added.
 pub(super) struct Hull {
     first: usize,
     end: usize,
@@ -46,15 +46,15 @@ impl Hull {
     }
 }
 
-/// The smallest range that holds all of these columns.
+/// The smallest range that contains all of these columns.
 pub(super) fn hull(columns: impl Iterator<Item = u32>) -> Range<usize> {
     let mut hull = Hull::new();
     columns.for_each(|column| hull.add(column as usize));
     hull.range()
 }
 
-/// `range(b)` are the columns that block `b` touches; `scatter(b, sums, base)` adds the block's products to
-/// `sums[column - base]`. Both are called once a block, so that the rest need not be compiled for each layout.
+/// `range(b)` is the range of columns that block `b` touches; `scatter(b, sums, base)` adds the block's products to
+/// `sums[column - base]`. Both are called once for each block, so that the rest need not be compiled for each layout.
 pub(super) fn collect<T: Scalar>(
     blocks: usize,
     range: &(dyn Fn(usize) -> Range<usize> + Sync),
