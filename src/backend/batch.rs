@@ -54,6 +54,15 @@ pub struct BatchGoal {
     pub absolute: f64,
     /// Whether the same holds with each row divided by its norm.
     pub row_wise: bool,
+    /// Whether systems are left as they are unless nothing is certain of them so far.
+    pub uncertain_only: bool,
+}
+
+impl BatchGoal {
+    /// Whether a system of which so much is known is to be solved.
+    pub(crate) fn asks_for(&self, steps: u32) -> bool {
+        !self.uncertain_only || steps == UNCERTAIN
+    }
 }
 
 /// What stands for the steps of refinement of a system of which nothing is certain.
@@ -61,6 +70,8 @@ pub const UNCERTAIN: u32 = u32::MAX;
 
 /// Steps of refinement at most, each of which halves what is missing at least.
 pub(crate) const REFINEMENTS: u32 = 4;
+/// Iterations of a right-hand side at most.
+pub(crate) const ITERATIONS: u32 = 500;
 /// As in `verdict`: units of rounding of a norm, and roundings of a row beside its products and sums.
 pub(crate) const NORM_UNITS: u32 = 64;
 pub(crate) const BESIDE: u32 = 4;
@@ -76,7 +87,7 @@ pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     pub b: &'a B::Slice<T>,
     /// All solutions.
     pub x: &'a mut B::Slice<T>,
-    /// Steps of refinement of each system; [`UNCERTAIN`] unless every x meets the goal in exact arithmetic.
+    /// Steps of refinement or iterations of each system; [`UNCERTAIN`] unless every x meets the goal in exact arithmetic.
     pub steps: &'a mut B::Slice<u32>,
     /// The largest ||b - A x|| / ||b|| of each system, of the x that is handed out; NaN where nothing is certain.
     pub residuals: &'a mut B::Slice<f64>,
@@ -96,6 +107,16 @@ pub struct BatchElimination<'a, B: Backend> {
     pub diagonals: &'a B::Slice<u32>,
     /// Where each stored entry of a system goes.
     pub places: &'a B::Slice<u32>,
+    /// Entries of the longest row.
+    pub longest: usize,
+}
+
+impl<B: Backend> BatchElimination<'_, B> {
+    /// Refuses a pattern of other systems.
+    pub(crate) fn check<T: Scalar>(&self, systems: &BatchParts<'_, T, B>) -> Result<()> {
+        Error::check_dimension("number of entries' places", systems.entries_each, B::len(self.places))?;
+        Error::check_dimension("length of the order of elimination", systems.size, B::len(self.order))
+    }
 }
 
 /// Direct solution of many small systems.
@@ -106,11 +127,18 @@ pub trait BatchSteps: Backend {
     /// The largest system that [`BatchSteps::solve_dense_batch`] takes.
     const MOST_DENSE: usize;
 
-    /// The largest system that [`BatchSteps::solve_sparse_batch`] takes; 0 where there is no such way.
-    const MOST_SPARSE: usize = 0;
+    /// The largest system that [`BatchSteps::solve_sparse_batch`] takes.
+    const MOST_SPARSE: usize;
+
+    /// The largest system that [`BatchSteps::iterate_batch`] takes.
+    const MOST_ITERATED: usize;
+
+    /// Whether a system for which sparse elimination has failed is eliminated with partial pivoting, as a dense one, up
+    /// to [`BatchSteps::MOST_DENSE`].
+    const DENSE_BEHIND_SPARSE: bool;
 
     /// What a multiplication of sparse elimination costs, in those of a dense one.
-    const SPARSE_PRICE: f64 = 1.0;
+    const SPARSE_PRICE: f64;
 
     /// Solves each system by Gaussian elimination with partial pivoting, or without where it is Hermitian and shows
     /// itself positive definite, and tests the x that is handed out. A system of which nothing is certain, among them
@@ -130,22 +158,40 @@ pub trait BatchSteps: Backend {
     /// it.
     ///
     /// # Errors
-    /// As [`BatchSteps::solve_dense_batch`], and where there is no such way.
+    /// As [`BatchSteps::solve_dense_batch`], and on systems that are not compressed rows of one pattern.
     fn solve_sparse_batch<T: Scalar>(
         &self,
-        _systems: &BatchParts<'_, T, Self>,
-        _pattern: &BatchElimination<'_, Self>,
-        _vectors: BatchVectors<'_, T, Self>,
-        _goal: &BatchGoal,
-        _room: &mut Self::BatchRoom<T>,
-    ) -> Result<()> {
-        Err(Error::Unsupported(format!("sparse elimination of batches on {}", self.description())))
-    }
+        systems: &BatchParts<'_, T, Self>,
+        pattern: &BatchElimination<'_, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        room: &mut Self::BatchRoom<T>,
+    ) -> Result<()>;
+
+    /// The same of compressed rows by BiCGSTAB with the diagonal as preconditioner, each system until it has ended:
+    /// nothing is certain of one that takes more than 500 iterations.
+    ///
+    /// # Errors
+    /// As [`BatchSteps::solve_dense_batch`], and on dense systems.
+    fn iterate_batch<T: Scalar>(
+        &self,
+        systems: &BatchParts<'_, T, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        room: &mut Self::BatchRoom<T>,
+    ) -> Result<()>;
 }
 
 impl<T: Scalar, B: Backend> BatchParts<'_, T, B> {
-    /// Refuses lengths that do not agree. `rows`: of all systems.
-    pub(crate) fn check(&self, rows: usize, vectors: &BatchVectors<'_, T, B>) -> Result<()> {
+    /// Refuses lengths that do not agree.
+    pub(crate) fn check(&self, vectors: &BatchVectors<'_, T, B>) -> Result<()> {
+        let rows = match self.starts {
+            None => self.systems * self.size,
+            Some(starts) => {
+                Error::check_dimension("number of systems' starts", self.systems + 1, B::len(starts))?;
+                B::len(vectors.b).checked_div(vectors.count).unwrap_or(0)
+            }
+        };
         match &self.entries {
             BatchEntries::Dense(values) => {
                 Error::check_dimension(

@@ -3,7 +3,7 @@
 use crate::elimination::{dense, rank};
 use crate::measure::Measures;
 use crate::random::Random;
-use residua::batch::Batch;
+use residua::batch::{Batch, Method};
 use residua::krylov::Outcome;
 use residua::solver::Solvable;
 use residua::{Csr, Host, Scalar};
@@ -234,9 +234,18 @@ fn what_is_no_batch_is_refused() {
     assert!(batch.solve_into(&[1.0], &[1.0], &mut x[..1]).is_err(), "no tolerance");
 }
 
-/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worth it.
 #[test]
 fn sparse_elimination_is_judged_like_any_other() {
+    grids_are_judged(Method::Lu);
+}
+
+#[test]
+fn iterations_are_judged_like_any_other() {
+    grids_are_judged(Method::BiCgStab);
+}
+
+/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worth it.
+fn grids_are_judged(method: Method) {
     let (side, m, mut random) = (9_usize, 21, Random(7));
     let n = side * side;
     let (mut offsets, mut columns) = (vec![0_u64], Vec::new());
@@ -272,11 +281,12 @@ fn sparse_elimination_is_judged_like_any_other() {
             &b[2 * systems.start * n..2 * systems.end * n],
         );
         let mut x = vec![0.0; b.len()];
-        let mut batch = Batch::one_pattern(Host, systems.len(), offsets.clone(), columns.clone()).unwrap();
-        let verdicts = batch.solve_into(values, b, &mut x).unwrap().clone();
+        let batch = Batch::one_pattern(Host, systems.len(), offsets.clone(), columns.clone()).unwrap();
+        let verdicts = batch.method(method).solve_into(values, b, &mut x).unwrap().clone();
         (x, verdicts)
     };
     let (x, verdicts) = solve(0..m);
+    assert!(verdicts.apart <= 3, "{method:?} leaves {} to the solver", verdicts.apart);
     for s in 0..m {
         let a = Csr::from_parts(
             n,

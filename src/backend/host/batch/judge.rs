@@ -25,7 +25,7 @@ pub(super) trait Solve<D> {
     /// Rows.
     fn size(&self) -> usize;
     /// x = A^-1 b.
-    fn solve(&self, b: &[D], x: &mut [D]);
+    fn solve(&mut self, b: &[D], x: &mut [D]);
 }
 
 /// The entries of a row: all of them, or those of some columns.
@@ -33,6 +33,19 @@ pub(super) trait Solve<D> {
 pub(super) enum Row<'a, T> {
     Dense(&'a [T]),
     Sparse(&'a [u32], &'a [T]),
+}
+
+impl<T: Copy> Row<'_, T> {
+    /// Each entry with its column.
+    #[inline(always)]
+    pub(super) fn for_each(self, mut f: impl FnMut(usize, T)) {
+        match self {
+            Row::Dense(values) => values.iter().enumerate().for_each(|(column, &value)| f(column, value)),
+            Row::Sparse(columns, values) => {
+                columns.iter().zip(values).for_each(|(&column, &value)| f(column as usize, value));
+            }
+        }
+    }
 }
 
 /// The rows of one system.
@@ -186,7 +199,8 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
                 let (r, terms) = if accurate {
                     accurate_residual(row, scale, &self.y, self.b[i])
                 } else {
-                    residual(row, scale, &self.y, self.b[i])
+                    let (product, terms) = products(row, scale, &self.y);
+                    (self.b[i] - product, terms)
                 };
                 self.r[i] = r;
                 let unit = (terms as f64 + f64::from(BESIDE)) * each * f64::EPSILON;
@@ -223,7 +237,7 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
     #[inline(always)]
     pub(super) fn solve<T: Scalar<Double = D>>(
         &mut self,
-        (rows, factors): (&Rows<'_, T>, &impl Solve<D>),
+        (rows, factors): (&Rows<'_, T>, &mut impl Solve<D>),
         (b, x, stride): (&[T], &mut [T], usize),
         goal: &BatchGoal,
     ) -> Option<(u32, f64)> {
@@ -261,43 +275,102 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
     }
 }
 
-/// b - F A y of a row, and how many products it has.
-#[inline(always)]
-fn residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
-    row: Row<'_, T>,
-    scale: f64,
-    y: &[D],
-    b: D,
-) -> (D, usize) {
-    let scale = D::from_f64(scale);
-    match row {
-        Row::Dense(values) => {
-            let y = &y[..values.len()];
-            let mut sums = [D::default(); SUMS];
-            let whole = values.len() / SUMS * SUMS;
-            for (a, y) in values[..whole].chunks_exact(SUMS).zip(y[..whole].chunks_exact(SUMS)) {
-                for lane in 0..SUMS {
-                    sums[lane] += a[lane].to_double() * scale * y[lane];
-                }
-            }
-            let mut rest = D::default();
-            for j in whole..values.len() {
-                rest += values[j].to_double() * scale * y[j];
-            }
-            let pair = |k: usize| sums[k] + sums[k + SUMS / 2];
-            (b - (((pair(0) + pair(1)) + (pair(2) + pair(3))) + rest), values.len())
-        }
-        Row::Sparse(columns, values) => {
-            let mut sum = D::default();
-            for (&column, value) in columns.iter().zip(values) {
-                sum += value.to_double() * scale * y[column as usize];
-            }
-            (b - sum, values.len())
+/// What the products of a row's entries with those of a vector go into.
+trait Sum<T, D> {
+    fn add(&mut self, a: T, y: D);
+
+    /// The same of [`SUMS`] of them.
+    #[inline(always)]
+    fn add_together(&mut self, a: &[T], y: &[D])
+    where
+        T: Copy,
+        D: Copy,
+    {
+        for lane in 0..SUMS {
+            self.add(a[lane], y[lane]);
         }
     }
 }
 
-/// The same in twice the precision.
+/// Adds the products of a row's entries with those of y, and tells how many there are.
+#[inline(always)]
+fn add_products<T: Copy, D: Copy>(row: Row<'_, T>, y: &[D], sum: &mut impl Sum<T, D>) -> usize {
+    match row {
+        Row::Dense(values) => {
+            let y = &y[..values.len()];
+            let whole = values.len() / SUMS * SUMS;
+            for (a, y) in values[..whole].chunks_exact(SUMS).zip(y[..whole].chunks_exact(SUMS)) {
+                sum.add_together(a, y);
+            }
+            for j in whole..values.len() {
+                sum.add(values[j], y[j]);
+            }
+            values.len()
+        }
+        Row::Sparse(columns, values) => {
+            for (&column, &a) in columns.iter().zip(values) {
+                sum.add(a, y[column as usize]);
+            }
+            values.len()
+        }
+    }
+}
+
+/// In working precision, with as many sums as fill wide registers.
+struct Plain<D> {
+    scale: D,
+    sums: [D; SUMS],
+    rest: D,
+}
+
+impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Sum<T, D> for Plain<D> {
+    #[inline(always)]
+    fn add(&mut self, a: T, y: D) {
+        self.rest += a.to_double() * self.scale * y;
+    }
+
+    #[inline(always)]
+    fn add_together(&mut self, a: &[T], y: &[D]) {
+        for lane in 0..SUMS {
+            self.sums[lane] += a[lane].to_double() * self.scale * y[lane];
+        }
+    }
+}
+
+/// In twice the precision, with the products taken away.
+struct Accurate<D: Scalar<Real = f64>> {
+    scale: D,
+    re: Compensated<f64>,
+    im: Compensated<f64>,
+}
+
+impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Sum<T, D> for Accurate<D> {
+    #[inline(always)]
+    fn add(&mut self, a: T, y: D) {
+        let a = a.to_double() * self.scale;
+        self.re.add_product(-a.re(), y.re());
+        if D::COMPLEX {
+            self.re.add_product(a.im(), y.im());
+            self.im.add_product(-a.re(), y.im());
+            self.im.add_product(-a.im(), y.re());
+        }
+    }
+}
+
+/// A row of F A times y, and how many products it has.
+#[inline(always)]
+pub(super) fn products<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
+    row: Row<'_, T>,
+    scale: f64,
+    y: &[D],
+) -> (D, usize) {
+    let mut sum = Plain { scale: D::from_f64(scale), sums: [D::default(); SUMS], rest: D::default() };
+    let terms = add_products(row, y, &mut sum);
+    let pair = |k: usize| sum.sums[k] + sum.sums[k + SUMS / 2];
+    (((pair(0) + pair(1)) + (pair(2) + pair(3))) + sum.rest, terms)
+}
+
+/// b minus a row of F A times y in twice the precision, and how many products it has.
 #[inline(always)]
 fn accurate_residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     row: Row<'_, T>,
@@ -305,30 +378,8 @@ fn accurate_residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     y: &[D],
     b: D,
 ) -> (D, usize) {
-    let scale = D::from_f64(scale);
-    let (mut re, mut im) = (Compensated::new(b.re()), Compensated::new(b.im()));
-    let mut subtract = |a: T, y: D| {
-        let a = a.to_double() * scale;
-        re.add_product(-a.re(), y.re());
-        if D::COMPLEX {
-            re.add_product(a.im(), y.im());
-            im.add_product(-a.re(), y.im());
-            im.add_product(-a.im(), y.re());
-        }
-    };
-    let terms = match row {
-        Row::Dense(values) => {
-            for (j, &a) in values.iter().enumerate() {
-                subtract(a, y[j]);
-            }
-            values.len()
-        }
-        Row::Sparse(columns, values) => {
-            for (&column, &a) in columns.iter().zip(values) {
-                subtract(a, y[column as usize]);
-            }
-            values.len()
-        }
-    };
-    (D::from_parts(re.value().to_f64(), im.value().to_f64()).unwrap_or_default(), terms)
+    let (re, im) = (Compensated::new(b.re()), Compensated::new(b.im()));
+    let mut sum = Accurate { scale: D::from_f64(scale), re, im };
+    let terms = add_products(row, y, &mut sum);
+    (D::from_parts(sum.re.value().to_f64(), sum.im.value().to_f64()).unwrap_or_default(), terms)
 }
