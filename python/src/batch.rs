@@ -6,9 +6,10 @@ use num_complex::Complex;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use residua::batch::{Batch, Verdicts};
+use residua::batch::{Batch, Method, Verdicts};
 use residua::krylov::Outcome;
 use residua::{Backend, Cuda, Host};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// How systems end, by the numbers in the array of outcomes.
@@ -67,26 +68,37 @@ impl Shape {
     }
 }
 
-/// Tolerances, and whether rows count in units of their own.
-type Goal = (Option<f64>, f64, bool);
+/// Tolerances, whether rows count in units of their own, and the method.
+type Goal = (Option<f64>, f64, bool, String);
+
+fn method(name: &str) -> PyResult<Method> {
+    match name {
+        "auto" => Ok(Method::Auto),
+        "lu" => Ok(Method::Lu),
+        "bicgstab" => Ok(Method::BiCgStab),
+        _ => Err(PyValueError::new_err(format!(
+            "method {name:?}: \"auto\", \"lu\" and \"bicgstab\" are there"
+        ))),
+    }
+}
 
 impl<T: Value> Kept<T> {
     fn new(
         shape: Shape,
         ordinal: Option<usize>,
-        (relative, absolute, row_wise): Goal,
+        (relative, absolute, row_wise, method): (Option<f64>, f64, bool, Method),
     ) -> residua::Result<Self> {
         fn with<T: Value, B: residua::backend::BatchSteps>(
             batch: Batch<T, B>,
-            (relative, absolute, row_wise): Goal,
+            (relative, absolute, row_wise, method): (Option<f64>, f64, bool, Method),
         ) -> Batch<T, B> {
-            let batch = batch.absolute_tolerance(absolute).row_wise(row_wise);
+            let batch = batch.absolute_tolerance(absolute).row_wise(row_wise).method(method);
             match relative {
                 Some(relative) => batch.tolerance(relative),
                 None => batch,
             }
         }
-        let goal = (relative, absolute, row_wise);
+        let goal = (relative, absolute, row_wise, method);
         Ok(match ordinal {
             None => Self::Cpu(with(shape.batch(Host)?, goal)),
             Some(ordinal) => {
@@ -122,14 +134,16 @@ impl<T: Value> Kept<T> {
         })
     }
 
-    /// With arrays at these addresses of the batch's GPU, so many numbers each.
+    /// With arrays at these addresses of the batch's GPU, so many numbers each. `long`: whether to listen for Ctrl-C,
+    /// which takes a thread.
     fn solve_there(
         &mut self,
         py: Python<'_>,
         [values, b, x]: [(u64, usize); 3],
         stream: Option<u64>,
+        long: bool,
     ) -> PyResult<()> {
-        set_up(py, true, || {
+        set_up(py, long, || {
             let Self::Gpu(cuda, batch) = self else {
                 return Err(residua::Error::InvalidArgument("a batch on the CPU for arrays on a GPU".into()));
             };
@@ -165,8 +179,12 @@ fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
     let number = |outcome: &Outcome| {
         WORDS.iter().position(|word| *word == outcome.status()).unwrap_or(WORDS.len()) as u8
     };
-    let outcomes: Vec<u8> = verdicts.outcomes.iter().map(number).collect();
-    let solved: Vec<bool> = verdicts.outcomes.iter().map(Outcome::is_solved).collect();
+    let all = &verdicts.outcomes;
+    // If none was solved one by one, all have converged.
+    let (outcomes, solved): (Vec<u8>, Vec<bool>) = match verdicts.apart {
+        0 => (vec![0; all.len()], vec![true; all.len()]),
+        _ => (all.iter().map(number).collect(), all.iter().map(Outcome::is_solved).collect()),
+    };
     (
         outcomes.to_pyarray(py),
         solved.to_pyarray(py),
@@ -178,7 +196,11 @@ fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
 
 /// Many systems of one kind.
 #[pyclass(frozen, module = "residua._residua")]
-pub(crate) struct Batches(Mutex<Typed>);
+pub(crate) struct Batches {
+    typed: Mutex<Typed>,
+    /// Whether the last solve on the GPU left no system to the CPU, so that the next one will hardly take long.
+    quick: AtomicBool,
+}
 
 #[pymethods]
 impl Batches {
@@ -213,6 +235,8 @@ impl Batches {
             ),
             _ => return Err(PyValueError::new_err("offsets and columns go together")),
         };
+        let (relative, absolute, row_wise, name) = goal;
+        let goal = (relative, absolute, row_wise, method(&name)?);
         let typed = py
             .detach(|| {
                 Ok(match dtype {
@@ -223,7 +247,7 @@ impl Batches {
                 })
             })
             .map_err(raise)?;
-        Ok(Self(Mutex::new(typed)))
+        Ok(Self { typed: Mutex::new(typed), quick: AtomicBool::new(false) })
     }
 
     /// The words for the numbers of outcomes.
@@ -240,7 +264,7 @@ impl Batches {
         b: &Bound<'py, PyAny>,
         x: &Bound<'py, PyAny>,
     ) -> PyResult<Told<'py>> {
-        let mut typed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed!(&mut *typed, kept => {
             kept.solve(py, [values, b, x])?;
             Ok(told(py, kept.verdicts()))
@@ -257,9 +281,10 @@ impl Batches {
         x: (u64, usize),
         stream: Option<u64>,
     ) -> PyResult<Told<'py>> {
-        let mut typed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed!(&mut *typed, kept => {
-            kept.solve_there(py, [values, b, x], stream)?;
+            kept.solve_there(py, [values, b, x], stream, !self.quick.load(Ordering::Relaxed))?;
+            self.quick.store(kept.verdicts().apart == 0, Ordering::Relaxed);
             Ok(told(py, kept.verdicts()))
         })
     }
