@@ -67,7 +67,7 @@ fn a_batch_with_new_values_allocates_nothing() {
         let batches = [pattern().method(By::Lu), pattern().method(By::BiCgStab), dense];
         for (which, mut batch) in batches.into_iter().enumerate() {
             let diagonal = |at: usize| match which {
-                2 => at % (n * n) % (n + 1) == 0,
+                2 => (at % (n * n)).is_multiple_of(n + 1),
                 _ => {
                     let at = at % columns.len();
                     let row = offsets.partition_point(|&offset| offset as usize <= at) - 1;
