@@ -39,16 +39,30 @@ DEVICE i32 exponent_of(f64 size) { return i32(__double_as_longlong(size) >> 52) 
 DEVICE bool in_range(i32 exponent) { return exponent >= -POWERS && exponent <= POWERS; }
 DEVICE i32 into_range(i32 exponent) { return max(-POWERS, min(POWERS, exponent)); }
 
-// Entries of systems: dense ones, or compressed rows of one pattern (no starts) or of each its own.
+// What x is asked for.
+struct Goal {
+    f64 relative, absolute;
+};
+
+// What a kernel is given (src/backend/cuda/batch.rs has the same): systems, dense ones, or compressed rows of one
+// pattern (no starts) or of each its own; right-hand sides, k numbers a row; what is asked for, and where what is found
+// goes.
 struct Systems {
     u64 count, entries_each;
-    u32 size;
     const u64 *starts, *offsets;
     const u32* columns;
-    const SCALAR* values;
+    const SCALAR *values, *b;
+    SCALAR* x;
+    u32* steps;
+    f64* residuals;
+    Goal goal;
+    u32 row_wise, size, vectors;
+    // Whether only those systems are solved of which nothing is certain so far.
+    u32 uncertain_only;
 
     DEVICE u64 first_row(u64 system) const { return starts ? starts[system] : system * size; }
     DEVICE u32 rows(u64 system) const { return starts ? u32(starts[system + 1] - starts[system]) : size; }
+    DEVICE bool is_asked(u64 system) const { return !uncertain_only || steps[system] == ~0u; }
     // f(column, entry) for every `stride`-th entry of a row from `first` on.
     template <typename F> DEVICE void entries(u64 system, u32 n, u32 row, u32 first, u32 stride, F f) const {
         if (!offsets) {
@@ -65,11 +79,11 @@ struct Systems {
         const u64 at = starts ? starts[system] + row : row;
         return u32(offsets[at + 1] - offsets[at]);
     }
-};
-
-struct Goal {
-    f64 relative, absolute;
-    u32 row_wise;
+    // The steps of refinement of a system and its largest residual.
+    DEVICE void tell(u64 system, bool good, u32 most_steps, f64 worst) const {
+        steps[system] = good ? most_steps : ~0u;
+        residuals[system] = good ? worst : __longlong_as_double(0x7ff8000000000000);
+    }
 };
 
 // A sum and the errors made in it (Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005, algorithm 5.3).
@@ -77,7 +91,8 @@ struct Compensated {
     f64 sum, error;
     DEVICE void add(f64 term, f64 term_error) {
         const f64 next = __dadd_rn(sum, term), moved = __dsub_rn(next, sum);
-        error = __dadd_rn(error, __dadd_rn(term_error, __dadd_rn(__dsub_rn(sum, __dsub_rn(next, moved)), __dsub_rn(term, moved))));
+        const f64 lost = __dadd_rn(__dsub_rn(sum, __dsub_rn(next, moved)), __dsub_rn(term, moved));
+        error = __dadd_rn(error, __dadd_rn(term_error, lost));
         sum = next;
     }
     DEVICE void add_product(f64 a, f64 b) {
@@ -122,7 +137,8 @@ struct Squares {
     bool sound;
 };
 template <typename D>
-DEVICE void row_squares(Squares& sums, D residual, D right, f64 norm, i32 exponent, u32 terms, f64 y_norm, const Units& units, bool accurate) {
+DEVICE void row_squares(Squares& sums, D residual, D right, f64 norm, i32 exponent, u32 terms, f64 y_norm,
+                        const Units& units, bool accurate) {
     const f64 epsilon = 2.220446049250313e-16, vanished = 1e-140;
     const f64 unit = (terms + BESIDE) * (is_complex<D>::value ? 4 : 1) * epsilon;
     const f64 r = sqrt(abs2(residual)), b = sqrt(abs2(right)), sizes = norm * y_norm + b;
@@ -146,15 +162,18 @@ DEVICE bool is_met(const f64* squares, f64 threshold) {
     const f64 norm = sqrt(squares[0]);
     return norm + sqrt(squares[1]) + (NORM_UNITS + 1.0) * 2.220446049250313e-16 * (norm + threshold) <= threshold;
 }
-DEVICE Judged judged(const Squares& sums, const Units& units, const Goal& goal) {
+DEVICE Judged judged(const Squares& sums, const Units& units, const Systems& systems) {
+    const Goal& goal = systems.goal;
     const f64 size = sqrt(sums.of[2]), r = sqrt(sums.of[0]);
     const f64 threshold = max(goal.relative * size, goal.absolute * power(into_range(-units.largest)));
     const f64 of_rows = threshold / size * sqrt(sums.of[5]);
     Judged told;
     told.relative = r / size;
     told.excess = r / threshold;
-    if (goal.row_wise && !(sqrt(sums.of[3]) / of_rows <= told.excess)) told.excess = sqrt(sums.of[3]) / of_rows;
-    told.met = sums.sound && size > 0 && is_met(sums.of, threshold) && (!goal.row_wise || is_met(sums.of + 3, of_rows));
+    const f64 excess_of_rows = sqrt(sums.of[3]) / of_rows;
+    if (systems.row_wise && !(excess_of_rows <= told.excess)) told.excess = excess_of_rows;
+    told.met = sums.sound && size > 0 && is_met(sums.of, threshold);
+    told.met = told.met && (!systems.row_wise || is_met(sums.of + 3, of_rows));
     return told;
 }
 

@@ -1,16 +1,16 @@
 // Systems of more than 32 unknowns, a block of threads each: up to ROWS, one thread a row in a panel.
 //
-//     panel            others          1  the panel is eliminated with partial pivoting: a thread keeps its row of it in
-//     | u u | u u u u |                   registers, and the pivot row goes around by shared memory
+//     panel            others          1  the panel is eliminated with partial pivoting: a thread keeps its row of it
+//     | u u | u u u u |                   in registers, and the pivot row goes around by shared memory
 //     | l u | u u u u |                2  rows of U beside the panel: a thread a column
 //     | l l | a a a a |                3  from all other rows l times u is subtracted: a few rows and columns a thread
 //
-// No row moves: `step_of` has the step at which each row was the pivot row, `row_of` the row of each step (right-looking
-// LU by blocks; Golub and Van Loan, Matrix Computations, 4th ed., 3.4). The matrix lies in shared memory where several
-// blocks of threads then still fit on a multiprocessor, else in memory that each block of threads keeps for itself, and
-// of which the caches have the most. Pivots are compared by the upper 27 bits of their size.
+// No row moves: `step_of` has the step at which each row was the pivot row, `row_of` the row of each step
+// (right-looking LU by blocks; Golub and Van Loan, Matrix Computations, 4th ed., 3.4). The matrix lies in shared memory
+// if several blocks of threads then still fit on a multiprocessor, else in memory that each block of threads keeps for
+// itself, and of which the caches have the most. Pivots are compared by the upper 27 bits of their size.
 //
-// Bytes: A twice, b and x once; where the matrix is not in shared memory, it is read and written once a panel too.
+// Bytes: A twice, b and x once; if the matrix is not in shared memory, it is read and written once a panel too.
 //
 // Constants: SCALAR, ROWS, THREADS (at least ROWS), PANEL, TILE_COLUMNS, BLOCKS, and those of batch.cuh.
 #include "batch_sums.cuh"
@@ -158,11 +158,14 @@ struct Block {
         __syncthreads();
         const u32 across = threadIdx.x % 16, down = threadIdx.x / 16;
         for (u32 first = 0; first < open; first += TILE_ROWS * (THREADS / 16)) {
+            // What is beyond the end is another thread's to change, so it is not even read.
             u32 rows[TILE_ROWS];
+            bool has_row[TILE_ROWS];
 #pragma unroll
             for (u32 i = 0; i < TILE_ROWS; i++) {
                 const u32 place = first + down + i * (THREADS / 16);
-                rows[i] = open_rows[place < open ? place : open - 1];
+                has_row[i] = place < open;
+                rows[i] = open_rows[has_row[i] ? place : open - 1];
             }
             if (first + down >= open) continue;
             for (u32 left = from; left < n; left += 16 * TILE_COLUMNS) {
@@ -173,7 +176,8 @@ struct Block {
 #pragma unroll
                 for (u32 i = 0; i < TILE_ROWS; i++)
 #pragma unroll
-                    for (u32 j = 0; j < TILE_COLUMNS; j++) sums[i][j] = at(rows[i], columns[j]);
+                    for (u32 j = 0; j < TILE_COLUMNS; j++)
+                        sums[i][j] = has_row[i] && left + across + 16 * j < n ? at(rows[i], columns[j]) : D();
 #pragma unroll 4
                 for (u32 q = 0; q < width; q++) {
                     D l[TILE_ROWS], u[TILE_COLUMNS];
@@ -191,7 +195,7 @@ struct Block {
                 for (u32 i = 0; i < TILE_ROWS; i++)
 #pragma unroll
                     for (u32 j = 0; j < TILE_COLUMNS; j++)
-                        if (first + down + i * (THREADS / 16) < open && left + across + 16 * j < n) at(rows[i], columns[j]) = sums[i][j];
+                        if (has_row[i] && left + across + 16 * j < n) at(rows[i], columns[j]) = sums[i][j];
             }
         }
         __syncthreads();
@@ -213,15 +217,15 @@ struct Block {
         return sound;
     }
 
-    // solution = A^-1 of what is in `moving`, which is used up. Triangles by panels: one warp solves a panel's own, then
-    // all rows go on.
+    // solution = A^-1 of what is in `moving`, which is used up. Triangles by panels: one warp solves a panel's own,
+    // then all rows go on.
     DEVICE void solve(D* solution, u32 own_step) const {
         __syncthreads();
         for (u32 k = 0; k < n; k += PANEL) {
             const u32 width = min(u32(PANEL), n - k);
             if (warp_id() == 0) {
                 const u32 row = row_of[k + min(lane_id(), width - 1)];
-                D own = moving[row];
+                D own = lane_id() < width ? moving[row] : D();
                 for (u32 q = 0; q + 1 < width; q++) {
                     const D above = shuffle(own, q);
                     if (lane_id() > q) own = fused(-at(row, k + q), above, own);
@@ -240,7 +244,7 @@ struct Block {
             const u32 width = min(u32(PANEL), n - k);
             if (warp_id() == 0) {
                 const u32 row = row_of[k + min(lane_id(), width - 1)];
-                D own = moving[row];
+                D own = lane_id() < width ? moving[row] : D();
                 const D by = inverse(at(row, k + min(lane_id(), width - 1)));
                 for (u32 q = width; q-- > 0;) {
                     if (lane_id() == q) own = own * by;
@@ -261,7 +265,7 @@ struct Block {
     }
 
     // s F (b - A x) into r, a warp a row; and what is said of it.
-    DEVICE Judged judge(const Systems& systems, u64 system, const Units& units, const Goal& goal, bool accurate) const {
+    DEVICE Judged judge(const Systems& systems, u64 system, const Units& units, bool accurate) const {
         f64 square[1] = {threadIdx.x < n ? abs2(y[threadIdx.x]) : 0.0};
         block_sums(room.sums, square);
         for (u32 row = warp_id(); row < n; row += WARPS) {
@@ -284,21 +288,20 @@ struct Block {
         Squares sums = {};
         sums.sound = true;
         const u32 row = threadIdx.x;
-        if (row < n) row_squares(sums, r[row], right[row], norms[row], exponents[row], systems.terms(system, n, row), sqrt(square[0]), units, accurate);
+        if (row < n)
+            row_squares(sums, r[row], right[row], norms[row], exponents[row], systems.terms(system, n, row),
+                        sqrt(square[0]), units, accurate);
         sums.sound = __syncthreads_and(sums.sound);
         block_sums(room.sums, sums.of);
-        return judged(sums, units, goal);
+        return judged(sums, units, systems);
     }
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    solve_block(u64 count, u64 entries_each, u32 size, const u64* starts, const u64* offsets, const u32* columns,
-                const S* values, u32 vectors, const S* b, S* x, f64 relative, f64 absolute, u32 row_wise, u32* steps,
-                f64* residuals, D* kept) {
+    solve_block(const __grid_constant__ Systems systems, D* kept) {
     extern __shared__ uint4 memory[];
     __shared__ Room room;
-    const Systems systems = {count, entries_each, size, starts, offsets, columns, values};
-    const Goal goal = {relative, absolute, row_wise};
+    const u32 size = systems.size, vectors = systems.vectors;
     const u32 stride = size | 1;
     D* place = reinterpret_cast<D*>(memory);
     D* const matrix = kept ? kept + u64(blockIdx.x) * size * stride : place;
@@ -309,10 +312,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     u32* const numbers = reinterpret_cast<u32*>(exponents + size);
     const u32 row = threadIdx.x;
 
-    for (u64 system = blockIdx.x; system < count; system += gridDim.x) {
+    for (u64 system = blockIdx.x; system < systems.count; system += gridDim.x) {
+        if (!systems.is_asked(system)) continue;
         const u32 n = systems.rows(system);
         const u64 first_row = systems.first_row(system);
-        const Block block = {room, matrix, vector_room, vector_room + size, vector_room + 2 * size, vector_room + 3 * size,
+        const Block block = {room, matrix,
+                             vector_room, vector_room + size, vector_room + 2 * size, vector_room + 3 * size,
                              norms, exponents, numbers, numbers + size, numbers + 2 * size, n, stride};
         __syncthreads();
         u32 own_step = ~0u, most_steps = 0;
@@ -321,17 +326,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         good = good && (n == 0 || __syncthreads_and(block.eliminate(own_step)));
         for (u32 vector = 0; vector < vectors && good && n > 0; vector++) {
             const u64 at = (first_row + row) * vectors + vector;
-            const D given = row < n ? to_double(b[at]) : D();
+            const D given = row < n ? to_double(systems.b[at]) : D();
             const i32 exponent = row < n ? exponents[row] : 0;
             const D scaled = power(exponent) * given;
-            const f64 most = block_max(room.sums, size_of(given)), most_scaled = block_max(room.sums, size_of(scaled));
+            const f64 most = block_max(room.sums, size_of(given));
+            const f64 most_scaled = block_max(room.sums, size_of(scaled));
             const i32 raised = exponent_of(most_scaled), size_of_b = exponent_of(most);
             const bool zero = most == 0;
-            const bool fine = is_finite(given) && is_finite(scaled) && (zero || (in_range(raised) && in_range(size_of_b)));
-            good = __syncthreads_and(fine);
+            const bool within = zero || (in_range(raised) && in_range(size_of_b));
+            good = __syncthreads_and(is_finite(given) && is_finite(scaled) && within);
             if (!good) break;
             if (zero) {
-                if (row < n) x[at] = S();
+                if (row < n) systems.x[at] = S();
                 continue;
             }
             const Units units = {-raised, size_of_b};
@@ -346,11 +352,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 if (!__syncthreads_and(regular)) break;
                 if (row < n) block.y[row] = mine;
                 __syncthreads();
-                Judged told = block.judge(systems, system, units, goal, false);
-                if (!told.met) told = block.judge(systems, system, units, goal, true);
+                Judged told = block.judge(systems, system, units, false);
+                if (!told.met) told = block.judge(systems, system, units, true);
                 if (told.met) {
                     met = true;
-                    if (row < n) x[at] = solution;
+                    if (row < n) systems.x[at] = solution;
                     worst = fmax(worst, told.relative);
                     most_steps = max(most_steps, step);
                     break;
@@ -366,9 +372,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             }
             good = met;
         }
-        if (row == 0) {
-            steps[system] = good ? most_steps : ~0u;
-            residuals[system] = good ? worst : __longlong_as_double(0x7ff8000000000000);
-        }
+        if (row == 0) systems.tell(system, good, most_steps, worst);
     }
 }

@@ -5,10 +5,10 @@
 //     | 0 4 3 0 |   lane 2    keeps the step at which its row was the pivot row.
 //     | 2 0 0 1 |   lane 3
 //
-// Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, 4th ed., 3.4). Pivots are compared
-// by the upper 26 bits of their size: what is within 2^-14 of the largest may win. Rows of the identity fill up smaller
-// systems. A warp has 32 / LANES systems, which do the same steps; one that has ended keeps its x. Bytes: A twice (the
-// second time mostly from the second-level cache, for the residual), b and x once.
+// Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, 4th ed., 3.4). Pivots are
+// compared by the upper 26 bits of their size: what is within 2^-14 of the largest may win. Rows of the identity fill
+// up smaller systems. A warp has 32 / LANES systems, which do the same steps; one that has ended keeps its x. Bytes: A
+// twice (the second time mostly from the second-level cache, for the residual), b and x once.
 //
 // Constants: SCALAR, LANES, THREADS, BLOCKS (of a multiprocessor), and those of batch.cuh.
 #include "batch.cuh"
@@ -90,17 +90,14 @@ struct Row {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    solve_lanes(u64 count, u64 entries_each, u32 size, const u64* starts, const u64* offsets, const u32* columns,
-                const S* values, u32 vectors, const S* b, S* x, f64 relative, f64 absolute, u32 row_wise, u32* steps,
-                f64* residuals) {
+    solve_lanes(const __grid_constant__ Systems systems) {
     __shared__ D shared[THREADS];
-    const Systems systems = {count, entries_each, size, starts, offsets, columns, values};
-    const Goal goal = {relative, absolute, row_wise};
-    const u32 lane = threadIdx.x % LANES;
+    const u32 lane = threadIdx.x % LANES, vectors = systems.vectors;
     D* const all_y = shared + threadIdx.x / LANES * LANES;
     const u64 own = (u64(blockIdx.x) * THREADS + threadIdx.x) / LANES;
-    const bool there = own < count;
-    const u64 system = there ? own : count - 1;
+    const bool there = own < systems.count && systems.is_asked(own);
+    if (!__any_sync(ALL, there)) return;
+    const u64 system = own < systems.count ? own : systems.count - 1;
     const u32 n = systems.rows(system);
     const u64 first_row = systems.first_row(system);
     const bool used = lane < n;
@@ -111,8 +108,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     f64 largest = 0;
     bool sound = true;
     if (used) {
-        if (!offsets) {
-            const S* own_values = values + system * entries_each + u64(lane) * n;
+        if (!systems.offsets) {
+            const S* own_values = systems.values + system * systems.entries_each + u64(lane) * n;
 #pragma unroll
             for (u32 j = 0; j < LANES; j++)
                 if (j < n) row.a[j] = to_double(own_values[j]);
@@ -148,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
     for (u32 vector = 0; vector < vectors; vector++) {
         const u64 place = (first_row + lane) * vectors + vector;
-        const D given = used ? to_double(b[place]) : D();
+        const D given = used ? to_double(systems.b[place]) : D();
         D right = scale * given;
         const f64 most = group_max(size_of(given)), most_scaled = group_max(size_of(right));
         bool fine = is_finite(given) && is_finite(right);
@@ -187,7 +184,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     systems.entries(system, n, lane, 0, 1, [&](u32 j, D a) { sum.subtract(scale * a, all_y[j]); });
                     mine = sum.value();
                 } else if (used) {
-                    systems.entries(system, n, lane, 0, 1, [&](u32 j, D a) { mine = fused(-(scale * a), all_y[j], mine); });
+                    systems.entries(system, n, lane, 0, 1,
+                                    [&](u32 j, D a) { mine = fused(-(scale * a), all_y[j], mine); });
                 }
                 Squares sums = {};
                 sums.sound = true;
@@ -195,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 sums.sound = group_all(sums.sound);
 #pragma unroll
                 for (f64& sum : sums.of) sum = group_sum(sum);
-                const Judged now = judged(sums, units, goal);
+                const Judged now = judged(sums, units, systems);
                 if (!decided) {
                     r = mine;
                     judged_now = now;
@@ -220,10 +218,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         good = good && met;
         most_steps = max(most_steps, used_steps);
         worst = fmax(worst, told);
-        if (there && used && met) x[place] = solution;
+        if (there && used && met) systems.x[place] = solution;
     }
-    if (there && lane == 0) {
-        steps[system] = good ? most_steps : ~0u;
-        residuals[system] = good ? worst : __longlong_as_double(0x7ff8000000000000);
-    }
+    if (there && lane == 0) systems.tell(system, good, most_steps, worst);
 }

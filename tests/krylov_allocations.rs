@@ -1,5 +1,6 @@
 //! A warm solve makes no allocation that grows with the system: counted by the allocator of this test program.
 
+use residua::batch::{Batch, Method as By};
 use residua::generate::poisson2d;
 use residua::krylov::{Cg, MultiCg, SolveOptions};
 use residua::operator::FunctionOperator;
@@ -49,6 +50,45 @@ fn counted(work: impl FnOnce()) -> (usize, usize) {
 #[test]
 fn a_warm_solve_allocates_nothing_that_grows() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(warm_solve);
+}
+
+/// The same of batches, with other values each time: those that are settled by elimination, and by iteration.
+#[test]
+fn a_batch_with_new_values_allocates_nothing() {
+    rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| {
+        let n = 40;
+        let near = |i: usize| i.saturating_sub(1)..(i + 2).min(n);
+        let columns: Vec<u32> = (0..n).flat_map(near).map(|j| j as u32).collect();
+        let offsets: Vec<u64> = (0..=n).map(|i| (0..i).map(|i| near(i).len() as u64).sum()).collect();
+        let systems = 20;
+        let pattern = || Batch::<f64>::one_pattern(Host, systems, offsets.clone(), columns.clone()).unwrap();
+        let dense = Batch::<f64>::dense(Host, systems, n).unwrap();
+        let batches = [pattern().method(By::Lu), pattern().method(By::BiCgStab), dense];
+        for (which, mut batch) in batches.into_iter().enumerate() {
+            let diagonal = |at: usize| match which {
+                2 => (at % (n * n)).is_multiple_of(n + 1),
+                _ => {
+                    let at = at % columns.len();
+                    let row = offsets.partition_point(|&offset| offset as usize <= at) - 1;
+                    columns[at] as usize == row
+                }
+            };
+            let values = |time: usize| -> Vec<f64> {
+                let of = |at: usize| if diagonal(at) { 9.0 } else { 1.0 / (1 + (at + time) % 7 * 10) as f64 };
+                (0..batch.entries()).map(of).collect()
+            };
+            let given: Vec<Vec<f64>> = (0..3).map(values).collect();
+            let b = vec![1.0; batch.rows()];
+            let mut x = vec![0.0; batch.rows()];
+            assert!(batch.solve_into(&given[0], &b, &mut x).unwrap().all_converged());
+            let of_others = counted(|| {
+                for values in &given[1..] {
+                    assert_eq!(batch.solve_into(values, &b, &mut x).unwrap().apart, 0);
+                }
+            });
+            assert_eq!(of_others, (0, 0), "batch {which}");
+        }
+    });
 }
 
 fn warm_solve() {

@@ -1,4 +1,4 @@
-//! Solving many small systems at once: the compiled half of `residua.Batch`.
+//! Many small systems at once: the compiled half of `residua.Batch`.
 
 use crate::engine::Value;
 use crate::run::{open_gpu, raise, set_up};
@@ -6,12 +6,13 @@ use num_complex::Complex;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use residua::batch::{Batch, Verdicts};
+use residua::batch::{Batch, Method, Verdicts};
 use residua::krylov::Outcome;
 use residua::{Backend, Cuda, Host};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Words for how systems end, indexed by the numbers in the array of outcomes.
+/// How systems end, by the numbers in the array of outcomes.
 const WORDS: [&str; 11] = [
     "converged",
     "precision_limit",
@@ -50,7 +51,7 @@ macro_rules! typed {
     };
 }
 
-/// The entries that are stored.
+/// Which entries are stored.
 enum Shape {
     Dense(usize, usize),
     All(usize, Vec<u64>, Vec<u32>),
@@ -67,26 +68,37 @@ impl Shape {
     }
 }
 
-/// Relative and absolute tolerance, and whether rows are scaled.
-type Goal = (Option<f64>, f64, bool);
+/// Tolerances, whether rows count in units of their own, and the method.
+type Goal = (Option<f64>, f64, bool, String);
+
+fn method(name: &str) -> PyResult<Method> {
+    match name {
+        "auto" => Ok(Method::Auto),
+        "lu" => Ok(Method::Lu),
+        "bicgstab" => Ok(Method::BiCgStab),
+        _ => Err(PyValueError::new_err(format!(
+            "method {name:?}: \"auto\", \"lu\" and \"bicgstab\" are there"
+        ))),
+    }
+}
 
 impl<T: Value> Kept<T> {
     fn new(
         shape: Shape,
         ordinal: Option<usize>,
-        (relative, absolute, row_wise): Goal,
+        (relative, absolute, row_wise, method): (Option<f64>, f64, bool, Method),
     ) -> residua::Result<Self> {
         fn with<T: Value, B: residua::backend::BatchSteps>(
             batch: Batch<T, B>,
-            (relative, absolute, row_wise): Goal,
+            (relative, absolute, row_wise, method): (Option<f64>, f64, bool, Method),
         ) -> Batch<T, B> {
-            let batch = batch.absolute_tolerance(absolute).row_wise(row_wise);
+            let batch = batch.absolute_tolerance(absolute).row_wise(row_wise).method(method);
             match relative {
                 Some(relative) => batch.tolerance(relative),
                 None => batch,
             }
         }
-        let goal = (relative, absolute, row_wise);
+        let goal = (relative, absolute, row_wise, method);
         Ok(match ordinal {
             None => Self::Cpu(with(shape.batch(Host)?, goal)),
             Some(ordinal) => {
@@ -103,7 +115,7 @@ impl<T: Value> Kept<T> {
         }
     }
 
-    /// Solves with arrays of NumPy.
+    /// With arrays of NumPy.
     fn solve(&mut self, py: Python<'_>, [values, b, x]: [&Bound<'_, PyAny>; 3]) -> PyResult<()> {
         let other =
             |_| PyTypeError::new_err("arrays of one dimension and of the type of the batch are needed");
@@ -122,14 +134,16 @@ impl<T: Value> Kept<T> {
         })
     }
 
-    /// Solves with arrays on the batch's GPU, given by their addresses and numbers of elements.
+    /// With arrays at these addresses of the batch's GPU, so many numbers each. `long`: whether to listen for Ctrl-C,
+    /// which takes a thread.
     fn solve_there(
         &mut self,
         py: Python<'_>,
         [values, b, x]: [(u64, usize); 3],
         stream: Option<u64>,
+        long: bool,
     ) -> PyResult<()> {
-        set_up(py, true, || {
+        set_up(py, long, || {
             let Self::Gpu(cuda, batch) = self else {
                 return Err(residua::Error::InvalidArgument("a batch on the CPU for arrays on a GPU".into()));
             };
@@ -152,8 +166,7 @@ impl<T: Value> Kept<T> {
     }
 }
 
-/// Outcomes as numbers, whether each x is an answer, residuals, iterations, and the number of systems that were solved
-/// one by one.
+/// Outcomes by their numbers, whether x is an answer, residuals, iterations, and how many were solved one by one.
 type Told<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<bool>>,
@@ -166,8 +179,12 @@ fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
     let number = |outcome: &Outcome| {
         WORDS.iter().position(|word| *word == outcome.status()).unwrap_or(WORDS.len()) as u8
     };
-    let outcomes: Vec<u8> = verdicts.outcomes.iter().map(number).collect();
-    let solved: Vec<bool> = verdicts.outcomes.iter().map(Outcome::is_solved).collect();
+    let all = &verdicts.outcomes;
+    // If none was solved one by one, all have converged.
+    let (outcomes, solved): (Vec<u8>, Vec<bool>) = match verdicts.apart {
+        0 => (vec![0; all.len()], vec![true; all.len()]),
+        _ => (all.iter().map(number).collect(), all.iter().map(Outcome::is_solved).collect()),
+    };
     (
         outcomes.to_pyarray(py),
         solved.to_pyarray(py),
@@ -179,12 +196,16 @@ fn told<'py>(py: Python<'py>, verdicts: &Verdicts) -> Told<'py> {
 
 /// Many systems of one kind.
 #[pyclass(frozen, module = "residua._residua")]
-pub(crate) struct Batches(Mutex<Typed>);
+pub(crate) struct Batches {
+    typed: Mutex<Typed>,
+    /// Whether the last solve on the GPU left no system to the CPU, so that the next one will hardly take long.
+    quick: AtomicBool,
+}
 
 #[pymethods]
 impl Batches {
-    /// Batches of a type, on the CPU or on a GPU, for a number of systems and either the size of dense matrices, or the
-    /// rows of sparse ones: offsets and columns of one pattern, or of all patterns with the start of each.
+    /// Of a type, on the CPU or on a GPU, from how many systems and either the size of dense ones or the rows of sparse
+    /// ones: offsets and columns of one pattern, or of all with the starts of each.
     #[new]
     #[pyo3(signature = (dtype, ordinal, systems, size, starts, offsets, columns, goal))]
     #[allow(clippy::too_many_arguments, reason = "Python's arguments")]
@@ -214,6 +235,8 @@ impl Batches {
             ),
             _ => return Err(PyValueError::new_err("offsets and columns go together")),
         };
+        let (relative, absolute, row_wise, name) = goal;
+        let goal = (relative, absolute, row_wise, method(&name)?);
         let typed = py
             .detach(|| {
                 Ok(match dtype {
@@ -224,7 +247,7 @@ impl Batches {
                 })
             })
             .map_err(raise)?;
-        Ok(Self(Mutex::new(typed)))
+        Ok(Self { typed: Mutex::new(typed), quick: AtomicBool::new(false) })
     }
 
     /// The words for the numbers of outcomes.
@@ -241,7 +264,7 @@ impl Batches {
         b: &Bound<'py, PyAny>,
         x: &Bound<'py, PyAny>,
     ) -> PyResult<Told<'py>> {
-        let mut typed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed!(&mut *typed, kept => {
             kept.solve(py, [values, b, x])?;
             Ok(told(py, kept.verdicts()))
@@ -258,9 +281,10 @@ impl Batches {
         x: (u64, usize),
         stream: Option<u64>,
     ) -> PyResult<Told<'py>> {
-        let mut typed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed!(&mut *typed, kept => {
-            kept.solve_there(py, [values, b, x], stream)?;
+            kept.solve_there(py, [values, b, x], stream, !self.quick.load(Ordering::Relaxed))?;
+            self.quick.store(kept.verdicts().apart == 0, Ordering::Relaxed);
             Ok(told(py, kept.verdicts()))
         })
     }

@@ -83,15 +83,16 @@ for side in (6, 20, 31):
         if dtype != np.float32:
             values[11] *= 1e-200
         b = rng.standard_normal((50, n)).astype(dtype)
-        x, report = residua.solve_batch(pattern, cp.asarray(b), cp.asarray(values))
         dense = np.stack([sp.csr_array((v, pattern.indices, pattern.indptr)).toarray() for v in values])
-        name = f"pattern of {n}, {np.dtype(dtype).name}"
-        check(name, dense, b, x, report, 1e-5 if dtype == np.float32 else 1e-8)
-        if report.converged.sum() != 48 or report.apart != 2:
-            fault(f"{name}: {report}, {report.apart} apart")
-        part, _ = residua.solve_batch(pattern, cp.asarray(b[12:]), cp.asarray(values[12:]))
-        if cp.asnumpy(part).tobytes() != cp.asnumpy(x[12:]).tobytes():
-            fault(f"{name}: other bits")
+        for method in ("auto", "bicgstab"):
+            x, report = residua.solve_batch(pattern, cp.asarray(b), cp.asarray(values), method=method)
+            name = f"pattern of {n}, {np.dtype(dtype).name}, {method}"
+            check(name, dense, b, x, report, 1e-5 if dtype == np.float32 else 1e-8)
+            if report.converged.sum() != 48 or report.apart != 2:
+                fault(f"{name}: {report}, {report.apart} apart")
+            part, _ = residua.solve_batch(pattern, cp.asarray(b[12:]), cp.asarray(values[12:]), method=method)
+            if cp.asnumpy(part).tobytes() != cp.asnumpy(x[12:]).tobytes():
+                fault(f"{name}: other bits")
         if n < 100:
             matrices = [sp.csr_array((v, pattern.indices, pattern.indptr)) for v in values]
             flat, of_each = residua.solve_batch(matrices, b.ravel(), device="cuda")

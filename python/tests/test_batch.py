@@ -75,6 +75,27 @@ def test_one_pattern_and_each_its_own():
     assert np.allclose(flat[:-2].reshape(30, 15), x) and flat[-2:].tolist() == [0.25, 0.5] and len(report) == 31
 
 
+@pytest.mark.parametrize("method", ["auto", "lu", "bicgstab"])
+def test_methods(method):
+    n, m, rng = 60, 30, np.random.default_rng(4)
+    ones = np.ones(n)
+    pattern = sp.csr_array(sp.diags_array([ones[:-7], ones[:-1], ones, ones[:-1]], offsets=[-7, -1, 0, 1]))
+    values = rng.uniform(-1, 1, (m, pattern.nnz))
+    rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
+    values[:, rows == pattern.indices] += 4
+    values[3, rows == 5] = 0
+    b = rng.standard_normal((m, n))
+    x, report = residua.solve_batch(pattern, b, values, method=method)
+    assert report.converged.sum() == m - 1 and not report.converged[3]
+    for s in np.flatnonzero(report.converged):
+        A = sp.csr_array((values[s], pattern.indices, pattern.indptr))
+        assert np.linalg.norm(b[s] - A @ x[s]) <= 1e-8 * np.linalg.norm(b[s])
+    # Elimination meets the tolerance at once; iteration is what counts otherwise.
+    assert (np.delete(report.iterations, 3).min() > 1) == (method == "bicgstab")
+    with pytest.raises(ValueError, match="bicgstab"):
+        residua.solve_batch(pattern, b, values, method="qr")
+
+
 def test_what_is_no_batch_is_refused():
     A, b = systems(3, 4)
     with pytest.raises(ValueError, match="m, n, n"):

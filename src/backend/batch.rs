@@ -1,26 +1,26 @@
-//! Batches of many small systems, each with its own verdict.
+//! Many small systems at once, each with a verdict of its own.
 
 use super::Backend;
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
-/// The storage of the systems' entries.
+/// Where the entries of the systems lie.
 #[derive(Debug)]
 pub enum BatchEntries<'a, T: Scalar, B: Backend> {
-    /// All n x n entries of a system by rows, one system after another.
+    /// All n x n numbers of a system, row by row, and one system behind the other.
     Dense(&'a B::Slice<T>),
     /// Compressed rows.
     Compressed {
-        /// The start and end of rows: those of one system for all, or those of all systems, one after another.
+        /// Where rows begin and end: those of one system for all, or those of all systems, one behind the other.
         offsets: &'a B::Slice<u64>,
-        /// Columns, numbered from 0 within each system.
+        /// Columns, counted in each system from 0.
         columns: &'a B::Slice<u32>,
         /// The entries of all systems.
         values: &'a B::Slice<T>,
     },
 }
 
-/// A batch of m systems.
+/// m systems.
 ///
 /// ```text
 /// one pattern, m = 2, n = 2         starts  none        offsets 0 1 3       values  4 1 5 | 6 2 7
@@ -32,42 +32,53 @@ pub enum BatchEntries<'a, T: Scalar, B: Backend> {
 /// ```
 #[derive(Debug)]
 pub struct BatchParts<'a, T: Scalar, B: Backend> {
-    /// The number of systems.
+    /// How many.
     pub systems: usize,
-    /// Unknowns of each system, or of the largest one.
+    /// Unknowns of each, or of the largest one where they differ.
     pub size: usize,
-    /// Stored entries of one system if all have the same pattern.
+    /// Stored entries of a system that has the pattern of all.
     pub entries_each: usize,
-    /// The row, among all rows, at which each system begins, and the total; none if all systems have one pattern, or
-    /// are dense.
+    /// The row in all rows at which each system begins, and the number of all; none where all have one pattern, or are
+    /// dense.
     pub starts: Option<&'a B::Slice<u64>>,
-    /// The entries of all systems.
+    /// Their entries.
     pub entries: BatchEntries<'a, T, B>,
 }
 
-/// The tolerance that each x has to meet.
+/// What x is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchGoal {
-    /// The largest ||b - A x|| / ||b||.
+    /// ||b - A x|| / ||b|| at most.
     pub relative: f64,
-    /// The largest ||b - A x||, as an alternative.
+    /// Or ||b - A x|| at most.
     pub absolute: f64,
-    /// True if the tolerance must also hold with each row divided by its norm.
+    /// Whether the same holds with each row divided by its norm.
     pub row_wise: bool,
+    /// Whether systems are left as they are unless nothing is certain of them so far.
+    pub uncertain_only: bool,
 }
 
-/// The number of refinement steps of a system whose x could not be verified.
+impl BatchGoal {
+    /// Whether a system of which so much is known is to be solved.
+    pub(crate) fn asks_for(&self, steps: u32) -> bool {
+        !self.uncertain_only || steps == UNCERTAIN
+    }
+}
+
+/// What stands for the steps of refinement of a system of which nothing is certain.
 pub const UNCERTAIN: u32 = u32::MAX;
 
-/// The most steps of refinement; each must at least halve the error.
+/// Steps of refinement at most, each of which halves what is missing at least.
 pub(crate) const REFINEMENTS: u32 = 4;
+/// Iterations of a right-hand side at most.
+pub(crate) const ITERATIONS: u32 = 500;
 /// As in `verdict`: units of rounding of a norm, and roundings of a row beside its products and sums.
 pub(crate) const NORM_UNITS: u32 = 64;
 pub(crate) const BESIDE: u32 = 4;
-/// Powers of two up to this exponent are normal numbers, and so are their reciprocals, with a margin.
+/// Powers of two up to this exponent are normal numbers, and so are their reciprocals, with some room left.
 pub(crate) const POWERS: i32 = 1000;
 
-/// Right-hand sides and results: k numbers a row, by rows.
+/// Right-hand sides, and what becomes of them: k numbers a row, row by row.
 #[derive(Debug)]
 pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     /// Right-hand sides of a system.
@@ -76,48 +87,65 @@ pub struct BatchVectors<'a, T: Scalar, B: Backend> {
     pub b: &'a B::Slice<T>,
     /// All solutions.
     pub x: &'a mut B::Slice<T>,
-    /// Steps of refinement of each system; [`UNCERTAIN`] unless every x meets the tolerance in exact arithmetic.
+    /// Steps of refinement or iterations of each system; [`UNCERTAIN`] unless every x meets the goal in exact arithmetic.
     pub steps: &'a mut B::Slice<u32>,
-    /// The largest ||b - A x|| / ||b|| of each system, for the x that is returned; NaN if it could not be verified.
+    /// The largest ||b - A x|| / ||b|| of each system, of the x that is handed out; NaN where nothing is certain.
     pub residuals: &'a mut B::Slice<f64>,
 }
 
-/// L and U on one sparse pattern without pivoting: both together by rows, in the order of elimination, with ascending
-/// columns.
+/// L and U of one sparse pattern without pivoting: rows of both together, in the order of elimination, with columns
+/// that ascend.
 #[derive(Debug)]
 pub struct BatchElimination<'a, B: Backend> {
     /// The old number of each unknown.
     pub order: &'a B::Slice<u32>,
-    /// The start and end of rows.
+    /// Where rows begin and end.
     pub offsets: &'a B::Slice<u32>,
-    /// Columns, in the new numbering.
+    /// Columns, by their new numbers.
     pub columns: &'a B::Slice<u32>,
-    /// The position of the diagonal entry of each row.
+    /// Where the diagonal entry of each row is.
     pub diagonals: &'a B::Slice<u32>,
-    /// The position of each stored entry of a system.
+    /// Where each stored entry of a system goes.
     pub places: &'a B::Slice<u32>,
+    /// Entries of the longest row.
+    pub longest: usize,
+}
+
+impl<B: Backend> BatchElimination<'_, B> {
+    /// Refuses a pattern of other systems.
+    pub(crate) fn check<T: Scalar>(&self, systems: &BatchParts<'_, T, B>) -> Result<()> {
+        Error::check_dimension("number of entries' places", systems.entries_each, B::len(self.places))?;
+        Error::check_dimension("length of the order of elimination", systems.size, B::len(self.order))
+    }
 }
 
 /// Direct solution of many small systems.
 pub trait BatchSteps: Backend {
-    /// Memory that is kept from one call to the next.
+    /// What is kept from one call to the next.
     type BatchRoom<T: Scalar>: Default + Send + Sync + std::fmt::Debug + 'static;
 
     /// The largest system that [`BatchSteps::solve_dense_batch`] takes.
     const MOST_DENSE: usize;
 
-    /// The largest system that [`BatchSteps::solve_sparse_batch`] takes; 0 if it is not supported.
-    const MOST_SPARSE: usize = 0;
+    /// The largest system that [`BatchSteps::solve_sparse_batch`] takes.
+    const MOST_SPARSE: usize;
 
-    /// The time of a multiplication in sparse elimination, relative to one in dense elimination.
-    const SPARSE_PRICE: f64 = 1.0;
+    /// The largest system that [`BatchSteps::iterate_batch`] takes.
+    const MOST_ITERATED: usize;
 
-    /// Solves each system by Gaussian elimination with partial pivoting (without, if it is Hermitian and found to be
-    /// positive definite), and verifies the x that is returned. A system that can't be verified, for example with
-    /// infinities or NaN, does not affect the others.
+    /// Whether a system for which sparse elimination has failed is eliminated with partial pivoting, as a dense one, up
+    /// to [`BatchSteps::MOST_DENSE`].
+    const DENSE_BEHIND_SPARSE: bool;
+
+    /// What a multiplication of sparse elimination costs, in those of a dense one.
+    const SPARSE_PRICE: f64;
+
+    /// Solves each system by Gaussian elimination with partial pivoting, or without where it is Hermitian and shows
+    /// itself positive definite, and tests the x that is handed out. A system of which nothing is certain, among them
+    /// all with infinities and NaN, does not touch the others.
     ///
     /// # Errors
-    /// If sizes do not agree, if memory runs out, or if the device fails.
+    /// On sizes that do not agree, without memory, and when the device fails.
     fn solve_dense_batch<T: Scalar>(
         &self,
         systems: &BatchParts<'_, T, Self>,
@@ -126,25 +154,44 @@ pub trait BatchSteps: Backend {
         room: &mut Self::BatchRoom<T>,
     ) -> Result<()>;
 
-    /// Solves systems of one pattern, by elimination without pivoting: a system that needs pivoting is left unverified.
+    /// The same of systems of one pattern, by elimination without pivoting: nothing is certain of a system that needs
+    /// it.
     ///
     /// # Errors
-    /// As [`BatchSteps::solve_dense_batch`], and if it is not supported.
+    /// As [`BatchSteps::solve_dense_batch`], and on systems that are not compressed rows of one pattern.
     fn solve_sparse_batch<T: Scalar>(
         &self,
-        _systems: &BatchParts<'_, T, Self>,
-        _pattern: &BatchElimination<'_, Self>,
-        _vectors: BatchVectors<'_, T, Self>,
-        _goal: &BatchGoal,
-        _room: &mut Self::BatchRoom<T>,
-    ) -> Result<()> {
-        Err(Error::Unsupported(format!("sparse elimination of batches on {}", self.description())))
-    }
+        systems: &BatchParts<'_, T, Self>,
+        pattern: &BatchElimination<'_, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        room: &mut Self::BatchRoom<T>,
+    ) -> Result<()>;
+
+    /// The same of compressed rows by BiCGSTAB with the diagonal as preconditioner, each system until it has ended:
+    /// nothing is certain of one that takes more than 500 iterations.
+    ///
+    /// # Errors
+    /// As [`BatchSteps::solve_dense_batch`], and on dense systems.
+    fn iterate_batch<T: Scalar>(
+        &self,
+        systems: &BatchParts<'_, T, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        room: &mut Self::BatchRoom<T>,
+    ) -> Result<()>;
 }
 
 impl<T: Scalar, B: Backend> BatchParts<'_, T, B> {
-    /// Returns an error if lengths do not agree. `rows` is the number of rows of all systems.
-    pub(crate) fn check(&self, rows: usize, vectors: &BatchVectors<'_, T, B>) -> Result<()> {
+    /// Refuses lengths that do not agree.
+    pub(crate) fn check(&self, vectors: &BatchVectors<'_, T, B>) -> Result<()> {
+        let rows = match self.starts {
+            None => self.systems * self.size,
+            Some(starts) => {
+                Error::check_dimension("number of systems' starts", self.systems + 1, B::len(starts))?;
+                B::len(vectors.b).checked_div(vectors.count).unwrap_or(0)
+            }
+        };
         match &self.entries {
             BatchEntries::Dense(values) => {
                 Error::check_dimension(

@@ -54,7 +54,7 @@ mod triangular;
 mod vector;
 
 #[cfg(feature = "cuda")]
-pub(crate) use batch::{BESIDE, NORM_UNITS, POWERS, REFINEMENTS};
+pub(crate) use batch::{BESIDE, ITERATIONS, NORM_UNITS, POWERS, REFINEMENTS};
 pub use batch::{BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN};
 pub use coarsen::{CoarseningSteps, EXPONENTS, SMALLEST_LUMPED};
 #[cfg(all(unix, feature = "cuda", feature = "ranks"))]

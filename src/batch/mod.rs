@@ -40,6 +40,27 @@ use symbolic::{Eliminated, Symbolic};
 /// Multiplications of an elimination that take as long as clearing and using an entry of the factors.
 const A_FACTOR: f64 = 4.0;
 
+/// How systems are solved; what it leaves uncertain goes another way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// By elimination, or by iteration if the backend eliminates no systems of this size and pattern.
+    #[default]
+    Auto,
+    /// By elimination.
+    Lu,
+    /// By BiCGSTAB with the diagonal as preconditioner, unless systems are dense or have more than 4096 unknowns.
+    BiCgStab,
+}
+
+/// One after the other, for systems of which nothing is certain so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Iterate,
+    Eliminate,
+    EliminateDense,
+}
+
 /// What is known of each system's x.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdicts {
@@ -73,6 +94,7 @@ pub struct Batch<T: Solvable, B: BatchSteps = Host> {
     elimination: Option<Eliminated<B>>,
     options: SolveOptions,
     row_wise: bool,
+    method: Method,
     room: B::BatchRoom<T>,
     steps: B::Vec<u32>,
     residuals: B::Vec<f64>,
@@ -139,6 +161,7 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
             pattern,
             options: SolveOptions::default(),
             row_wise: true,
+            method: Method::Auto,
             room: Default::default(),
         })
     }
@@ -165,6 +188,13 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         self
     }
 
+    /// How systems are solved. Default: [`Method::Auto`].
+    #[must_use]
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = method;
+        self
+    }
+
     /// How many systems there are.
     pub fn systems(&self) -> usize {
         self.pattern.systems()
@@ -183,6 +213,24 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
     /// What the last solve has found.
     pub fn verdicts(&self) -> &Verdicts {
         &self.verdicts
+    }
+
+    /// Whether systems are tried in this way.
+    fn makes(&self, attempt: Attempt) -> bool {
+        let size = self.pattern.size();
+        match attempt {
+            Attempt::Iterate => {
+                let eliminated = self.elimination.is_some() || size <= B::MOST_DENSE;
+                let wanted = self.method == Method::BiCgStab || self.method == Method::Auto && !eliminated;
+                wanted && !self.pattern.is_dense() && size <= B::MOST_ITERATED
+            }
+            Attempt::Eliminate => self.elimination.is_some(),
+            // A system that needs pivots from elsewhere is left to `Solver` if sparse elimination is worth it: this
+            // takes less time than one that is dense.
+            Attempt::EliminateDense => {
+                size <= B::MOST_DENSE && (self.elimination.is_none() || B::DENSE_BEHIND_SPARSE)
+            }
+        }
     }
 
     /// Solves all systems with these values, with as many right-hand sides each as b has numbers a row.
@@ -204,35 +252,42 @@ impl<T: Solvable, B: BatchSteps> Batch<T, B> {
         Error::check_dimension("number of right-hand sides' entries", rows * count, length)?;
         Error::check_dimension("number of entries of x", length, B::len(x))?;
         Error::check_dimension("number of values", self.pattern.entries(), B::len(values))?;
-        self.verdicts.apart = 0;
-        if count == 0 || self.pattern.systems() == 0 {
+        // Only systems that were solved one by one have another outcome.
+        if self.verdicts.apart > 0 {
             self.verdicts.outcomes.fill(Outcome::Converged);
+            self.verdicts.apart = 0;
+        }
+        if count == 0 || self.pattern.systems() == 0 {
             self.verdicts.residuals.fill(0.0);
             self.verdicts.iterations.fill(0);
             return Ok(&self.verdicts);
         }
-        let goal = BatchGoal {
+        self.steps_here.fill(UNCERTAIN);
+        let mut goal = BatchGoal {
             relative: self.options.threshold_of_one::<T>(),
             absolute: self.options.threshold::<T>(0.0),
             row_wise: self.row_wise,
+            uncertain_only: false,
         };
-        if self.elimination.is_some() || self.pattern.size() <= B::MOST_DENSE {
+        for attempt in [Attempt::Iterate, Attempt::Eliminate, Attempt::EliminateDense] {
+            if !self.makes(attempt) || !self.steps_here.contains(&UNCERTAIN) {
+                continue;
+            }
             let systems: BatchParts<'_, T, B> = self.pattern.parts(values);
             let (steps, residuals) = (&mut *self.steps, &mut *self.residuals);
             let vectors = BatchVectors { count, b, x: &mut *x, steps, residuals };
             let (backend, room) = (&self.backend, &mut self.room);
-            match &self.elimination {
-                Some(pattern) => {
+            match (attempt, &self.elimination) {
+                (Attempt::Iterate, _) => backend.iterate_batch(&systems, vectors, &goal, room)?,
+                (Attempt::Eliminate, Some(pattern)) => {
                     backend.solve_sparse_batch(&systems, &pattern.parts(), vectors, &goal, room)?;
                 }
-                None => backend.solve_dense_batch(&systems, vectors, &goal, room)?,
+                _ => backend.solve_dense_batch(&systems, vectors, &goal, room)?,
             }
             self.backend.read(&self.steps, &mut self.steps_here)?;
             self.backend.read(&self.residuals, &mut self.verdicts.residuals)?;
-        } else {
-            self.steps_here.fill(UNCERTAIN);
+            goal.uncertain_only = true;
         }
-        self.verdicts.outcomes.fill(Outcome::Converged);
         self.verdicts.iterations.copy_from_slice(&self.steps_here);
         self.solve_the_rest(values, b, x, count)?;
         Ok(&self.verdicts)

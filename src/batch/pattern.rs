@@ -129,6 +129,10 @@ impl<B: Backend> Pattern<B> {
         }
     }
 
+    pub(super) fn is_dense(&self) -> bool {
+        matches!(self.kind, Kind::Dense)
+    }
+
     /// The rows that all systems have, where they have one pattern.
     pub(super) fn of_one(&self) -> Option<(&[u64], &[u32])> {
         match &self.kind {

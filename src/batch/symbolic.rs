@@ -21,6 +21,7 @@ pub(super) struct Symbolic {
     columns: Vec<u32>,
     diagonals: Vec<u32>,
     places: Vec<u32>,
+    longest: usize,
     /// Multiplications of an elimination.
     pub(super) multiplications: f64,
 }
@@ -33,6 +34,7 @@ pub(super) struct Eliminated<B: Backend> {
     columns: B::Vec<u32>,
     diagonals: B::Vec<u32>,
     places: B::Vec<u32>,
+    longest: usize,
 }
 
 impl Symbolic {
@@ -89,7 +91,8 @@ impl Symbolic {
         };
         let places =
             (0..n).flat_map(|i| rows(i).iter().map(move |&j| (i, j))).map(|(i, j)| place(i, j)).collect();
-        Ok(Some(Self { order, places, offsets: starts, columns: all, diagonals, multiplications }))
+        let longest = starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0);
+        Ok(Some(Self { order, places, longest, offsets: starts, columns: all, diagonals, multiplications }))
     }
 
     /// Entries of the factors.
@@ -104,6 +107,7 @@ impl Symbolic {
             columns: backend.upload(self.columns)?,
             diagonals: backend.upload(self.diagonals)?,
             places: backend.upload(self.places)?,
+            longest: self.longest,
         })
     }
 }
@@ -116,6 +120,7 @@ impl<B: Backend> Eliminated<B> {
             columns: &self.columns,
             diagonals: &self.diagonals,
             places: &self.places,
+            longest: self.longest,
         }
     }
 }

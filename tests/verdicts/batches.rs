@@ -1,9 +1,9 @@
-//! Batches of small systems: what is reported on each is true, and one system does not affect another.
+//! Batches of small systems: what is said of each is true, and what one system is does not touch another.
 
 use crate::elimination::{dense, rank};
 use crate::measure::Measures;
 use crate::random::Random;
-use residua::batch::Batch;
+use residua::batch::{Batch, Method};
 use residua::krylov::Outcome;
 use residua::solver::Solvable;
 use residua::{Csr, Host, Scalar};
@@ -12,7 +12,7 @@ use residua::{Csr, Host, Scalar};
 struct System<T> {
     a: Vec<T>,
     b: Vec<T>,
-    /// True if an infinity or NaN was put into it.
+    /// Whether an infinity or NaN was put into it.
     spoilt: bool,
 }
 
@@ -41,7 +41,7 @@ fn system<T: Scalar>(random: &mut Random, n: usize, k: usize, kind: usize) -> Sy
             a.iter_mut().for_each(|a| *a *= powers(far));
             b.iter_mut().for_each(|b| *b *= powers(far / 2));
         }
-        // Rows with different scales.
+        // Rows in units of their own.
         5 => {
             for row in a.chunks_exact_mut(n) {
                 let unit = powers(random.below(60) as i32 - 30);
@@ -74,7 +74,7 @@ fn matrix<T: Scalar>(n: usize, a: &[T]) -> Csr<T> {
     Csr::from_parts(n, n, (0..=n).map(|i| i * n).collect(), columns, a.to_vec()).unwrap()
 }
 
-/// A description of what is false in the verdict on a system, if anything.
+/// What is false of one system's verdict.
 fn fault<T: Scalar>(
     (n, k): (usize, usize),
     (of, kind): (&System<T>, usize),
@@ -90,7 +90,7 @@ fn fault<T: Scalar>(
     match outcome {
         Outcome::Converged => (0..k).find_map(|c| {
             let true_of = Measures::new(&a, &column(&of.b, c), &column(x, c));
-            // Residuals were computed in double precision.
+            // What is told was computed in double precision.
             let slack = (4.0 + n as f64) * 4.0 * f64::EPSILON * true_of.terms;
             let told_enough = true_of.relative() <= 1.01 * residual + slack;
             (!true_of.meets(tolerance) || !told_enough)
@@ -100,14 +100,15 @@ fn fault<T: Scalar>(
         Outcome::Singular | Outcome::LeastSquares => {
             (rank(&dense(&a)) == n).then(|| format!("{outcome} of a regular matrix"))
         }
-        // For a system that is solved as far as working precision allows, or that may be singular, no more is claimed.
+        // Of a system that is solved as far as working precision allows, and of one that may be singular, no more is
+        // claimed.
         Outcome::PrecisionLimit { .. } => None,
         Outcome::Stagnated | Outcome::IterationLimit if kind != 0 => None,
         _ => Some(format!("{outcome}: neither solved nor shown to be singular")),
     }
 }
 
-/// Solves `systems` systems of a type; returns the faults, and the number of systems that converged.
+/// So many systems of a type: what is false of them, and how many of them have converged.
 fn faults<T: Solvable>(seed: u64, systems: usize) -> (Vec<String>, usize) {
     let (mut random, mut faults, mut converged) = (Random(seed), Vec::new(), 0);
     for (n, k) in [(1, 1), (2, 3), (3, 1), (4, 2), (7, 1), (10, 1)] {
@@ -175,7 +176,7 @@ fn a_system_has_the_same_bits_alone_and_among_others() {
     }
 }
 
-/// Rows of different lengths, in systems of different sizes, give the same as dense matrices with the same entries.
+/// Rows of different lengths, of systems of different sizes, against the same entries in dense matrices.
 #[test]
 fn patterns_tell_the_same_as_dense_matrices() {
     let (n, m, mut random) = (12, 40, Random(6));
@@ -205,7 +206,7 @@ fn patterns_tell_the_same_as_dense_matrices() {
     let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() <= 1e-6 * (1.0 + x.abs()));
     assert!(near(&x, &by_pattern), "another order of elimination, the same x");
 
-    // The same systems after one with a single unknown.
+    // The same systems with one of a single unknown ahead of them.
     let starts: Vec<u64> = std::iter::once(0).chain((0..=m).map(|s| (1 + s * n) as u64)).collect();
     let rows = (0..m).flat_map(|s| offsets[1..].iter().map(move |end| 1 + (s * each) as u64 + end));
     let all_offsets: Vec<u64> = [0, 1].into_iter().chain(rows).collect();
@@ -233,9 +234,18 @@ fn what_is_no_batch_is_refused() {
     assert!(batch.solve_into(&[1.0], &[1.0], &mut x[..1]).is_err(), "no tolerance");
 }
 
-/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worthwhile.
 #[test]
 fn sparse_elimination_is_judged_like_any_other() {
+    grids_are_judged(Method::Lu);
+}
+
+#[test]
+fn iterations_are_judged_like_any_other() {
+    grids_are_judged(Method::BiCgStab);
+}
+
+/// Unknowns of a grid with entries that are not symmetric, too many for dense elimination to be worth it.
+fn grids_are_judged(method: Method) {
     let (side, m, mut random) = (9_usize, 21, Random(7));
     let n = side * side;
     let (mut offsets, mut columns) = (vec![0_u64], Vec::new());
@@ -271,11 +281,12 @@ fn sparse_elimination_is_judged_like_any_other() {
             &b[2 * systems.start * n..2 * systems.end * n],
         );
         let mut x = vec![0.0; b.len()];
-        let mut batch = Batch::one_pattern(Host, systems.len(), offsets.clone(), columns.clone()).unwrap();
-        let verdicts = batch.solve_into(values, b, &mut x).unwrap().clone();
+        let batch = Batch::one_pattern(Host, systems.len(), offsets.clone(), columns.clone()).unwrap();
+        let verdicts = batch.method(method).solve_into(values, b, &mut x).unwrap().clone();
         (x, verdicts)
     };
     let (x, verdicts) = solve(0..m);
+    assert!(verdicts.apart <= 3, "{method:?} leaves {} to the solver", verdicts.apart);
     for s in 0..m {
         let a = Csr::from_parts(
             n,
@@ -299,7 +310,7 @@ fn sparse_elimination_is_judged_like_any_other() {
             }
         }
     }
-    // Each has the same bits alone and with other systems.
+    // Alone and in other company each has the same bits.
     for part in [0..1, 2..13, 10..m] {
         let (own, told) = solve(part.clone());
         let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();

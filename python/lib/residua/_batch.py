@@ -62,6 +62,9 @@ class Batch:
         With a pattern, the entries of each system in the order of ``A.data``.
     rtol, atol, row_wise
         As for :class:`Solver`.
+    method : str
+        "lu": elimination; "bicgstab": iteration, for sparse systems of up to 4096 unknowns; "auto": elimination where
+        there is one for systems of this size and pattern. What a method leaves uncertain goes the next way.
     device : str
         "auto" (the GPU on which the values lie, else the CPU), "cpu", "cuda" or "cuda:N".
 
@@ -82,9 +85,10 @@ class Batch:
         rtol: float | None = None,
         atol: float = 0.0,
         row_wise: bool = True,
+        method: str = "auto",
         device: str = "auto",
     ) -> None:
-        self._goal = (rtol, float(atol), bool(row_wise))
+        self._goal = (rtol, float(atol), bool(row_wise), method)
         self._device = device
         self._engines: dict[tuple[str, int | None], Any] = {}
         #: Rows at which systems of sizes of their own begin.

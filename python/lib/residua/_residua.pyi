@@ -237,7 +237,7 @@ class Batches:
         starts: NDArray[np.uint64] | None,
         offsets: NDArray[np.uint64] | None,
         columns: NDArray[np.uint32] | None,
-        goal: tuple[float | None, float, bool],
+        goal: tuple[float | None, float, bool, str],
     ) -> None: ...
     def solve(
         self, values: NDArray[Any], b: NDArray[Any], x: NDArray[Any]

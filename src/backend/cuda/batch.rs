@@ -1,9 +1,11 @@
-//! Batches of small systems on the device.
+//! Many small systems on the device.
 
-use super::launch::kernels;
+use super::launch::{Argument, kernels};
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors};
+use crate::backend::{
+    Backend, BatchElimination, BatchEntries, BatchGoal, BatchParts, BatchSteps, BatchVectors, UNCERTAIN,
+};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
@@ -11,48 +13,131 @@ mod kernel {
     use super::*;
     kernels! {
         "batch_lanes.cu", types(T: Scalar as SCALAR);
-        fn solve_lanes(
-            systems: u64,
-            entries_each: u64,
-            size: u32,
-            starts: Option<&Slice<u64>>,
-            offsets: Option<&Slice<u64>>,
-            columns: Option<&Slice<u32>>,
-            values: &Slice<T>,
-            vectors: u32,
-            b: &Slice<T>,
-            x: &mut Slice<T>,
-            relative: f64,
-            absolute: f64,
-            row_wise: u32,
-            steps: &mut Slice<u32>,
-            residuals: &mut Slice<f64>,
-        );
+        fn solve_lanes(systems: Systems<'_, T>);
     }
     kernels! {
         "batch_block.cu", types(T: Scalar as SCALAR);
-        fn solve_block(
-            systems: u64,
-            entries_each: u64,
-            size: u32,
-            starts: Option<&Slice<u64>>,
-            offsets: Option<&Slice<u64>>,
-            columns: Option<&Slice<u32>>,
-            values: &Slice<T>,
-            vectors: u32,
-            b: &Slice<T>,
-            x: &mut Slice<T>,
-            relative: f64,
-            absolute: f64,
-            row_wise: u32,
-            steps: &mut Slice<u32>,
-            residuals: &mut Slice<f64>,
-            kept: Option<&mut Slice<T::Double>>,
+        fn solve_block(systems: Systems<'_, T>, kept: Option<&mut Slice<T::Double>>);
+    }
+    kernels! {
+        "batch_krylov.cu", types(T: Scalar as SCALAR);
+        fn solve_krylov(systems: Systems<'_, T>, most: u32, staged: u32);
+    }
+    kernels! {
+        "batch_sparse.cu", types(T: Scalar as SCALAR);
+        fn solve_sparse(
+            systems: Systems<'_, T>,
+            order: &Slice<u32>,
+            offsets: &Slice<u32>,
+            columns: &Slice<u32>,
+            diagonals: &Slice<u32>,
+            places: &Slice<u32>,
+            entries: u32,
+            longest: u32,
+            room: &mut Slice<T::Double>,
         );
     }
 }
 
-/// Workspace for the matrices of the systems that are solved at the same time, if they don't fit in shared memory.
+/// What each of these kernels is given.
+struct Systems<'a, T: Scalar> {
+    count: usize,
+    entries_each: usize,
+    size: usize,
+    starts: Option<&'a Slice<u64>>,
+    offsets: Option<&'a Slice<u64>>,
+    columns: Option<&'a Slice<u32>>,
+    values: &'a Slice<T>,
+    vectors: usize,
+    b: &'a Slice<T>,
+    x: &'a mut Slice<T>,
+    steps: &'a mut Slice<u32>,
+    residuals: &'a mut Slice<f64>,
+    goal: &'a BatchGoal,
+}
+
+/// The same as kernels receive it: `Systems` in `kernels/batch.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SystemsBits {
+    count: u64,
+    entries_each: u64,
+    starts: u64,
+    offsets: u64,
+    columns: u64,
+    values: u64,
+    b: u64,
+    x: u64,
+    steps: u64,
+    residuals: u64,
+    relative: f64,
+    absolute: f64,
+    row_wise: u32,
+    size: u32,
+    vectors: u32,
+    uncertain_only: u32,
+}
+
+impl<T: Scalar> Argument for Systems<'_, T> {
+    type Bits = SystemsBits;
+
+    // A recording asks what a launch writes only of kernels that wait by themselves for the one ahead, which these are
+    // not.
+    fn bits(self) -> SystemsBits {
+        let address = |of: Option<&Slice<u64>>| of.map_or(0, Slice::address);
+        SystemsBits {
+            count: self.count as u64,
+            entries_each: self.entries_each as u64,
+            starts: address(self.starts),
+            offsets: address(self.offsets),
+            columns: self.columns.map_or(0, Slice::address),
+            values: self.values.address(),
+            b: self.b.address(),
+            x: self.x.address(),
+            steps: self.steps.address(),
+            residuals: self.residuals.address(),
+            relative: self.goal.relative,
+            absolute: self.goal.absolute,
+            row_wise: u32::from(self.goal.row_wise),
+            size: self.size as u32,
+            vectors: self.vectors as u32,
+            uncertain_only: u32::from(self.goal.uncertain_only),
+        }
+    }
+}
+
+impl<'a, T: Scalar> Systems<'a, T> {
+    fn new(
+        parts: &BatchParts<'a, T, Cuda>,
+        vectors: BatchVectors<'a, T, Cuda>,
+        goal: &'a BatchGoal,
+    ) -> Result<Self> {
+        parts.check(&vectors)?;
+        let (offsets, columns, values) = match parts.entries {
+            BatchEntries::Dense(values) => (None, None, values),
+            BatchEntries::Compressed { offsets, columns, values } => (Some(offsets), Some(columns), values),
+        };
+        let BatchVectors { count, b, x, steps, residuals } = vectors;
+        Ok(Self {
+            count: parts.systems,
+            entries_each: parts.entries_each,
+            size: parts.size,
+            starts: parts.starts,
+            offsets,
+            columns,
+            values,
+            vectors: count,
+            b,
+            x,
+            steps,
+            residuals,
+            goal,
+        })
+    }
+}
+
+/// What blocks of threads keep for themselves: factors and vectors of the systems that are solved at a time, if these
+/// don't fit in shared memory.
 #[derive(Debug)]
 pub struct BatchRoom<T: Scalar>(Option<<Cuda as Backend>::Vec<T::Double>>);
 
@@ -63,7 +148,7 @@ impl<T: Scalar> Default for BatchRoom<T> {
 }
 
 impl<T: Scalar> BatchRoom<T> {
-    /// The workspace, extended to this many scalars.
+    /// Room for so many numbers.
     fn of(&mut self, cuda: &Cuda, len: usize) -> Result<&mut Slice<T::Double>> {
         if self.0.as_ref().is_none_or(|room| room.len() < len) {
             self.0 = None;
@@ -80,6 +165,10 @@ impl BatchSteps for Cuda {
     type BatchRoom<T: Scalar> = BatchRoom<T>;
 
     const MOST_DENSE: usize = tuning::BATCH_ROWS;
+    const MOST_SPARSE: usize = tuning::BATCH_SPARSE_ROWS;
+    const MOST_ITERATED: usize = tuning::BATCH_KRYLOV_ROWS;
+    const DENSE_BEHIND_SPARSE: bool = true;
+    const SPARSE_PRICE: f64 = tuning::BATCH_SPARSE_PRICE;
 
     fn solve_dense_batch<T: Scalar>(
         &self,
@@ -88,41 +177,78 @@ impl BatchSteps for Cuda {
         goal: &BatchGoal,
         room: &mut BatchRoom<T>,
     ) -> Result<()> {
-        let (m, n) = (systems.systems, systems.size);
-        let BatchVectors { count, b, x, steps, residuals } = vectors;
-        let rows = b.len().checked_div(count).unwrap_or(0);
-        systems.check(
-            rows,
-            &BatchVectors { count, b, x: &mut *x, steps: &mut *steps, residuals: &mut *residuals },
-        )?;
-        if let Some(starts) = systems.starts {
-            Error::check_dimension("number of systems' starts", m + 1, starts.len())?;
-        }
+        let systems = Systems::new(systems, vectors, goal)?;
+        let (m, n) = (systems.count, systems.size);
         if n > tuning::BATCH_ROWS {
             return Err(Error::InvalidArgument(format!(
                 "a batch of systems of {n} rows on a GPU: {} at most",
                 tuning::BATCH_ROWS
             )));
         }
-        let (offsets, columns, values) = match systems.entries {
-            BatchEntries::Dense(values) => (None, None, values),
-            BatchEntries::Compressed { offsets, columns, values } => (Some(offsets), Some(columns), values),
-        };
-        let (all, each, size, starts) = (m as u64, systems.entries_each as u64, n as u32, systems.starts);
-        let BatchGoal { relative, absolute, row_wise } = *goal;
-        let (vectors, row_wise) = (count as u32, u32::from(row_wise));
         if n <= tuning::BATCH_LANES {
-            let shape = tuning::batch_lanes(m, n);
-            return kernel::solve_lanes::<T>(
-                *self, shape, all, each, size, starts, offsets, columns, values, vectors, b, x, relative,
-                absolute, row_wise, steps, residuals,
-            );
+            return kernel::solve_lanes::<T>(*self, tuning::batch_lanes(m, n), systems);
         }
         let (shape, kept) = tuning::batch_block(self.0.chip, m, n, size_of::<T::Double>());
         let kept = if kept == 0 { None } else { Some(room.of(self, kept)?) };
-        kernel::solve_block::<T>(
-            *self, shape, all, each, size, starts, offsets, columns, values, vectors, b, x, relative,
-            absolute, row_wise, steps, residuals, kept,
-        )
+        kernel::solve_block::<T>(*self, shape, systems, kept)
+    }
+
+    fn solve_sparse_batch<T: Scalar>(
+        &self,
+        systems: &BatchParts<'_, T, Self>,
+        pattern: &BatchElimination<'_, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        room: &mut BatchRoom<T>,
+    ) -> Result<()> {
+        pattern.check(systems)?;
+        let systems = Systems::new(systems, vectors, goal)?;
+        if systems.offsets.is_none() || systems.starts.is_some() {
+            return Err(Error::InvalidArgument("a sparse elimination of systems without one pattern".into()));
+        }
+        let (entries, longest) = (pattern.columns.len(), pattern.longest);
+        let sizes = (systems.size, entries, longest);
+        match tuning::batch_sparse(self.0.chip, systems.count, sizes, size_of::<T::Double>()) {
+            Some((shape, kept)) => kernel::solve_sparse::<T>(
+                *self,
+                shape,
+                systems,
+                pattern.order,
+                pattern.offsets,
+                pattern.columns,
+                pattern.diagonals,
+                pattern.places,
+                entries as u32,
+                longest as u32,
+                room.of(self, kept)?,
+            ),
+            None if goal.uncertain_only => Ok(()),
+            None => self.fill(UNCERTAIN, systems.steps),
+        }
+    }
+
+    fn iterate_batch<T: Scalar>(
+        &self,
+        systems: &BatchParts<'_, T, Self>,
+        vectors: BatchVectors<'_, T, Self>,
+        goal: &BatchGoal,
+        _room: &mut BatchRoom<T>,
+    ) -> Result<()> {
+        let systems = Systems::new(systems, vectors, goal)?;
+        if systems.offsets.is_none() || systems.size > tuning::BATCH_KRYLOV_ROWS {
+            return Err(Error::InvalidArgument(format!(
+                "an iteration on dense systems of a batch, or of {} rows on a GPU: {} at most",
+                systems.size,
+                tuning::BATCH_KRYLOV_ROWS
+            )));
+        }
+        let (count, size, each) = (systems.count, systems.size, systems.entries_each);
+        match tuning::batch_krylov(self.0.chip, count, (size, each), size_of::<T::Double>()) {
+            Some((shape, staged)) => {
+                kernel::solve_krylov::<T>(*self, shape, systems, each as u32, u32::from(staged))
+            }
+            None if goal.uncertain_only => Ok(()),
+            None => self.fill(UNCERTAIN, systems.steps),
+        }
     }
 }

@@ -91,6 +91,8 @@ pub fn catalogue() -> Vec<Unit> {
         let unit = |file| Unit::new(file).with("SCALAR", scalar);
         units.extend(tuning::LANES_CLASSES.map(|lanes| unit("batch_lanes.cu").class(lanes)));
         units.extend(tuning::BLOCK_CLASSES.map(|rows| unit("batch_block.cu").class(rows)));
+        units.extend(tuning::KRYLOV_CLASSES.map(|rows| unit("batch_krylov.cu").class(rows)));
+        units.extend(tuning::SPARSE_CLASSES.map(|systems| unit("batch_sparse.cu").class(systems)));
     }
     units
 }

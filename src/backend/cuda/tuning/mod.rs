@@ -25,7 +25,10 @@ mod triangular;
 pub(super) use balanced::{
     CLUSTERED_TILES, SCATTERED_TILES, asks_spread, balanced_tiles, block_tiles, column_spread, scattered,
 };
-pub(super) use batch::{BATCH_LANES, BATCH_ROWS, BLOCK_CLASSES, LANES_CLASSES, batch_block, batch_lanes};
+pub(super) use batch::{
+    BATCH_KRYLOV_ROWS, BATCH_LANES, BATCH_ROWS, BATCH_SPARSE_PRICE, BATCH_SPARSE_ROWS, BLOCK_CLASSES,
+    KRYLOV_CLASSES, LANES_CLASSES, SPARSE_CLASSES, batch_block, batch_krylov, batch_lanes, batch_sparse,
+};
 pub(super) use binned::{BINNED, BinnedShape, binned};
 pub(super) use convert::*;
 pub(super) use csr::*;
@@ -115,7 +118,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             let wide = unit.type_of("SCALAR") == "c64";
             vec![("THREADS", ELEMENTWISE_THREADS), ("WARPS", DENSE_WARPS[usize::from(wide)])]
         }
-        "batch_block.cu" | "batch_lanes.cu" => batch::constants(unit),
+        "batch_block.cu" | "batch_krylov.cu" | "batch_lanes.cu" | "batch_sparse.cu" => batch::constants(unit),
         "basis.cu" | "basis_project.cu" | "hessenberg.cu" | "linear_update.cu" | "pair_products.cu"
         | "pair_scalars.cu" | "pair_update.cu" | "scalars.cu" => recurrence::constants(unit),
         "aggregate.cu"

@@ -151,7 +151,7 @@ impl<D: Scalar<Real = f64>> Solve<D> for Dense<D> {
     }
 
     #[inline(always)]
-    fn solve(&self, b: &[D], x: &mut [D]) {
+    fn solve(&mut self, b: &[D], x: &mut [D]) {
         let n = self.n;
         if self.definite {
             x.copy_from_slice(b);

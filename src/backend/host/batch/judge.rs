@@ -1,24 +1,23 @@
-//! The verdict on one x of one small system, as in `verdict`, with the caller's b - A x.
+//! What is said of one x of one small system: as `verdict` says it, with the caller's b - A x.
 //!
-//! Elimination solves F A y = s F b, where F and s are powers of two with which the largest entry of each row, and that
-//! of the right-hand side, is near one. So x = y / s, and
+//! Elimination works on F A y = s F b, F and s being powers of two that bring the largest entry of each row, and that
+//! of the right-hand side, near one. So x = y / s, and
 //!
 //! ```text
 //! r = s F (b - A x)     once plainly; where the bound of its rounding does not tell, once more in twice the precision
 //! ```
 //!
-//! Both norms of the verdict are computed from r, each scaled such that the right-hand side has entries near one, so
-//! that nothing relevant overflows or underflows.
+//! Both norms of the verdict are taken of r, each in a unit in which the right-hand side has entries near one: nothing
+//! that counts overflows or vanishes.
 
 use super::dense::{SUMS, size};
 use crate::backend::batch::{BESIDE, BatchGoal, NORM_UNITS, POWERS, REFINEMENTS};
 use crate::backend::host::residual::Compensated;
 use crate::scalar::{Real, Scalar};
 
-/// An upper bound of what underflow in products can contribute, and of entries that are this much smaller than the
-/// largest of their row.
+/// More than what vanishes of products, and of entries that are this much smaller than the largest of their row.
 const VANISHED: f64 = 1e-140;
-/// The largest y: contributions below [`VANISHED`] stay negligible when multiplied by it.
+/// y is no larger: what is below [`VANISHED`] stays there times y.
 const LARGEST: f64 = 1e140;
 
 /// Factors of a matrix.
@@ -26,14 +25,27 @@ pub(super) trait Solve<D> {
     /// Rows.
     fn size(&self) -> usize;
     /// x = A^-1 b.
-    fn solve(&self, b: &[D], x: &mut [D]);
+    fn solve(&mut self, b: &[D], x: &mut [D]);
 }
 
-/// The entries of a row: all of them, or those in some columns.
+/// The entries of a row: all of them, or those of some columns.
 #[derive(Clone, Copy)]
 pub(super) enum Row<'a, T> {
     Dense(&'a [T]),
     Sparse(&'a [u32], &'a [T]),
+}
+
+impl<T: Copy> Row<'_, T> {
+    /// Each entry with its column.
+    #[inline(always)]
+    pub(super) fn for_each(self, mut f: impl FnMut(usize, T)) {
+        match self {
+            Row::Dense(values) => values.iter().enumerate().for_each(|(column, &value)| f(column, value)),
+            Row::Sparse(columns, values) => {
+                columns.iter().zip(values).for_each(|(&column, &value)| f(column as usize, value));
+            }
+        }
+    }
 }
 
 /// The rows of one system.
@@ -62,14 +74,14 @@ pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The exponent e of a positive number in [2^e, 2^(e + 1)). None beyond [`POWERS`].
+/// The exponent of a positive number: it is in [2^e, 2^(e + 1)). None beyond [`POWERS`].
 #[inline(always)]
 pub(super) fn exponent(value: f64) -> Option<i32> {
     let exponent = (value.to_bits() >> 52) as i32 - 1023;
     (-POWERS..=POWERS).contains(&exponent).then_some(exponent)
 }
 
-/// Vectors of one system, the exponents of F and the row norms of F A.
+/// Vectors of one system, and of its rows: the exponents of F and the norms of rows of F A.
 #[derive(Debug, Default)]
 pub(super) struct Vectors<D> {
     pub(super) exponents: Vec<i32>,
@@ -80,13 +92,13 @@ pub(super) struct Vectors<D> {
     pub(super) step: Vec<D>,
 }
 
-/// The scaling of one right-hand side: exponents of s, and of its largest original entry.
+/// Units of one right-hand side: exponents of s, and of its largest entry as the caller has it.
 struct Units {
     shift: i32,
     largest: i32,
 }
 
-/// Sums of squares of the residual, of its error bound, and of the right-hand side.
+/// A sum of squares of residuals, of their errors, and of the right-hand side.
 #[derive(Clone, Copy, Default)]
 struct Squares {
     r: f64,
@@ -103,7 +115,7 @@ impl Squares {
         self.b += square(b);
     }
 
-    /// Returns whether the norm of r is at most the threshold for any rounding errors.
+    /// Whether the norm of r is at most the threshold, whatever rounding has done.
     #[inline(always)]
     fn is_met(&self, threshold: f64) -> bool {
         let norm = self.r.sqrt();
@@ -111,12 +123,12 @@ impl Squares {
     }
 }
 
-/// The verdict on an x.
+/// What is known of an x.
 #[derive(Clone, Copy)]
 struct Judged {
     met: bool,
     relative: f64,
-    /// The factor by which the tolerance is missed, for the computed r.
+    /// By how much the goal is missed, as r is.
     excess: f64,
 }
 
@@ -130,8 +142,8 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         }
     }
 
-    /// Replaces b by s F b. Returns none if it is not finite or out of the range of powers of two, and `Some(None)` if
-    /// it is zero.
+    /// b becomes s F b; none where it is not finite or out of the range of powers of two, and `Some(None)` where it is
+    /// zero.
     #[inline(always)]
     fn take_b<T: Scalar<Double = D>>(&mut self, b: &[T], stride: usize) -> Option<Option<Units>> {
         let (mut most, mut most_scaled, mut sound) = (0.0_f64, 0.0_f64, true);
@@ -154,7 +166,7 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         Some(Some(Units { shift, largest: exponent(most)? }))
     }
 
-    /// Rounds y such that x has the caller's type; returns false if that overflows.
+    /// y becomes what x is, once rounded to the caller's type; false where that overflows.
     #[inline(always)]
     fn round<T: Scalar<Double = D>>(&mut self, units: &Units) -> bool {
         let (down, up) = (D::from_f64(power(-units.shift)), D::from_f64(power(units.shift)));
@@ -167,7 +179,7 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         sound
     }
 
-    /// Judges y. r holds the residual afterwards.
+    /// Judges y. r is left as the residual.
     #[inline(always)]
     fn judge<T: Scalar<Double = D>>(
         &mut self,
@@ -187,7 +199,8 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
                 let (r, terms) = if accurate {
                     accurate_residual(row, scale, &self.y, self.b[i])
                 } else {
-                    residual(row, scale, &self.y, self.b[i])
+                    let (product, terms) = products(row, scale, &self.y);
+                    (self.b[i] - product, terms)
                 };
                 self.r[i] = r;
                 let unit = (terms as f64 + f64::from(BESIDE)) * each * f64::EPSILON;
@@ -219,12 +232,12 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
         judged
     }
 
-    /// Solves for one right-hand side: the steps of refinement and a bound of the relative residual if x meets the
-    /// tolerance.
+    /// Solves with one right-hand side: the steps of refinement and a bound of the relative residual, where x meets the
+    /// goal.
     #[inline(always)]
     pub(super) fn solve<T: Scalar<Double = D>>(
         &mut self,
-        (rows, factors): (&Rows<'_, T>, &impl Solve<D>),
+        (rows, factors): (&Rows<'_, T>, &mut impl Solve<D>),
         (b, x, stride): (&[T], &mut [T], usize),
         goal: &BatchGoal,
     ) -> Option<(u32, f64)> {
@@ -262,43 +275,102 @@ impl<D: Scalar<Real = f64>> Vectors<D> {
     }
 }
 
-/// b - F A y for a row, and the number of its products.
-#[inline(always)]
-fn residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
-    row: Row<'_, T>,
-    scale: f64,
-    y: &[D],
-    b: D,
-) -> (D, usize) {
-    let scale = D::from_f64(scale);
-    match row {
-        Row::Dense(values) => {
-            let y = &y[..values.len()];
-            let mut sums = [D::default(); SUMS];
-            let whole = values.len() / SUMS * SUMS;
-            for (a, y) in values[..whole].chunks_exact(SUMS).zip(y[..whole].chunks_exact(SUMS)) {
-                for lane in 0..SUMS {
-                    sums[lane] += a[lane].to_double() * scale * y[lane];
-                }
-            }
-            let mut rest = D::default();
-            for j in whole..values.len() {
-                rest += values[j].to_double() * scale * y[j];
-            }
-            let pair = |k: usize| sums[k] + sums[k + SUMS / 2];
-            (b - (((pair(0) + pair(1)) + (pair(2) + pair(3))) + rest), values.len())
-        }
-        Row::Sparse(columns, values) => {
-            let mut sum = D::default();
-            for (&column, value) in columns.iter().zip(values) {
-                sum += value.to_double() * scale * y[column as usize];
-            }
-            (b - sum, values.len())
+/// What the products of a row's entries with those of a vector go into.
+trait Sum<T, D> {
+    fn add(&mut self, a: T, y: D);
+
+    /// The same of [`SUMS`] of them.
+    #[inline(always)]
+    fn add_together(&mut self, a: &[T], y: &[D])
+    where
+        T: Copy,
+        D: Copy,
+    {
+        for lane in 0..SUMS {
+            self.add(a[lane], y[lane]);
         }
     }
 }
 
-/// [`residual`] in twice the precision.
+/// Adds the products of a row's entries with those of y, and tells how many there are.
+#[inline(always)]
+fn add_products<T: Copy, D: Copy>(row: Row<'_, T>, y: &[D], sum: &mut impl Sum<T, D>) -> usize {
+    match row {
+        Row::Dense(values) => {
+            let y = &y[..values.len()];
+            let whole = values.len() / SUMS * SUMS;
+            for (a, y) in values[..whole].chunks_exact(SUMS).zip(y[..whole].chunks_exact(SUMS)) {
+                sum.add_together(a, y);
+            }
+            for j in whole..values.len() {
+                sum.add(values[j], y[j]);
+            }
+            values.len()
+        }
+        Row::Sparse(columns, values) => {
+            for (&column, &a) in columns.iter().zip(values) {
+                sum.add(a, y[column as usize]);
+            }
+            values.len()
+        }
+    }
+}
+
+/// In working precision, with as many sums as fill wide registers.
+struct Plain<D> {
+    scale: D,
+    sums: [D; SUMS],
+    rest: D,
+}
+
+impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Sum<T, D> for Plain<D> {
+    #[inline(always)]
+    fn add(&mut self, a: T, y: D) {
+        self.rest += a.to_double() * self.scale * y;
+    }
+
+    #[inline(always)]
+    fn add_together(&mut self, a: &[T], y: &[D]) {
+        for lane in 0..SUMS {
+            self.sums[lane] += a[lane].to_double() * self.scale * y[lane];
+        }
+    }
+}
+
+/// In twice the precision, with the products taken away.
+struct Accurate<D: Scalar<Real = f64>> {
+    scale: D,
+    re: Compensated<f64>,
+    im: Compensated<f64>,
+}
+
+impl<T: Scalar<Double = D>, D: Scalar<Real = f64>> Sum<T, D> for Accurate<D> {
+    #[inline(always)]
+    fn add(&mut self, a: T, y: D) {
+        let a = a.to_double() * self.scale;
+        self.re.add_product(-a.re(), y.re());
+        if D::COMPLEX {
+            self.re.add_product(a.im(), y.im());
+            self.im.add_product(-a.re(), y.im());
+            self.im.add_product(-a.im(), y.re());
+        }
+    }
+}
+
+/// A row of F A times y, and how many products it has.
+#[inline(always)]
+pub(super) fn products<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
+    row: Row<'_, T>,
+    scale: f64,
+    y: &[D],
+) -> (D, usize) {
+    let mut sum = Plain { scale: D::from_f64(scale), sums: [D::default(); SUMS], rest: D::default() };
+    let terms = add_products(row, y, &mut sum);
+    let pair = |k: usize| sum.sums[k] + sum.sums[k + SUMS / 2];
+    (((pair(0) + pair(1)) + (pair(2) + pair(3))) + sum.rest, terms)
+}
+
+/// b minus a row of F A times y in twice the precision, and how many products it has.
 #[inline(always)]
 fn accurate_residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     row: Row<'_, T>,
@@ -306,30 +378,8 @@ fn accurate_residual<T: Scalar<Double = D>, D: Scalar<Real = f64>>(
     y: &[D],
     b: D,
 ) -> (D, usize) {
-    let scale = D::from_f64(scale);
-    let (mut re, mut im) = (Compensated::new(b.re()), Compensated::new(b.im()));
-    let mut subtract = |a: T, y: D| {
-        let a = a.to_double() * scale;
-        re.add_product(-a.re(), y.re());
-        if D::COMPLEX {
-            re.add_product(a.im(), y.im());
-            im.add_product(-a.re(), y.im());
-            im.add_product(-a.im(), y.re());
-        }
-    };
-    let terms = match row {
-        Row::Dense(values) => {
-            for (j, &a) in values.iter().enumerate() {
-                subtract(a, y[j]);
-            }
-            values.len()
-        }
-        Row::Sparse(columns, values) => {
-            for (&column, &a) in columns.iter().zip(values) {
-                subtract(a, y[column as usize]);
-            }
-            values.len()
-        }
-    };
-    (D::from_parts(re.value().to_f64(), im.value().to_f64()).unwrap_or_default(), terms)
+    let (re, im) = (Compensated::new(b.re()), Compensated::new(b.im()));
+    let mut sum = Accurate { scale: D::from_f64(scale), re, im };
+    let terms = add_products(row, y, &mut sum);
+    (D::from_parts(sum.re.value().to_f64(), sum.im.value().to_f64()).unwrap_or_default(), terms)
 }

@@ -115,7 +115,7 @@ impl<D: Scalar<Real = f64>> Solve<D> for OfLane<'_, D> {
     }
 
     #[inline(always)]
-    fn solve(&self, b: &[D], x: &mut [D]) {
+    fn solve(&mut self, b: &[D], x: &mut [D]) {
         let Self { factors, pattern, lane } = *self;
         let sum = |from: usize, to: usize, x: &[D]| {
             let mut sum = D::default();
