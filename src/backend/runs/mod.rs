@@ -1,18 +1,13 @@
 //! Sums of runs of sources, the same places again and again with new values: what a kept map of triplets asks for. Each
 //! plan is for sources that lie in memory in another way; all of them sum in the same order.
 
-pub(crate) mod ascending;
 pub(crate) mod staged;
-pub(crate) mod tiled;
 
-pub use ascending::AscendingRuns;
 pub use staged::StagedRuns;
-pub use tiled::TileRuns;
 
 use super::Primitives;
-use crate::error::{Error, Result};
-use crate::scalar::{Element, Offset, Scalar, Symmetry};
-use tiled::MOST_TILED;
+use crate::error::Result;
+use crate::scalar::{Offset, Scalar, Symmetry};
 
 /// Sources of a tile for which runs are counted ([`RunSums::mark_runs`]).
 #[doc(hidden)]
@@ -21,25 +16,6 @@ pub const RUN_TILE: usize = 1024;
 /// The mark of a source with which a run starts ([`RunSums::mark_runs`]): its highest bit.
 pub(crate) const fn run_mark<S: Offset>() -> usize {
     1 << (8 * size_of::<S>() - 1)
-}
-
-/// Elements of a tile whose slots are planned together ([`RunSums::plan_buckets`]).
-#[doc(hidden)]
-pub const BUCKET_TILE: usize = 8192;
-/// Buckets at most.
-#[doc(hidden)]
-pub const MOST_BUCKETS: usize = 256;
-
-/// Buckets of so many elements, and elements of the list of their runs ([`RunSums::plan_buckets`]).
-///
-/// # Errors
-/// On more buckets than [`MOST_BUCKETS`], or more elements than 32 bits count.
-pub fn buckets_of(n: usize, bits: u32) -> Result<(usize, usize)> {
-    let buckets = n.saturating_sub(1).checked_shr(bits).map_or(0, |last| last + 1);
-    if bits >= u32::BITS || buckets > MOST_BUCKETS || n > 1 << 31 {
-        return Err(Error::InvalidArgument(format!("{n} elements in buckets of 2^{bits} places")));
-    }
-    Ok((buckets, 2 * buckets * n.div_ceil(BUCKET_TILE)))
 }
 
 /// Some of the marked sources, without their marks ([`RunSums::mark_runs`]).
@@ -52,30 +28,6 @@ pub(crate) fn sources_at<B: Primitives>(
     let mut found = backend.buffer::<u32>(B::len(at))?;
     backend.gather(sources, at, &mut found)?;
     Ok(backend.download(&*found)?.into_iter().map(|source| source & !mark).collect())
-}
-
-/// Bounds for [`RunSums::rank_places`]: the pair of some of the marked sources, and which they are.
-pub(crate) fn bounds_at<B: Primitives>(
-    backend: &B,
-    (high, low): (&B::Slice<u32>, &B::Slice<u32>),
-    sources: &B::Slice<u32>,
-    at: &B::Slice<u32>,
-) -> Result<[B::Vec<u32>; 3]> {
-    let numbers = backend.upload(sources_at(backend, sources, at)?)?;
-    let (mut highs, mut lows) = (backend.buffer(B::len(at))?, backend.buffer(B::len(at))?);
-    backend.gather(high, &numbers, &mut highs)?;
-    backend.gather(low, &numbers, &mut lows)?;
-    Ok([highs, lows, numbers])
-}
-
-/// Checks the parts of [`RunSums::rank_places`]' bounds.
-pub(crate) fn check_bounds(parts: [usize; 3], bits: u32) -> Result<()> {
-    Error::check_dimension("number of the bounds' low parts", parts[0], parts[1])?;
-    Error::check_dimension("number of the bounds' places", parts[0], parts[2])?;
-    if parts[0] >= MOST_TILED || bits >= u32::BITS {
-        return Err(Error::InvalidArgument(format!("{} bounds, and {bits} bits", parts[0])));
-    }
-    Ok(())
 }
 
 /// Runs of sources: marked, planned, summed.
@@ -92,12 +44,6 @@ pub trait RunSums: Primitives {
         sources: &mut Self::Slice<S>,
         before: &mut Self::Slice<S>,
     ) -> Result<()>;
-
-    /// `sources[i]` = `next[sources[i]]`, and its mark ([`RunSums::mark_runs`]) stays.
-    ///
-    /// # Errors
-    /// As [`Primitives::gather`].
-    fn follow<S: Offset>(&self, next: &Self::Slice<S>, sources: &mut Self::Slice<S>) -> Result<()>;
 
     /// `out[s]` = sum over run s of marked sources ([`RunSums::mark_runs`]) of `x[source]`, from left to right (this
     /// order on every backend). Where `symmetry` is not general, a source is 2 i + m: the value is `x[i]`, mirrored
@@ -145,135 +91,4 @@ pub trait RunSums: Primitives {
         runs: &StagedRuns<Self>,
         out: &mut Self::Slice<T>,
     ) -> Result<()>;
-
-    /// Whether so many sources that are summed again and again should be fetched in the order of memory
-    /// ([`RunSums::ascend_runs`]) on this backend.
-    fn ascends_runs(&self, sources: usize) -> bool {
-        let _ = sources;
-        false
-    }
-
-    /// Marked sources ([`RunSums::mark_runs`]) of the runs that start at `starts` (ascending, the first at 0), in a
-    /// form that lets a backend fetch values in the order in which they lie in memory, tile by tile. `None` where runs
-    /// are long (more than 256 sources) or a tile's sources lie too far apart, or a source is not below `values`, and
-    /// where there is none.
-    ///
-    /// # Errors
-    /// Without memory, or when the device fails.
-    fn ascend_runs(
-        &self,
-        values: usize,
-        starts: &Self::Slice<u32>,
-        sources: &Self::Slice<u32>,
-    ) -> Result<Option<AscendingRuns<Self>>> {
-        let _ = (values, starts, sources);
-        Ok(None)
-    }
-
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. Allocates
-    /// nothing.
-    ///
-    /// # Errors
-    /// On other numbers of values or runs than were planned.
-    fn sum_ascending<T: Scalar>(
-        &self,
-        x: &Self::Slice<T>,
-        runs: &AscendingRuns<Self>,
-        out: &mut Self::Slice<T>,
-    ) -> Result<()> {
-        let _ = (x, runs, out);
-        Err(Error::Unsupported("sums of values in the order of memory on this device".into()))
-    }
-
-    /// Bits of the places of a bucket for `n` values that are summed from all over memory again and again, where it
-    /// pays on this backend to bring them near their places first ([`RunSums::to_buckets`]).
-    fn bucket_bits(&self, n: usize) -> Option<u32> {
-        let _ = n;
-        None
-    }
-
-    /// `out[i]` = 2^`bits` times the number of `bounds` up to (`high[i]`, `low[i]`, i). Bounds are triples, one slice
-    /// for each part; they ascend, and are fewer than 2^13. With every 2^`bits`-th triple of a sort by pairs, stable,
-    /// as bounds, it is the bucket of each element's place there.
-    ///
-    /// # Errors
-    /// On lengths that do not fit, too many bounds or bits.
-    fn rank_places(
-        &self,
-        pairs: (&Self::Slice<u32>, &Self::Slice<u32>),
-        bounds: [&Self::Slice<u32>; 3],
-        bits: u32,
-        out: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// Plans how elements come to buckets: `places[i] >> bits` is the bucket of element i, of at most [`MOST_BUCKETS`],
-    /// and becomes the place that the element gets, buckets in order, and in each the tiles of [`BUCKET_TILE`]
-    /// elements. In which order those of one tile and bucket are is left open. `slots` has an element for each, `runs`
-    /// two for each tile and bucket.
-    ///
-    /// # Errors
-    /// On lengths that do not fit, and where a place is not below their number.
-    fn plan_buckets(
-        &self,
-        places: &mut Self::Slice<u32>,
-        bits: u32,
-        slots: &mut Self::Slice<u16>,
-        runs: &mut Self::Slice<u32>,
-    ) -> Result<()>;
-
-    /// `out[place of i]` = `x[i]`, as planned by [`RunSums::plan_buckets`]. Elements have 4, 8 or 16 bytes. Allocates
-    /// nothing.
-    ///
-    /// # Errors
-    /// On lengths that are not those of the plan.
-    fn to_buckets<T: Element>(
-        &self,
-        x: &Self::Slice<T>,
-        slots: &Self::Slice<u16>,
-        runs: &Self::Slice<u32>,
-        out: &mut Self::Slice<T>,
-    ) -> Result<()>;
-
-    /// Values of a tile and of a bucket for `n` values of so many bytes that are summed from all over memory again and
-    /// again, where it pays on this backend to order them by tiles first ([`RunSums::tile_runs`]).
-    fn tile_sizes(&self, n: usize, bytes: usize) -> Option<(usize, usize)> {
-        let _ = (n, bytes);
-        None
-    }
-
-    /// Plans sums of values from all over memory: run s of the marked `sources` ([`RunSums::mark_runs`]), which starts
-    /// at `starts[s]`. Each value is the source of one run, and runs ascend by the pairs (`high[i]`, `low[i]`) of their
-    /// sources, which differ from run to run. Values have `bytes` bytes, a tile has `sizes.0` of them, and sources from
-    /// so many places as `sizes.1` make a bucket. `None` where a tile or a bucket does not fit in fast memory, and
-    /// where there is none.
-    ///
-    /// # Errors
-    /// On lengths that do not fit.
-    fn tile_runs(
-        &self,
-        bytes: usize,
-        sizes: (usize, usize),
-        pairs: (&Self::Slice<u32>, &Self::Slice<u32>),
-        starts: &Self::Slice<u32>,
-        sources: &Self::Slice<u32>,
-    ) -> Result<Option<TileRuns<Self>>> {
-        let _ = (bytes, sizes, pairs, starts, sources);
-        Ok(None)
-    }
-
-    /// `out[s]` = sum over run s of `x[source]`, from left to right: the bits of [`RunSums::gather_sum`]. What is in
-    /// `room` means nothing, before or after. Allocates nothing; slower with values of another size than planned.
-    ///
-    /// # Errors
-    /// On other numbers of values or runs than were planned, or another room than [`TileRuns`] asks for.
-    fn sum_tiles<T: Scalar>(
-        &self,
-        x: &Self::Slice<T>,
-        runs: &TileRuns<Self>,
-        room: &mut Self::Slice<T>,
-        out: &mut Self::Slice<T>,
-    ) -> Result<()> {
-        let _ = (x, runs, room, out);
-        Err(Error::Unsupported("sums of values in tiles on this device".into()))
-    }
 }

@@ -7,12 +7,9 @@ macro_rules! embed {
 /// Kernel files, by name.
 pub const SOURCES: &[(&str, &str)] = embed![
     "aggregate.cu",
-    "ascend_runs.cu",
-    "ascending_sum.cu",
     "batch_block.cu",
     "batch_lanes.cu",
     "blocks.cu",
-    "buckets.cu",
     "cg_layout.cu",
     "cg_part.cu",
     "cg_resident.cu",
@@ -115,8 +112,6 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "stage_runs.cu",
     "staged_sum.cu",
     "stencil.cu",
-    "tile_runs.cu",
-    "tile_sum.cu",
     "transpose.cu",
     "transpose_sort.cu",
     "transpose_windows.cu",
@@ -129,7 +124,6 @@ pub const SOURCES: &[(&str, &str)] = embed![
 /// Headers that any of them may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
-    "ascending.cuh",
     "awaited.cuh",
     "batch.cuh",
     "batch_sums.cuh",

@@ -1,6 +1,5 @@
 //! The parallel primitives on the device. Each method chooses a launch; the kernels are in `kernels/`.
 
-mod ascending;
 mod histogram;
 mod kernels;
 mod merge;
@@ -11,7 +10,6 @@ mod select;
 mod sort;
 mod staged;
 mod sums;
-mod tiled;
 
 pub(super) use histogram::histogram_of_neighbours;
 pub(super) use sums::exclusive_scan;
