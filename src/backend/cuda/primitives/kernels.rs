@@ -1,5 +1,7 @@
 //! The kernels of the primitives, as `kernels/README.md` gives them.
 
+use crate::backend::OffsetsRef;
+use crate::backend::cuda::Cuda;
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;
 use crate::scalar::{Element, Key, Number, Offset, Scalar};
@@ -201,7 +203,6 @@ kernels! {
     "index.cu", types(I: Offset as OFFSET);
     fn offsets_by_search(segments: &Slice<u32>, n: u64, offsets: &mut Slice<I>, count: u64);
     fn offsets_of_sorted(segments: &Slice<u32>, n: u64, offsets: &mut Slice<I>, count: u64);
-    fn tile_starts(offsets: &Slice<I>, count: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
     fn expand_offsets(offsets: &Slice<I>, n: u64, starts: &Slice<u64>, segments: &mut Slice<u32>);
     fn head_flags(offsets: &Slice<I>, count: u64, heads: &mut Slice<u8>, n: u64);
     fn mark_runs(
@@ -209,6 +210,10 @@ kernels! {
         misses: u64,
     );
     fn sequence(out: &mut Slice<I>, n: u64);
+}
+kernels! {
+    "index.cu", types(; offsets as OFFSET);
+    fn tile_starts(offsets: OffsetsRef<'_, Cuda>, count: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
 }
 kernels! {
     "keys.cu", types(K: Key as KEY);
