@@ -64,16 +64,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) head_flags(const I* offset
 
 extern "C" __global__ void __launch_bounds__(THREADS) sequence(I* out, u64 n) { EACH(i, n) out[i] = I(i); }
 
-// sources[i] = next[sources[i]], keeping its mark.
-extern "C" __global__ void __launch_bounds__(THREADS) follow(const I* next, u64 n, I* sources, u64 count, u32* misses) {
-    const I mark = I(1) << (8 * sizeof(I) - 1);
-    EACH(i, count) {
-        const I source = sources[i], at = source & ~mark;
-        if (at < n) sources[i] = next[at] | (source & mark);
-        else atomicAdd(misses, 1u);
-    }
-}
-
 // Marks the first source of each run in its highest bit, and counts the runs that start before each tile.
 extern "C" __global__ void __launch_bounds__(THREADS)
     mark_runs(const I* starts, u64 runs, I* sources, u64 n, I* before, u64 tiles, u64 tile, u32* misses) {

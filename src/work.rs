@@ -406,6 +406,15 @@ pub(crate) fn is_watched() -> bool {
 /// on a stop, so it must own its data.
 pub(crate) fn apart<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static) -> R {
     let Some(asker) = current() else { return call() };
+    let result = Arc::new(Mutex::new(None));
+    let place = Arc::clone(&result);
+    wait_for(&asker, Box::new(move || *lock(&place) = Some(call())));
+    let result = lock(&result).take();
+    result.expect("a call that has ended has left its result")
+}
+
+/// Waits for a call in a thread of its own, and looks for the end that is asked for meanwhile.
+fn wait_for(asker: &Asker, call: Box<dyn FnOnce() + Send>) {
     let (sender, receiver) = channel();
     let thread = std::thread::Builder::new().name("residua-apart".into()).spawn(move || {
         // After a stop the result is no longer received.
@@ -418,7 +427,7 @@ pub(crate) fn apart<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static
     }
     loop {
         match receiver.recv_timeout(OFTEN) {
-            Ok(Ok(result)) => return result,
+            Ok(Ok(())) => return,
             Ok(Err(payload)) => resume_unwind(payload),
             Err(RecvTimeoutError::Timeout) => asker.check(),
             Err(RecvTimeoutError::Disconnected) => {

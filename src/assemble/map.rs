@@ -1,6 +1,6 @@
 //! The kept map from triplets to nonzeros.
 
-use crate::backend::{AscendingRuns, RunSums, StagedRuns, TileRuns};
+use crate::backend::{RunSums, StagedRuns};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Scalar, Symmetry};
@@ -26,18 +26,9 @@ use crate::scalar::{Scalar, Symmetry};
 /// triplets) and one value a triplet, and one value a nonzero. Where a half is stored, a source is twice the triplet's
 /// number, plus one for its mirror image.
 ///
-/// On a device, of triplets where every entry is stored:
-///
-/// - Where the triplets of neighbouring nonzeros lie in few places, as those of finite elements one after another do,
-///   `sources` become codes of a byte and a half ([`StagedRuns`]), and values are fetched by whole lines.
-/// - Where they lie further apart, but in stretches, as those of a matrix by columns, millions of them are fetched in
-///   the order in which they lie in memory, thousands of nonzeros at a time ([`AscendingRuns`], 2.3 to 2.9 bytes a
-///   triplet).
-/// - Where millions of triplets come in an order far from that of the nonzeros, and make up at most three quarters as
-///   many of these, an update first brings the values near their nonzeros: a value read, a value written, and 2 bytes
-///   more to move, and still several times faster. Tiles of values are ordered by their nonzeros ([`TileRuns`], 4 to 5
-///   bytes and a value a triplet to hold), or, where a block has little fast memory or triplets are too many, values
-///   brought to buckets ([`RunSums::to_buckets`], 2 bytes and a value a triplet more to hold).
+/// On a device, where every entry is stored and the triplets of neighbouring nonzeros lie in few places, as those of
+/// finite elements one after another do, `sources` become codes of a byte and a half ([`StagedRuns`]), and values are
+/// fetched by whole lines.
 ///
 /// The sums have the same bits either way.
 #[derive(Debug)]
@@ -48,8 +39,6 @@ pub struct Assembly<B: RunSums> {
     pub(super) symmetry: Symmetry,
     pub(super) nonzeros: usize,
     pub(super) runs: Runs<B>,
-    /// Where values are brought first.
-    pub(super) near: Option<super::near::Near<B>>,
 }
 
 /// Marked sources, and the nonzeros before each tile of them ([`RunSums::mark_runs`]).
@@ -59,10 +48,6 @@ pub(super) enum Runs<B: RunSums> {
     Wide(B::Vec<u64>, B::Vec<u64>),
     /// In codes, where a kept map gains by them.
     Staged(StagedRuns<B>),
-    /// Ascending tile by tile, where they lie too far apart for codes, but not all over memory.
-    Ascending(AscendingRuns<B>),
-    /// By tiles of values, and room for these.
-    Tiled(TileRuns<B>, super::near::Rooms),
 }
 
 impl<B: super::Assemble> Assembly<B> {
@@ -88,8 +73,7 @@ impl<B: RunSums> Assembly<B> {
     }
 
     /// Writes the values of `matrix`, which this map was made with (or a clone of its structure), from new values of
-    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing, but room for values
-    /// of another type than those that this map was made with, once, where values are brought near their nonzeros. The
+    /// the triplets, in the triplets' order: the same bits as assembling anew. Allocates nothing. The
     /// diagonal of a skew-symmetric or hermitian matrix is not checked again.
     ///
     /// # Errors
@@ -109,21 +93,10 @@ impl<B: RunSums> Assembly<B> {
         values: &B::Slice<T>,
         out: &mut B::Slice<T>,
     ) -> Result<()> {
-        match &self.near {
-            Some(near) => near.bring(backend, values, |values| self.sum_runs(backend, values, out)),
-            None => self.sum_runs(backend, values, out),
-        }
-    }
-
-    fn sum_runs<T: Scalar>(&self, backend: &B, values: &B::Slice<T>, out: &mut B::Slice<T>) -> Result<()> {
         match &self.runs {
             Runs::Narrow(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
             Runs::Wide(sources, before) => backend.gather_sum(self.symmetry, values, sources, before, out),
             Runs::Staged(runs) => backend.sum_staged(values, runs, out),
-            Runs::Ascending(runs) => backend.sum_ascending(values, runs, out),
-            Runs::Tiled(runs, rooms) => {
-                rooms.with(backend, runs.room(), |room| backend.sum_tiles(values, runs, room, out))
-            }
         }
     }
 }

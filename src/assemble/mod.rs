@@ -14,7 +14,6 @@
 //! |---|---|
 //! | `sorting` | the algorithm, for any backend: sort by (row, column), find the runs, sum them |
 //! | `map` | [`Assembly`], the kept map from triplets to nonzeros: new values on the same pattern in one pass |
-//! | `near` | whether values should be moved near their nonzeros first, where triplets come in an order far from theirs, and one way to |
 //! | `resident` | [`ResidentTriplets`], triplets in the memory of a backend |
 //! | `arrays` | [`Arrays`]: compressed rows or columns, or triplets, that a caller has in the memory of a backend |
 //! | `fingerprint` | whether two matrices have their entries at the same places |
@@ -24,7 +23,6 @@ mod arrays;
 mod fingerprint;
 mod host;
 mod map;
-mod near;
 mod resident;
 mod sorting;
 

@@ -7,9 +7,8 @@
 //! memory would deliver a sector for each index, by both indices as one key, so that nothing is fetched.
 
 use super::map::Runs;
-use super::near::{self, Near, Rooms, scattered};
 use super::{Assembly, ResidentTriplets, Symmetry};
-use crate::backend::{Backend, NARROW_LIMIT, Offsets, RUN_TILE, RunSums};
+use crate::backend::{Backend, NARROW_LIMIT, Offsets, RUN_TILE, RunSums, sources_at};
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::scalar::{Element, Offset, Scalar};
@@ -18,6 +17,12 @@ use std::ops::Deref;
 /// From so many triplets on it pays to find out how they come: as many indices do not all lie in a cache (64 MiB); to
 /// sort fewer, and fetch by number, costs little.
 const MANY: usize = 1 << 24;
+
+/// Stretches of indices that are looked at, and the indices of each.
+const SAMPLES: usize = 16;
+const STRETCH: usize = 128;
+/// Indices of a line, nearly: neighbours that memory delivers together.
+const LINE: u32 = 16;
 
 /// The matrix.
 pub(super) fn assemble<T: Scalar, B: RunSums>(
@@ -127,67 +132,46 @@ fn build<T: Scalar, B: RunSums>(
 ) -> Result<(Csr<T, B>, Assembly<B>)> {
     let triplets = B::len(values);
     let entries = if pattern.half() { triplets.saturating_mul(2) } else { triplets };
-    // Where a map is kept, of triplets that are all stored, the places stay the caller's.
-    let lent = match &places {
-        (Indices::Lent(is), Indices::Lent(js)) if times == Use::Again => Some((*is, *js)),
-        _ => None,
-    };
+    let all_stored = (times == Use::Again && !pattern.half()).then_some(triplets);
     // A source has a bit for its mark.
-    let (structure, (runs, near)) = if entries <= NARROW_LIMIT / 2 {
+    let (structure, runs) = if entries <= NARROW_LIMIT / 2 {
         sort(backend, &pattern, places, |starts, nonzeros, sources| {
             let firsts = B::part(&*starts, 0..nonzeros);
             let (sources, before) = mark(backend, firsts, sources)?;
-            match lent {
-                Some(places) => keep::<T, B>(backend, places, firsts, sources, before),
-                None => Ok((Runs::Narrow(sources, before), None)),
+            match all_stored {
+                Some(triplets) => keep(backend, triplets, firsts, sources, before),
+                None => Ok(Runs::Narrow(sources, before)),
             }
         })?
     } else {
         sort::<B, u64, _>(backend, &pattern, places, |starts, nonzeros, sources| {
             let (sources, before) = mark(backend, B::part(&*starts, 0..nonzeros), sources)?;
-            Ok((Runs::Wide(sources, before), None))
+            Ok(Runs::Wide(sources, before))
         })?
     };
     let (Pattern { rows, columns, symmetry }, (indices, offsets)) = (pattern, structure);
     let nonzeros = B::len(&*indices);
-    let assembly = Assembly { rows, columns, triplets, symmetry, nonzeros, runs, near };
+    let assembly = Assembly { rows, columns, triplets, symmetry, nonzeros, runs };
     let mut summed = backend.buffer(nonzeros)?;
     assembly.sum(backend, values, &mut summed)?;
     Ok((Csr::from_parts_unchecked(rows, columns, offsets, indices, summed), assembly))
 }
 
-/// The runs in the form in which this backend sums them fastest again and again, and, where their values are to be
-/// brought near their nonzeros first, how. `places`: the triplets' row and column indices; `firsts`: where runs start.
-fn keep<T: Scalar, B: RunSums>(
+/// The runs of so many triplets in the form in which this backend sums them fastest again and again; `firsts`: where
+/// runs start.
+fn keep<B: RunSums>(
     backend: &B,
-    places: (&B::Slice<u32>, &B::Slice<u32>),
+    triplets: usize,
     firsts: &B::Slice<u32>,
-    mut sources: B::Vec<u32>,
+    sources: B::Vec<u32>,
     before: B::Vec<u32>,
-) -> Result<(Runs<B>, Option<Near<B>>)> {
-    let (triplets, nonzeros, bytes) = (B::len(places.0), B::len(firsts), size_of::<T>());
-    if let Some(bits) = backend.bucket_bits(triplets)
-        && near::pays(backend, &sources, nonzeros)?
-    {
-        if let Some(sizes) = backend.tile_sizes(triplets, bytes)
-            && let Some(tiled) = backend.tile_runs(bytes, sizes, places, firsts, &sources)?
-        {
-            return Ok((Runs::Tiled(tiled, Rooms::default()), None));
-        }
-        let near = Near::plan(backend, bits, places, &mut sources)?;
-        return Ok((Runs::Narrow(sources, before), Some(near)));
-    }
+) -> Result<Runs<B>> {
     if backend.stages_runs(B::len(&*sources))
         && let Some(staged) = backend.stage_runs(triplets, firsts, &sources)?
     {
-        return Ok((Runs::Staged(staged), None));
+        return Ok(Runs::Staged(staged));
     }
-    if backend.ascends_runs(B::len(&*sources))
-        && let Some(ascending) = backend.ascend_runs(triplets, firsts, &sources)?
-    {
-        return Ok((Runs::Ascending(ascending), None));
-    }
-    Ok((Runs::Narrow(sources, before), None))
+    Ok(Runs::Narrow(sources, before))
 }
 
 /// Column indices and row offsets.
@@ -308,6 +292,25 @@ fn order_packed<B: RunSums, W: Offset>(
     let (mut rows, mut columns) = (backend.buffer(n)?, backend.buffer(n)?);
     backend.unpack(&keys, bits.1, &mut rows, &mut columns)?;
     Ok((rows, columns, sources))
+}
+
+/// Whether indices that follow each other mostly lie in different lines of memory, by a sample.
+fn scattered<B: RunSums>(backend: &B, indices: &B::Slice<u32>) -> Result<bool> {
+    let n = B::len(indices);
+    let length = STRETCH.min(n);
+    let starts = (0..SAMPLES).map(|k| k * ((n - length) / SAMPLES));
+    let at = starts.flat_map(|start| start..start + length).map(|at| at as u32).collect();
+    let found = sources_at(backend, indices, &*backend.upload(at)?)?;
+    let lines: usize = found
+        .chunks(length.max(1))
+        .map(|tile| {
+            let mut lines: Vec<u32> = tile.iter().map(|index| index / LINE).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            lines.len()
+        })
+        .sum();
+    Ok(2 * lines > found.len())
 }
 
 /// Marked sources, and the runs before each of their tiles.

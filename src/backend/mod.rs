@@ -96,10 +96,8 @@ pub use precondition::{
 pub use primitives::{Order, Primitives, Scan};
 pub use product::{Gemv, Op, Products, Transposable};
 pub use rows::RowFacts;
-pub use runs::{
-    AscendingRuns, BUCKET_TILE, MOST_BUCKETS, RUN_TILE, RunSums, StagedRuns, TileRuns, buckets_of,
-};
-pub(crate) use runs::{bounds_at, check_bounds, run_mark, sources_at};
+pub use runs::{RUN_TILE, RunSums, StagedRuns};
+pub(crate) use runs::{run_mark, sources_at};
 pub use scalars::{ScalarLayout, ScalarProgram, Slot, Value, Writer};
 pub use sparse::{CsrArrays, CsrPattern, SparseProducts};
 pub(crate) use sparse::{offsets_of, offsets_up_to};

@@ -28,7 +28,7 @@ pub(super) fn cycle_of<T: Scalar, B: MultigridBackend>(
     scales: Option<Scales<T, B>>,
     options: &MultigridOptions,
 ) -> Result<Cycle<T, B>> {
-    moved(backend, levels.into_iter(), coarsest, scales, options, Ok)
+    moved(backend, levels, coarsest, scales, options, &Ok)
 }
 
 /// [`cycle_of`] in half the precision.
@@ -38,7 +38,7 @@ pub(super) fn narrow_cycle_of<T: Scalar, B: MultigridBackend>(
     coarsest: Csr<T, B>,
     options: &MultigridOptions,
 ) -> Result<Cycle<T::Narrow, B>> {
-    moved(backend, levels.into_iter(), coarsest, None, options, |a: Csr<T, B>| a.into_rounded(backend))
+    moved(backend, levels, coarsest, None, options, &|a: Csr<T, B>| a.into_rounded(backend))
 }
 
 /// The new levels, as [`cycle_of`] takes them, and the coarsest matrix.
@@ -71,11 +71,11 @@ fn inverse_on_host<T: Scalar>(coarsest: &Csr<T>, options: &MultigridOptions) -> 
 /// coarsest matrix at the same time.
 pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
-    levels: impl Iterator<Item = [Csr<T, B>; 3]>,
+    levels: Matrices<T, B>,
     coarsest: Csr<T, B>,
     scales: Option<Scales<S, B>>,
     options: &MultigridOptions,
-    rounded: impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
+    rounded: &dyn Fn(Csr<T, B>) -> Result<Csr<S, B>>,
 ) -> Result<Cycle<S, B>> {
     let small = small_to_host(backend, &coarsest)?;
     let large = if small.is_some() { None } else { Some(rounded(coarsest)?) };
@@ -88,7 +88,8 @@ pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBacken
     }
     let smoothed = || {
         let levels = matrices.iter().map(|a| (a, None));
-        smoothers(backend, levels.chain(large.as_ref().map(|a| (a, Some(COARSEST_STEPS)))), scales, options)
+        let levels = levels.chain(large.as_ref().map(|a| (a, Some(COARSEST_STEPS)))).collect();
+        smoothers(backend, levels, scales, options)
     };
     let inverted = || small.map(|coarsest| inverse_on_host(&coarsest, options)).transpose();
     let (inverse, smoothers) = beside(inverted, smoothed);
@@ -121,7 +122,7 @@ fn numbers<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     cycle: &Cycle<S, B>,
     (a, new): (&Csr<T, B>, &[NewLevel<T, B>]),
-    write: impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
+    write: &Write<'_, T, S, B>,
 ) -> Result<Vec<Numbers<S, B>>> {
     let of_matrix = |stored: &Stored<S, B>, smoother: &Smoother<S, B>, from: &Csr<T, B>| -> Result<_> {
         let Stored::Rows(stored) = stored else { return Ok((None, None)) };
@@ -201,17 +202,17 @@ fn renew<S: Scalar, B: MultigridBackend>(
 pub(super) type Changed<'a, T, S, B> =
     (&'a mut Cycle<S, B>, &'a [Plan<T, B>], &'a mut Option<Kept<B>>, &'a mut Vec<LevelFacts>);
 
-/// Updates to new values. The first time the cycle is made anew, later its matrices are updated in place.
+/// Copies values in the precision of a cycle.
+type Write<'a, T, S, B> = dyn Fn(&<B as Backend>::Slice<T>, &mut <B as Backend>::Slice<S>) -> Result<()> + 'a;
+
+/// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
 pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     (cycle, plans, kept, facts): Changed<'_, T, S, B>,
     options: &MultigridOptions,
-    made: impl FnOnce(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>>,
-    (write, narrowed): (
-        impl Fn(&B::Slice<T>, &mut B::Slice<S>) -> Result<()>,
-        impl Fn(Csr<T, B>) -> Result<Csr<S, B>>,
-    ),
+    made: &dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>>,
+    (write, narrowed): (&Write<'_, T, S, B>, &dyn Fn(Csr<T, B>) -> Result<Csr<S, B>>),
 ) -> Result<()> {
     let Some(kept) = kept else {
         let (known, new) = Kept::new(backend, a, plans)?;
@@ -235,7 +236,7 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
 /// decides. Incomplete factors are used if the options ask for them.
 fn smoothers<'a, T: Scalar, B: MultigridBackend>(
     backend: &B,
-    levels: impl Iterator<Item = (&'a Csr<T, B>, Option<usize>)>,
+    levels: Vec<(&'a Csr<T, B>, Option<usize>)>,
     mut known: Option<Scales<T, B>>,
     options: &MultigridOptions,
 ) -> Result<Vec<Smoother<T, B>>> {
@@ -244,9 +245,9 @@ fn smoothers<'a, T: Scalar, B: MultigridBackend>(
             let steps = steps.unwrap_or_else(|| options.smoothing_steps(true));
             Ok(Smoother::plain(Scaling::Factors(Box::new(Ilu::new(backend, a)?)), steps))
         };
-        return levels.map(of_level).collect();
+        return levels.into_iter().map(of_level).collect();
     }
-    let scaled = levels.map(|(a, steps)| {
+    let scaled = levels.into_iter().map(|(a, steps)| {
         let scales = known.take().map_or_else(|| Scales::new(backend, a), Ok)?;
         Ok((a, steps, scales))
     });

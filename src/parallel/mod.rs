@@ -56,14 +56,22 @@ where
 /// Runs `own` on this thread, and `others` on another one at the same time, or on this one if there is no other. Unlike
 /// [`join`] it never moves `own` to another thread, so `own` may be work for a device.
 pub(crate) fn beside<A: Send, R>(others: impl FnOnce() -> A + Send, own: impl FnOnce() -> R) -> (A, R) {
-    let mut of_others = None;
-    let place = &mut of_others;
-    let own = rayon::in_place_scope(|scope| {
-        let home = work::home();
-        scope.spawn(move |_| *place = Some(work::of_thread(home, others)));
-        own()
+    let (mut of_others, mut of_own) = (None, None);
+    let (mut others, mut own) = (Some(others), Some(own));
+    both_beside(&mut || of_others = others.take().map(|others| others()), &mut || {
+        of_own = own.take().map(|own| own());
     });
-    (of_others.expect("a scope ends when all that it was given is done"), own)
+    let done = "a scope ends when all that it was given is done";
+    (of_others.expect(done), of_own.expect(done))
+}
+
+/// The body of [`beside`], which is compiled once.
+fn both_beside(others: &mut (dyn FnMut() + Send), own: &mut dyn FnMut()) {
+    rayon::in_place_scope(|scope| {
+        let home = work::home();
+        scope.spawn(move |_| work::of_thread(home, others));
+        own();
+    });
 }
 
 /// Parts of a loop for each thread, if there are enough items: threads that finish early take over parts of others.

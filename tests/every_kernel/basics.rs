@@ -150,7 +150,6 @@ pub fn moves(b: &Cuda) {
     with_sizes(&SIZES, || {
         cases::gather_scatter_cases(b);
         cases::gather_sum_cases(b);
-        cases::bucket_cases(b);
         cases::pack_cases(b);
         cases::refusals(b);
     });
@@ -160,15 +159,7 @@ pub fn runs_staged(b: &Cuda) {
     with_sizes(&SIZES, || cases::staged_cases(b));
 }
 
-pub fn runs_ascending(b: &Cuda) {
-    with_sizes(&SIZES, || cases::ascending_cases(b));
-}
-
-pub fn runs_tiled(b: &Cuda) {
-    with_sizes(&SIZES, || cases::tiled_cases(b));
-}
-
-/// Kernels that only large arrays use.
+/// The kernels that only large arrays get.
 pub fn large(b: &Cuda) {
     let n = (1 << 25) + 3;
     let x = Random(1).vec(n, |r| r.next() as u32 >> 8);

@@ -63,7 +63,7 @@ use systems::device::device;
 /// A named group of cases that run together.
 type Group = (&'static str, fn(&Cuda));
 
-const GROUPS: [Group; 66] = [
+const GROUPS: [Group; 64] = [
     ("memory", basics::memory),
     ("vectors", basics::vectors),
     ("vectors-side-by-side", basics::vectors_side_by_side),
@@ -78,8 +78,6 @@ const GROUPS: [Group; 66] = [
     ("merges", basics::merges),
     ("moves", basics::moves),
     ("runs-staged", basics::runs_staged),
-    ("runs-ascending", basics::runs_ascending),
-    ("runs-tiled", basics::runs_tiled),
     ("products", stored::products),
     ("products-narrow", stored::narrow_products),
     ("products-complex", stored::complex_products),

@@ -5,111 +5,48 @@ use super::product::extent;
 use super::slice::Slice;
 use super::sparse::alike;
 use super::{Cuda, tuning};
-use crate::backend::{
-    Backend, CoarseningSteps, CsrParts, CsrPattern, Gemv, OffsetsRef, ScatteredBlocks, with_offsets,
-};
+use crate::backend::{Backend, CoarseningSteps, CsrParts, CsrPattern, Gemv, OffsetsRef, ScatteredBlocks};
 use crate::error::{Error, Result};
-use crate::scalar::{Offset, Scalar};
+use crate::scalar::Scalar;
 
 mod kernel {
     use super::*;
     kernels! {
-        "coarsen.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+        "coarsen.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
         fn largest_couplings(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             largest: &mut Slice<T::Real>,
         );
-        fn exponents(n: u64, x: &Slice<T::Real>, exponents: &mut Slice<u32>);
-        fn flags_from(n: u64, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>);
         fn strong_lengths(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             threshold: T::Real,
             largest: &Slice<T::Real>,
             lengths: &mut Slice<u32>,
         );
-        fn strong_entries(
-            n: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            threshold: T::Real,
-            largest: &Slice<T::Real>,
-            starts: &Slice<J>,
-            neighbours: &mut Slice<u32>,
-            weights: &mut Slice<f32>,
-        );
-        fn damped_entries(
-            n: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            starts: &Slice<J>,
-            neighbours: &Slice<u32>,
-            omega: T::Real,
-            indices: &mut Slice<u32>,
-            damped: &mut Slice<T>,
-        );
-        fn smoothed_lengths(
-            n: u64,
-            starts: &Slice<J>,
-            neighbours: &Slice<u32>,
-            group: &Slice<u32>,
-            lengths: &mut Slice<u32>,
-        );
-        fn smoothed_entries(
-            n: u64,
-            offsets: &Slice<I>,
-            columns: &Slice<u32>,
-            values: &Slice<T>,
-            starts: &Slice<J>,
-            neighbours: &Slice<u32>,
-            omega: T::Real,
-            group: &Slice<u32>,
-            vector: &Slice<T::Real>,
-            norms: &Slice<T::Real>,
-            places: &Slice<J>,
-            indices: &mut Slice<u32>,
-            smoothed: &mut Slice<T>,
-        );
-        fn group_entries(
-            n: u64,
-            group: &Slice<u32>,
-            vector: &Slice<T::Real>,
-            starts: &Slice<J>,
-            indices: &mut Slice<u32>,
-            values: &mut Slice<T>,
-        );
-        fn row_norms(n: u64, offsets: &Slice<I>, values: &Slice<T>, norms: &mut Slice<T::Real>);
-        fn divide_by_column(
-            entries: u64,
-            indices: &Slice<u32>,
-            norms: &Slice<T::Real>,
-            values: &mut Slice<T>,
-        );
-        fn conjugate(n: u64, x: &mut Slice<T>);
+        fn row_norms(n: u64, offsets: OffsetsRef<'_, Cuda>, values: &Slice<T>, norms: &mut Slice<T::Real>);
         fn diagonal_scales(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             scales: &mut Slice<f64>,
         );
         fn inverse_roots(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             roots: &mut Slice<T>,
         );
         fn scaled_values(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             left: &Slice<T>,
@@ -118,7 +55,7 @@ mod kernel {
         );
         fn scaled_sums(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             scales: &Slice<f64>,
@@ -128,7 +65,7 @@ mod kernel {
         );
         fn scaled_magnitudes(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             scales: &Slice<f64>,
@@ -136,10 +73,80 @@ mod kernel {
         );
     }
     kernels! {
-        "group_inverses.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW, I: Offset as OFFSET, J: Offset as TARGET);
+        "coarsen.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, "u32" as TARGET);
+        fn exponents(n: u64, x: &Slice<T::Real>, exponents: &mut Slice<u32>);
+        fn flags_from(n: u64, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>);
+        fn divide_by_column(
+            entries: u64,
+            indices: &Slice<u32>,
+            norms: &Slice<T::Real>,
+            values: &mut Slice<T>,
+        );
+        fn conjugate(n: u64, x: &mut Slice<T>);
+    }
+    kernels! {
+        "coarsen.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
+        fn strong_entries(
+            n: u64,
+            offsets: OffsetsRef<'_, Cuda>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            threshold: T::Real,
+            largest: &Slice<T::Real>,
+            starts: OffsetsRef<'_, Cuda>,
+            neighbours: &mut Slice<u32>,
+            weights: &mut Slice<f32>,
+        );
+        fn damped_entries(
+            n: u64,
+            offsets: OffsetsRef<'_, Cuda>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            starts: OffsetsRef<'_, Cuda>,
+            neighbours: &Slice<u32>,
+            omega: T::Real,
+            indices: &mut Slice<u32>,
+            damped: &mut Slice<T>,
+        );
+        fn smoothed_entries(
+            n: u64,
+            offsets: OffsetsRef<'_, Cuda>,
+            columns: &Slice<u32>,
+            values: &Slice<T>,
+            starts: OffsetsRef<'_, Cuda>,
+            neighbours: &Slice<u32>,
+            omega: T::Real,
+            group: &Slice<u32>,
+            vector: &Slice<T::Real>,
+            norms: &Slice<T::Real>,
+            places: OffsetsRef<'_, Cuda>,
+            indices: &mut Slice<u32>,
+            smoothed: &mut Slice<T>,
+        );
+    }
+    kernels! {
+        "coarsen.cu", types(T: Scalar as SCALAR; "u32" as OFFSET, starts as TARGET);
+        fn smoothed_lengths(
+            n: u64,
+            starts: OffsetsRef<'_, Cuda>,
+            neighbours: &Slice<u32>,
+            group: &Slice<u32>,
+            lengths: &mut Slice<u32>,
+        );
+        fn group_entries(
+            n: u64,
+            group: &Slice<u32>,
+            vector: &Slice<T::Real>,
+            starts: OffsetsRef<'_, Cuda>,
+            indices: &mut Slice<u32>,
+            values: &mut Slice<T>,
+        );
+    }
+    kernels! {
+        "group_inverses.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW; offsets as OFFSET, places as TARGET);
         fn group_inverses(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             blocks: u64,
@@ -148,15 +155,18 @@ mod kernel {
             scales: &Slice<f64>,
             part: T::Real,
             hermitian: u32,
-            places: &Slice<J>,
+            places: OffsetsRef<'_, Cuda>,
             units: &mut Slice<T::Real>,
             inverses: &mut Slice<N>,
         );
+    }
+    kernels! {
+        "group_inverses.cu", types(T: Scalar as SCALAR, N: Scalar as NARROW; "u32" as OFFSET, places as TARGET);
         fn group_product(
             blocks: u64,
             member_starts: &Slice<u32>,
             members: &Slice<u32>,
-            places: &Slice<J>,
+            places: OffsetsRef<'_, Cuda>,
             units: &Slice<T::Real>,
             inverses: &Slice<N>,
             alpha: T,
@@ -166,19 +176,19 @@ mod kernel {
         );
     }
     kernels! {
-        "smoothed_rows.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+        "smoothed_rows.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
         fn smoothed_rows(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
-            starts: &Slice<J>,
+            starts: OffsetsRef<'_, Cuda>,
             neighbours: &Slice<u32>,
             omega: T::Real,
             group: &Slice<u32>,
             vector: &Slice<T::Real>,
             norms: &Slice<T::Real>,
-            places: &Slice<J>,
+            places: OffsetsRef<'_, Cuda>,
             indices: &mut Slice<u32>,
             smoothed: &mut Slice<T>,
         );
@@ -202,19 +212,17 @@ impl CoarseningSteps for Cuda {
         largest: &mut Slice<V::Real>,
     ) -> Result<()> {
         let (shape, n) = (entries(*self, &a), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::largest_couplings::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, largest)
-        })
+        kernel::largest_couplings::<V>(*self, shape, n, a.offsets, a.indices, a.values, largest)
     }
 
     fn exponents<V: Scalar>(&self, x: &Slice<V::Real>, exponents: &mut Slice<u32>) -> Result<()> {
         let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
-        kernel::exponents::<V, u32, u32>(*self, shape, n, x, exponents)
+        kernel::exponents::<V>(*self, shape, n, x, exponents)
     }
 
     fn flags_from(&self, x: &Slice<u32>, least: u32, flags: &mut Slice<u8>) -> Result<()> {
         let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
-        kernel::flags_from::<f32, u32, u32>(*self, shape, n, x, least, flags)
+        kernel::flags_from::<f32>(*self, shape, n, x, least, flags)
     }
 
     fn strong_lengths<V: Scalar>(
@@ -225,11 +233,9 @@ impl CoarseningSteps for Cuda {
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
         let (shape, n) = (entries(*self, &a), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::strong_lengths::<V, _, u32>(
-                *self, shape, n, offsets, a.indices, a.values, threshold, largest, lengths,
-            )
-        })
+        kernel::strong_lengths::<V>(
+            *self, shape, n, a.offsets, a.indices, a.values, threshold, largest, lengths,
+        )
     }
 
     fn strong_entries<V: Scalar>(
@@ -242,11 +248,9 @@ impl CoarseningSteps for Cuda {
         weights: &mut Slice<f32>,
     ) -> Result<()> {
         let (shape, n) = (entries(*self, &a), a.rows as u64);
-        with_offsets!(a.offsets, offsets => with_offsets!(starts, starts => {
-            kernel::strong_entries(
-                *self, shape, n, offsets, a.indices, a.values, threshold, largest, starts, neighbours, weights,
-            )
-        }))
+        kernel::strong_entries(
+            *self, shape, n, a.offsets, a.indices, a.values, threshold, largest, starts, neighbours, weights,
+        )
     }
 
     fn damped_entries<V: Scalar>(
@@ -258,11 +262,19 @@ impl CoarseningSteps for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (shape, n) = (entries(*self, &a), a.rows as u64);
-        with_offsets!(a.offsets, offsets => with_offsets!(strong.offsets, starts => {
-            kernel::damped_entries(
-                *self, shape, n, offsets, a.indices, a.values, starts, strong.indices, omega, indices, values,
-            )
-        }))
+        kernel::damped_entries(
+            *self,
+            shape,
+            n,
+            a.offsets,
+            a.indices,
+            a.values,
+            strong.offsets,
+            strong.indices,
+            omega,
+            indices,
+            values,
+        )
     }
 
     fn smoothed_lengths(
@@ -273,9 +285,7 @@ impl CoarseningSteps for Cuda {
     ) -> Result<()> {
         let (rows, n) = (strong.rows, strong.rows as u64);
         let shape = tuning::row_entries(self.0.chip, rows + 1, strong.indices.len());
-        with_offsets!(strong.offsets, starts => {
-            kernel::smoothed_lengths::<f32, u32, _>(*self, shape, n, starts, strong.indices, group, lengths)
-        })
+        kernel::smoothed_lengths::<f32>(*self, shape, n, strong.offsets, strong.indices, group, lengths)
     }
 
     fn smoothed_entries<V: Scalar>(
@@ -294,18 +304,25 @@ impl CoarseningSteps for Cuda {
         let by_lanes = tuning::smoothed_rows(self.0.chip, a.rows, lengths, norms.len());
         let (shared, n) = (by_lanes.is_some(), a.rows as u64);
         let shape = by_lanes.unwrap_or_else(|| entries(*self, &a));
-        macro_rules! smoothed {
-            ($starts:expr, $places:expr) => {
-                with_offsets!(a.offsets, offsets => if shared { kernel::smoothed_rows } else { kernel::smoothed_entries }(
-                    *self, shape, n, offsets, a.indices, a.values, $starts, strong.indices, omega, group, vector,
-                    norms, $places, indices, values,
-                ))
-            };
-        }
-        alike(*self, strong.offsets, places, |starts, places| match (starts, places) {
-            (OffsetsRef::Narrow(starts), OffsetsRef::Narrow(places)) => smoothed!(starts, places),
-            (OffsetsRef::Wide(starts), OffsetsRef::Wide(places)) => smoothed!(starts, places),
-            _ => unreachable!("offsets were made alike"),
+        let launch = if shared { kernel::smoothed_rows } else { kernel::smoothed_entries };
+        alike(*self, strong.offsets, places, |starts, places| {
+            launch(
+                *self,
+                shape,
+                n,
+                a.offsets,
+                a.indices,
+                a.values,
+                starts,
+                strong.indices,
+                omega,
+                group,
+                vector,
+                norms,
+                places,
+                indices,
+                values,
+            )
         })
     }
 
@@ -318,16 +335,12 @@ impl CoarseningSteps for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (shape, n) = (nodes(*self, group.len()), group.len() as u64);
-        with_offsets!(starts, starts => {
-            kernel::group_entries::<V, u32, _>(*self, shape, n, group, vector, starts, indices, values)
-        })
+        kernel::group_entries::<V>(*self, shape, n, group, vector, starts, indices, values)
     }
 
     fn row_norms<V: Scalar>(&self, a: CsrParts<'_, V, Self>, norms: &mut Slice<V::Real>) -> Result<()> {
         let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::row_norms::<V, _, u32>(*self, shape, n, offsets, a.values, norms)
-        })
+        kernel::row_norms::<V>(*self, shape, n, a.offsets, a.values, norms)
     }
 
     fn divide_by_column<V: Scalar>(
@@ -337,26 +350,22 @@ impl CoarseningSteps for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (shape, n) = (nodes(*self, values.len()), values.len() as u64);
-        kernel::divide_by_column::<V, u32, u32>(*self, shape, n, indices, norms, values)
+        kernel::divide_by_column::<V>(*self, shape, n, indices, norms, values)
     }
 
     fn conjugate<V: Scalar>(&self, x: &mut Slice<V>) -> Result<()> {
         let (shape, n) = (nodes(*self, x.len()), x.len() as u64);
-        kernel::conjugate::<V, u32, u32>(*self, shape, n, x)
+        kernel::conjugate::<V>(*self, shape, n, x)
     }
 
     fn diagonal_scales<V: Scalar>(&self, a: CsrParts<'_, V, Self>, scales: &mut Slice<f64>) -> Result<()> {
         let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::diagonal_scales::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, scales)
-        })
+        kernel::diagonal_scales::<V>(*self, shape, n, a.offsets, a.indices, a.values, scales)
     }
 
     fn inverse_roots<V: Scalar>(&self, a: CsrParts<'_, V, Self>, roots: &mut Slice<V>) -> Result<()> {
         let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::inverse_roots::<V, _, u32>(*self, shape, n, offsets, a.indices, a.values, roots)
-        })
+        kernel::inverse_roots::<V>(*self, shape, n, a.offsets, a.indices, a.values, roots)
     }
 
     fn scaled_values<V: Scalar>(
@@ -367,11 +376,7 @@ impl CoarseningSteps for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::scaled_values::<V, _, u32>(
-                *self, shape, n, offsets, a.indices, a.values, left, right, values,
-            )
-        })
+        kernel::scaled_values::<V>(*self, shape, n, a.offsets, a.indices, a.values, left, right, values)
     }
 
     fn scaled_sums<V: Scalar>(
@@ -384,11 +389,9 @@ impl CoarseningSteps for Cuda {
     ) -> Result<()> {
         self.fill(0, strong)?;
         let (shape, n) = (entries(*self, &a), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::scaled_sums::<V, _, u32>(
-                *self, shape, n, offsets, a.indices, a.values, scales, threshold, sums, strong,
-            )
-        })
+        kernel::scaled_sums::<V>(
+            *self, shape, n, a.offsets, a.indices, a.values, scales, threshold, sums, strong,
+        )
     }
 
     fn scaled_magnitudes<V: Scalar>(
@@ -398,11 +401,7 @@ impl CoarseningSteps for Cuda {
         weights: &mut Slice<f32>,
     ) -> Result<()> {
         let (shape, n) = (nodes(*self, a.rows), a.rows as u64);
-        with_offsets!(a.offsets, offsets => {
-            kernel::scaled_magnitudes::<V, _, u32>(
-                *self, shape, n, offsets, a.indices, a.values, scales, weights,
-            )
-        })
+        kernel::scaled_magnitudes::<V>(*self, shape, n, a.offsets, a.indices, a.values, scales, weights)
     }
 
     fn group_inverses<V: Scalar>(
@@ -417,12 +416,11 @@ impl CoarseningSteps for Cuda {
         let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
         let (n, count, hermitian) = (a.rows as u64, blocks.count() as u64, u32::from(hermitian));
         let (shape, part) = (tuning::group_blocks(self.0.chip, blocks.count()), V::Real::from_f64(part));
-        with_offsets!(a.offsets, offsets => with_offsets!(blocks.places(), places => {
-            kernel::group_inverses(
-                *self, shape, n, offsets, a.indices, a.values, count, starts, members, scales, part, hermitian, places,
-                units, values,
-            )
-        }))
+        let places = blocks.places();
+        kernel::group_inverses(
+            *self, shape, n, a.offsets, a.indices, a.values, count, starts, members, scales, part, hermitian,
+            places, units, values,
+        )
     }
 
     fn group_product<V: Scalar>(
@@ -436,11 +434,10 @@ impl CoarseningSteps for Cuda {
         Error::check_dimension("length of y", blocks.unknowns(), y.len())?;
         let (starts, members) = (narrow_starts(blocks)?, blocks.order().as_slice());
         let (count, shape) = (blocks.count() as u64, tuning::group_rows(self.0.chip, blocks.count()));
-        with_offsets!(blocks.places(), places => {
-            kernel::group_product::<V, V::Narrow, u32, _>(
-                *self, shape, count, starts, members, places, units, values, alpha, x, beta, y,
-            )
-        })
+        let places = blocks.places();
+        kernel::group_product::<V, V::Narrow>(
+            *self, shape, count, starts, members, places, units, values, alpha, x, beta, y,
+        )
     }
 }
 

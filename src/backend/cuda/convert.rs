@@ -7,7 +7,7 @@ use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, diagonals, transpose, tuning};
 use crate::backend::{
     Conversions, CooParts, CsrParts, DiaFill, DiaParts, Diagonals, EllParts, JdsParts, OffsetsRef,
-    Primitives, RowOrderRef, SellParts, with_offsets,
+    Primitives, RowOrderRef, SellParts,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -15,81 +15,93 @@ use crate::scalar::{Element, Offset, Scalar};
 mod kernel {
     use super::*;
     kernels! {
-        "convert_rows.cu", types(V: Element as _, I: Offset as OFFSET, J: Offset as STARTS);
+        "convert_rows.cu", types(V: Element as _; offsets as OFFSET, "u32" as STARTS);
         fn csr_to_ell(
-            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
             width: u32, columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32,
         );
         fn ell_to_csr(
-            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
             width: u32, columns: &Slice<u32>, values: &Slice<V>, splits: u32,
         );
+    }
+    kernels! {
+        "convert_rows.cu", types(V: Element as _; offsets as OFFSET, sections as STARTS);
         fn csr_to_jds(
-            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            order: &Slice<u32>, diagonals: &Slice<J>, count: u64, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            order: &Slice<u32>, sections: OffsetsRef<'_, Cuda>, count: u64, columns: &mut Slice<u32>, values: &mut Slice<V>,
             splits: u32, near: u32, far: u32,
         );
         fn jds_to_csr(
-            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-            order: &Slice<u32>, diagonals: &Slice<J>, count: u64, columns: &Slice<u32>, values: &Slice<V>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: &Slice<u32>, sections: OffsetsRef<'_, Cuda>, count: u64, columns: &Slice<u32>, values: &Slice<V>,
             splits: u32, near: u32, far: u32,
         );
         /// `order` is null if rows keep their order.
         fn csr_to_sell(
-            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
             columns: &mut Slice<u32>, values: &mut Slice<V>, splits: u32, near: u32,
         );
         fn csr_to_sell_far(
-            rows: u64, offsets: &Slice<I>, from_columns: &Slice<u32>, from_values: &Slice<V>,
-            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, from_columns: &Slice<u32>, from_values: &Slice<V>,
+            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
             columns: &mut Slice<u32>, values: &mut Slice<V>, near: u32, share: u32,
         );
         fn sell_to_csr(
-            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
             columns: &Slice<u32>, values: &Slice<V>, splits: u32, near: u32,
         );
         fn sell_to_csr_far(
-            rows: u64, offsets: &Slice<I>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
-            order: Option<&Slice<u32>>, sections: &Slice<J>, count: u64, height: u64,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            order: Option<&Slice<u32>>, sections: OffsetsRef<'_, Cuda>, count: u64, height: u64,
             columns: &Slice<u32>, values: &Slice<V>, near: u32, share: u32,
         );
     }
     kernels! {
-        "convert_tails.cu", types(V: Element as _, I: Offset as OFFSET, H: Offset as HEADS, T: Offset as TAILS);
+        "convert_tails.cu", types(V: Element as _; offsets as OFFSET, "u32" as HEADS, from as TAILS);
         fn tails(
-            from: &Slice<T>, skip: u64, from_columns: &Slice<u32>, from_values: &Slice<V>, offsets: &Slice<I>,
+            from: OffsetsRef<'_, Cuda>, skip: u64, from_columns: &Slice<u32>, from_values: &Slice<V>, offsets: OffsetsRef<'_, Cuda>,
             n: u64, starts: &Slice<u64>, rows: &mut Slice<u32>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
         fn append(
-            tails: &Slice<T>, tail_columns: &Slice<u32>, tail_values: &Slice<V>,
-            offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            from: OffsetsRef<'_, Cuda>, tail_columns: &Slice<u32>, tail_values: &Slice<V>,
+            offsets: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
     }
     kernels! {
-        "convert_tails.cu", types(I: Offset as OFFSET, H: Offset as HEADS, T: Offset as TAILS);
-        fn join_offsets(heads: &Slice<H>, tails: &Slice<T>, offsets: &mut Slice<I>, n: u64);
+        "convert_tails.cu", types(I: Offset as _; offsets as OFFSET, heads as HEADS, tails as TAILS);
+        fn join_offsets(heads: OffsetsRef<'_, Cuda>, tails: OffsetsRef<'_, Cuda>, offsets: &mut Slice<I>, n: u64);
     }
     kernels! {
-        "convert_sizes.cu", types(I: Offset as OFFSET);
-        fn row_lengths(offsets: &Slice<I>, rows: u64, skip: u64, most: u64, lengths: &mut Slice<u32>);
+        "convert_sizes.cu", types(; offsets as OFFSET);
+        fn row_lengths(offsets: OffsetsRef<'_, Cuda>, rows: u64, skip: u64, most: u64, lengths: &mut Slice<u32>);
+        fn jagged_lengths(
+            order: &Slice<u32>, rows: u64, offsets: OffsetsRef<'_, Cuda>, count: u64, lengths: &mut Slice<u32>,
+        );
+    }
+    kernels! {
+        "convert_sizes.cu", types(I: Offset as _; keys as OFFSET);
         fn order_keys(
             lengths: &Slice<u32>, rows: u64, window: u64, longest: u32, bits: u32, keys: &mut Slice<I>,
             order: &mut Slice<u32>,
         );
-        fn jagged_reach(
-            lengths: &Slice<u32>, order: &Slice<u32>, rows: u64, reach: &mut Slice<u32>, count: u64,
-        );
+    }
+    kernels! {
+        "convert_sizes.cu", types(I: Offset as _; places as OFFSET);
         fn section_places(
             lengths: &Slice<u32>, rows: u64, height: u64, places: &mut Slice<I>, sections: u64,
             found: &mut Slice<u64>,
         );
+    }
+    kernels! {
+        "convert_sizes.cu", types(; "u32" as OFFSET);
+        fn jagged_reach(
+            lengths: &Slice<u32>, order: &Slice<u32>, rows: u64, reach: &mut Slice<u32>, count: u64,
+        );
         fn ordered_lengths(
             lengths: &Slice<u32>, rows: u64, order: &Slice<u32>, sorted: &mut Slice<u32>, moved: &mut Slice<u64>,
-        );
-        fn jagged_lengths(
-            order: &Slice<u32>, rows: u64, diagonals: &Slice<I>, count: u64, lengths: &mut Slice<u32>,
         );
     }
 }
@@ -165,9 +177,7 @@ impl Conversions for Cuda {
         lengths: &mut Slice<u32>,
     ) -> Result<()> {
         let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
-        with_offsets!(offsets, offsets => {
-            kernel::row_lengths(*self, shape, offsets, rows, skip as u64, most as u64, lengths)
-        })
+        kernel::row_lengths(*self, shape, offsets, rows, skip as u64, most as u64, lengths)
     }
 
     fn longest_first(&self, lengths: &Slice<u32>, window: usize, longest: u32) -> Result<DeviceVec<u32>> {
@@ -194,7 +204,7 @@ impl Conversions for Cuda {
         // Digits that all keys share cost a launch, but no pass; computing the longest row would cost a wait.
         *order = self.longest_first(lengths, window, all_ones(most))?;
         let shape = tuning::elementwise(self.0.chip, rows);
-        kernel::ordered_lengths::<u32>(*self, shape, lengths, rows as u64, order, sorted, moved)
+        kernel::ordered_lengths(*self, shape, lengths, rows as u64, order, sorted, moved)
     }
 
     fn chunk_offsets<I: Offset>(
@@ -219,7 +229,7 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let (rows, count) = (lengths.len() as u64, reach.len() as u64);
         let shape = tuning::one_each(reach.len());
-        kernel::jagged_reach::<u32>(*self, shape, lengths, order.as_slice(), rows, reach, count)
+        kernel::jagged_reach(*self, shape, lengths, order.as_slice(), rows, reach, count)
     }
 
     fn jagged_lengths(
@@ -230,9 +240,7 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let (shape, rows) = (tuning::elementwise(self.0.chip, lengths.len()), lengths.len() as u64);
         let count = (diagonals.len() - 1) as u64;
-        with_offsets!(diagonals, diagonals => {
-            kernel::jagged_lengths(*self, shape, order.as_slice(), rows, diagonals, count, lengths)
-        })
+        kernel::jagged_lengths(*self, shape, order.as_slice(), rows, diagonals, count, lengths)
     }
 
     fn join_offsets<I: Offset>(
@@ -243,9 +251,7 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let shape = tuning::elementwise(self.0.chip, offsets.len()).variant("VALUE_BYTES", "8");
         let n = offsets.len() as u64;
-        with_offsets!(head, head => with_offsets!(tail, tail => {
-            kernel::join_offsets(*self, shape, head, tail, offsets, n)
-        }))
+        kernel::join_offsets(*self, shape, head, tail, offsets, n)
     }
 
     fn csr_tails<V: Element>(
@@ -255,26 +261,25 @@ impl Conversions for Cuda {
         offsets: OffsetsRef<'_, Self>,
         entries: (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<V>),
     ) -> Result<()> {
-        fn run<V: Element, I: Offset, T: Offset>(
-            cuda: Cuda,
-            from: &Slice<T>,
-            skip: usize,
-            a: (&Slice<u32>, &Slice<V>),
-            offsets: &Slice<I>,
-            (rows, columns, values): (&mut Slice<u32>, &mut Slice<u32>, &mut Slice<V>),
-        ) -> Result<()> {
-            let (n, skip) = (values.len(), skip as u64);
-            cuda.by_tiles(offsets, n, |shape, starts| {
-                let shape = shape.for_values::<V>();
-                let n = n as u64;
-                kernel::tails::<V, I, I, T>(
-                    cuda, shape, from, skip, a.0, a.1, offsets, n, starts, rows, columns, values,
-                )
-            })
-        }
-        with_offsets!(a.offsets, from => with_offsets!(offsets, offsets => {
-            run(*self, from, skip, (a.indices, a.values), offsets, entries)
-        }))
+        let (rows, columns, values) = entries;
+        let n = values.len();
+        self.by_tiles(offsets, n, |shape, starts| {
+            let shape = shape.for_values::<V>();
+            kernel::tails(
+                *self,
+                shape,
+                a.offsets,
+                skip as u64,
+                a.indices,
+                a.values,
+                offsets,
+                n as u64,
+                starts,
+                rows,
+                columns,
+                values,
+            )
+        })
     }
 
     fn join_rows<V: Element>(
@@ -287,16 +292,23 @@ impl Conversions for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         self.ell_to_csr(head, offsets, indices, values)?;
-        with_offsets!(tails, tails => with_offsets!(offsets, offsets => {
-            let n = tail.values.len();
-            self.by_tiles(tails, n, |shape, starts| {
-                let shape = shape.for_values::<V>();
-                let (from_columns, from_values) = (tail.column_indices, tail.values);
-                kernel::append::<V, _, u32, _>(
-                    *self, shape, tails, from_columns, from_values, offsets, n as u64, starts, indices, values,
-                )
-            })
-        }))
+        let n = tail.values.len();
+        self.by_tiles(tails, n, |shape, starts| {
+            let shape = shape.for_values::<V>();
+            let (from_columns, from_values) = (tail.column_indices, tail.values);
+            kernel::append(
+                *self,
+                shape,
+                tails,
+                from_columns,
+                from_values,
+                offsets,
+                n as u64,
+                starts,
+                indices,
+                values,
+            )
+        })
     }
 
     fn csr_mirror<V: Element>(
@@ -305,7 +317,7 @@ impl Conversions for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<bool> {
-        with_offsets!(a.offsets, offsets => transpose::mirror(*self, a, offsets, indices, values))
+        transpose::mirror(*self, a, indices, values)
     }
 
     fn column_counts(&self, columns: &Slice<u32>, counts: &mut Slice<u32>) -> Result<()> {
@@ -331,9 +343,9 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), width);
         let (rows, width) = (a.rows as u64, width as u32);
-        with_offsets!(a.offsets, offsets => kernel::csr_to_ell::<V, _, u32>(
-            *self, shape, rows, offsets, a.indices, a.values, width, indices, values, splits,
-        ))
+        kernel::csr_to_ell::<V>(
+            *self, shape, rows, a.offsets, a.indices, a.values, width, indices, values, splits,
+        )
     }
 
     fn ell_to_csr<V: Element>(
@@ -345,9 +357,9 @@ impl Conversions for Cuda {
     ) -> Result<()> {
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), a.width);
         let (rows, width) = (a.rows as u64, a.width as u32);
-        with_offsets!(offsets, offsets => kernel::ell_to_csr::<V, _, u32>(
+        kernel::ell_to_csr::<V>(
             *self, shape, rows, offsets, indices, values, width, a.indices, a.values, splits,
-        ))
+        )
     }
 
     fn diagonals(
@@ -404,9 +416,10 @@ impl Conversions for Cuda {
         let far = tuning::far_diagonals(self.0.chip, a.rows, indices.len(), count);
         let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
         let count = count as u64;
-        with_offsets!(a.offsets, offsets => with_offsets!(diagonals, diagonals => kernel::csr_to_jds(
-            *self, shape, rows, offsets, a.indices, a.values, order, diagonals, count, indices, values, splits, near, far,
-        )))
+        kernel::csr_to_jds(
+            *self, shape, rows, a.offsets, a.indices, a.values, order, diagonals, count, indices, values,
+            splits, near, far,
+        )
     }
 
     fn jds_to_csr<V: Element>(
@@ -420,9 +433,10 @@ impl Conversions for Cuda {
         let far = tuning::far_diagonals(self.0.chip, a.rows, indices.len(), count);
         let (shape, splits, near, far) = near_and_far::<V>(a.rows, indices.len(), far);
         let count = count as u64;
-        with_offsets!(offsets, offsets => with_offsets!(a.offsets, diagonals => kernel::jds_to_csr(
-            *self, shape, rows, offsets, indices, values, order, diagonals, count, a.indices, a.values, splits, near, far,
-        )))
+        kernel::jds_to_csr(
+            *self, shape, rows, offsets, indices, values, order, a.offsets, count, a.indices, a.values,
+            splits, near, far,
+        )
     }
 
     fn csr_to_sell<V: Element>(
@@ -440,14 +454,26 @@ impl Conversions for Cuda {
         let (shape, splits) = rows_shape::<V>(count * height, a.indices.len(), near);
         let (rows, count, height, near) = (a.rows as u64, count as u64, height as u64, near as u32);
         let order = order.map(|order| order.as_slice());
-        with_offsets!(a.offsets, offsets => with_offsets!(sections, sections => {
-            kernel::csr_to_sell(
-                *self, shape, rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, splits, near,
-            )?;
-            kernel::csr_to_sell_far(
-                *self, shape.blocks(far), rows, offsets, a.indices, a.values, order, sections, count, height, indices, values, near, share,
-            )
-        }))
+        kernel::csr_to_sell(
+            *self, shape, rows, a.offsets, a.indices, a.values, order, sections, count, height, indices,
+            values, splits, near,
+        )?;
+        kernel::csr_to_sell_far(
+            *self,
+            shape.blocks(far),
+            rows,
+            a.offsets,
+            a.indices,
+            a.values,
+            order,
+            sections,
+            count,
+            height,
+            indices,
+            values,
+            near,
+            share,
+        )
     }
 
     fn sell_to_csr<V: Element>(
@@ -462,13 +488,25 @@ impl Conversions for Cuda {
         let (shape, splits) = rows_shape::<V>(a.rows, indices.len(), near);
         let (rows, count, near) = (a.rows as u64, (a.offsets.len() - 1) as u64, near as u32);
         let (order, height) = (a.order.map(|order| order.as_slice()), a.height as u64);
-        with_offsets!(offsets, offsets => with_offsets!(a.offsets, sections => {
-            kernel::sell_to_csr(
-                *self, shape, rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, splits, near,
-            )?;
-            kernel::sell_to_csr_far(
-                *self, shape.blocks(far), rows, offsets, indices, values, order, sections, count, height, a.indices, a.values, near, share,
-            )
-        }))
+        kernel::sell_to_csr(
+            *self, shape, rows, offsets, indices, values, order, a.offsets, count, height, a.indices,
+            a.values, splits, near,
+        )?;
+        kernel::sell_to_csr_far(
+            *self,
+            shape.blocks(far),
+            rows,
+            offsets,
+            indices,
+            values,
+            order,
+            a.offsets,
+            count,
+            height,
+            a.indices,
+            a.values,
+            near,
+            share,
+        )
     }
 }

@@ -4,38 +4,41 @@ use super::launch::kernels;
 use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, CsrParts, DiaFill, DiaParts, Diagonals, OffsetsRef, with_offsets};
+use crate::backend::{Backend, CsrParts, DiaFill, DiaParts, Diagonals, OffsetsRef};
 use crate::error::Result;
-use crate::scalar::{Element, Offset};
+use crate::scalar::Element;
 
 mod kernel {
     use super::*;
     kernels! {
-        "diagonals.cu", types(I: Offset as OFFSET);
+        "diagonals.cu", types(; offsets as OFFSET);
         fn mark_diagonals(
-            rows: u64, offsets: &Slice<I>, n: u64, starts: &Slice<u64>, columns: &Slice<u32>, marks: &mut Slice<u32>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, columns: &Slice<u32>, marks: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "diagonals.cu", types(; "u32" as OFFSET);
         fn list_diagonals(
             marks: &Slice<u32>, words: u64, most: u64, list: &mut Slice<u64>, counts: &mut Slice<u64>,
         );
     }
     kernels! {
-        "convert_dia.cu", types(V: Element as _, I: Offset as OFFSET);
+        "convert_dia.cu", types(V: Element as _; offsets as OFFSET);
         fn csr_to_dia(
-            rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>,
             stored: u32, mirrored: u32, distances: &Slice<i64>, places: &mut Slice<V>, lost: &mut Slice<u32>,
         );
         fn compare_images(
-            rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>,
             stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>, lost: &mut Slice<u32>,
             unlike: &mut Slice<u32>,
         );
         fn compare_rows(
-            rows: u64, apart: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            rows: u64, apart: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>,
             unlike: &mut Slice<u32>,
         );
         fn dia_to_csr(
-            rows: u64, offsets: &Slice<I>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &mut Slice<u32>, values: &mut Slice<V>,
             stored: u32, mirrored: u32, distances: &Slice<i64>, places: &Slice<V>,
         );
     }
@@ -66,12 +69,12 @@ pub(super) fn find(
     // How many words and diagonals there are, and the words.
     let (mut marks, mut told) = (cuda.zeros(words)?, cuda.zeros(2 + most.min(words))?);
     let (counts, list) = told.split_mut(2);
-    with_offsets!(offsets, offsets => cuda.by_tiles(offsets, n, |shape, starts| {
+    cuda.by_tiles(offsets, n, |shape, starts| {
         kernel::mark_diagonals(cuda, shape, rows as u64, offsets, n as u64, starts, indices, &mut marks)
-    }))?;
+    })?;
     let each = tuning::elementwise(cuda.0.chip, words);
     let room = list.len() as u64;
-    kernel::list_diagonals::<u32>(cuda, each, &marks, words as u64, room, list, counts)?;
+    kernel::list_diagonals(cuda, each, &marks, words as u64, room, list, counts)?;
     // Mostly all words come along with their number.
     let mut list = cuda.download(told.part(0..told.len().min(2 + ALONG)))?;
     let (used, count) = (list[0] as usize, list[1] as usize);
@@ -89,9 +92,16 @@ pub(super) fn find(
 pub(super) fn seems_symmetric<V: Element>(cuda: Cuda, a: CsrParts<'_, V, Cuda>) -> Result<bool> {
     let (shape, apart) = tuning::compare_rows(a.rows);
     let mut unlike = cuda.zeros(1)?;
-    with_offsets!(a.offsets, offsets => kernel::compare_rows(
-        cuda, shape.for_values::<V>(), a.rows as u64, apart as u64, offsets, a.indices, a.values, &mut unlike,
-    ))?;
+    kernel::compare_rows(
+        cuda,
+        shape.for_values::<V>(),
+        a.rows as u64,
+        apart as u64,
+        a.offsets,
+        a.indices,
+        a.values,
+        &mut unlike,
+    )?;
     Ok(cuda.value(&unlike)? == 0)
 }
 
@@ -106,16 +116,16 @@ pub(super) fn from_csr<V: Element>(
     let shape = |diagonals| tuning::fill_dia(a.rows, diagonals).for_values::<V>();
     let mut found = cuda.zeros(2)?;
     let (lost, unlike) = found.split_mut(1);
-    with_offsets!(a.offsets, offsets => {
-        let all = shape(distances.len());
-        kernel::csr_to_dia(cuda, all, rows, offsets, a.indices, a.values, stored, images, distances, values, lost)?;
-        if mirrored > 0 {
-            let left = shape(mirrored);
-            kernel::compare_images(
-                cuda, left, rows, offsets, a.indices, a.values, stored, images, distances, values, lost, unlike,
-            )?;
-        }
-    });
+    let all = shape(distances.len());
+    kernel::csr_to_dia(
+        cuda, all, rows, a.offsets, a.indices, a.values, stored, images, distances, values, lost,
+    )?;
+    if mirrored > 0 {
+        let left = shape(mirrored);
+        kernel::compare_images(
+            cuda, left, rows, a.offsets, a.indices, a.values, stored, images, distances, values, lost, unlike,
+        )?;
+    };
     let mut told = [0_u32; 2];
     cuda.read(&found, &mut told)?;
     Ok(DiaFill::of(told[0] != 0, told[1] != 0))
@@ -141,7 +151,5 @@ pub(super) fn to_csr<V: Element>(
 ) -> Result<()> {
     let (stored, mirrored) = (a.distances.len() as u32, a.mirrored as u32);
     let (shape, rows) = (shape::<V>(a.rows, a.diagonals()), a.rows as u64);
-    with_offsets!(offsets, offsets => kernel::dia_to_csr(
-        cuda, shape, rows, offsets, indices, values, stored, mirrored, a.distances, a.values,
-    ))
+    kernel::dia_to_csr(cuda, shape, rows, offsets, indices, values, stored, mirrored, a.distances, a.values)
 }

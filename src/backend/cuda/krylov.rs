@@ -6,11 +6,11 @@ use super::slice::Slice;
 use super::vector::check_block;
 use super::{Cuda, tuning};
 use crate::backend::{
-    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, PartDirection, PartResidual, Persistent, SellParts,
-    with_offsets,
+    CgSlot, CsrParts, Derived, Inverse, KrylovSteps, OffsetsRef, PartDirection, PartResidual, Persistent,
+    SellParts,
 };
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
@@ -68,10 +68,10 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn residual(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             scale: T,
@@ -188,8 +188,6 @@ impl Cuda {
     ) -> Result<()> {
         let shape = tuning::csr(self.0.chip, a.rows, a.indices.len());
         let rows = a.rows as u64;
-        with_offsets!(a.offsets, offsets => {
-            kernel::residual(self, shape, rows, offsets, a.indices, a.values, scale, b, x, r)
-        })
+        kernel::residual(self, shape, rows, a.offsets, a.indices, a.values, scale, b, x, r)
     }
 }

@@ -10,8 +10,9 @@ use super::modules::Kernel;
 use super::shape::{Shape, Together};
 use super::slice::Slice;
 use super::{Cuda, capture};
+use crate::backend::{Offsets, OffsetsRef};
 use crate::error::Result;
-use crate::scalar::Element;
+use crate::scalar::{Element, Offset};
 use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ops::Range;
@@ -62,7 +63,92 @@ impl<T: Element> Argument for T {
     }
 }
 
-/// A few constants that are passed to a kernel by value.
+impl Argument for OffsetsRef<'_, Cuda> {
+    type Bits = u64;
+    fn bits(self) -> u64 {
+        match self {
+            OffsetsRef::Narrow(offsets) => offsets.address(),
+            OffsetsRef::Wide(offsets) => offsets.address(),
+        }
+    }
+}
+
+impl Argument for &mut Offsets<Cuda> {
+    type Bits = u64;
+    fn bits(self) -> u64 {
+        self.as_ref().bits()
+    }
+    fn written(&self) -> Option<Range<u64>> {
+        match self {
+            Offsets::Narrow(offsets) => Some(offsets.addresses()),
+            Offsets::Wide(offsets) => Some(offsets.addresses()),
+        }
+    }
+}
+
+/// What tells the type that a macro of a kernel file stands for when the program runs.
+pub(super) trait Told {
+    fn name(&self) -> &'static str;
+}
+
+impl Told for &'static str {
+    fn name(&self) -> &'static str {
+        self
+    }
+}
+
+impl Told for OffsetsRef<'_, Cuda> {
+    fn name(&self) -> &'static str {
+        self.type_name()
+    }
+}
+
+/// Where there are none, as narrow ones.
+impl Told for Option<OffsetsRef<'_, Cuda>> {
+    fn name(&self) -> &'static str {
+        self.map_or(u32::NAME, |offsets| offsets.name())
+    }
+}
+
+impl<I: Offset> Told for &mut Slice<I> {
+    fn name(&self) -> &'static str {
+        I::NAME
+    }
+}
+
+impl Told for &mut Offsets<Cuda> {
+    fn name(&self) -> &'static str {
+        self.as_ref().name()
+    }
+}
+
+impl<'a> OffsetsRef<'a, Cuda> {
+    /// The name of their type.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Narrow(_) => u32::NAME,
+            Self::Wide(_) => u64::NAME,
+        }
+    }
+
+    /// From the address of the first to that behind the last.
+    pub(super) fn addresses(&self) -> Range<u64> {
+        match self {
+            Self::Narrow(offsets) => offsets.addresses(),
+            Self::Wide(offsets) => offsets.addresses(),
+        }
+    }
+
+    /// Offsets whose type the caller knows.
+    pub(super) fn of<I: Offset>(offsets: &'a Slice<I>) -> Self {
+        match size_of::<I>() {
+            4 => Self::Narrow(Slice::at(offsets.address(), offsets.len())),
+            _ => Self::Wide(Slice::at(offsets.address(), offsets.len())),
+        }
+    }
+}
+
+/// A few constants that a kernel gets by value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Constants<T, const N: usize>(pub(super) [T; N]);
 
@@ -73,8 +159,12 @@ impl<T: Element, const N: usize> Argument for Constants<T, N> {
     }
 }
 
-/// Declares kernels: the file, its type parameters with the macros that represent them in the file (`_` if none does),
-/// and the arguments of each kernel in order. A launch with no blocks does nothing.
+/// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` where none
+/// does), and the arguments of each kernel in order. A launch of no blocks does nothing.
+///
+/// Behind a semicolon stand the macros for types of offsets, each with the argument that tells whether they have 32 or
+/// 64 bits, or with a type's name where the kernel has no such argument: this is known when the program runs, so that
+/// nothing is compiled twice for it.
 macro_rules! kernels {
     ($file:literal, types $types:tt; $($(#[$doc:meta])* fn $name:ident $arguments:tt;)*) => {
         $($crate::backend::cuda::launch::kernel! { $file, $types, $(#[$doc])* $name $arguments })*
@@ -82,7 +172,7 @@ macro_rules! kernels {
 }
 
 macro_rules! kernel {
-    ($file:literal, ($($generic:ident: $bound:path as $macro_name:tt),*), $(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty),* $(,)?)) => {
+    ($file:literal, ($($generic:ident: $bound:path as $macro_name:tt),* $(; $($told:tt as $told_name:ident),*)?), $(#[$doc:meta])* $name:ident ($($argument:ident: $type:ty),* $(,)?)) => {
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, non_camel_case_types)]
         pub(in crate::backend::cuda) fn $name<$($generic: $bound),*>(
@@ -92,6 +182,7 @@ macro_rules! kernel {
         ) -> $crate::error::Result<()> {
             use $crate::backend::cuda::{compile::Unit, launch};
             let unit = &const { Unit::new($file)$(.with(stringify!($macro_name), <$generic as $crate::scalar::Element>::NAME))* };
+            $($(let unit = &unit.with(stringify!($told_name), launch::Told::name(&$told));)*)?
             let written = [$(launch::Argument::written(&$argument)),*];
             $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];

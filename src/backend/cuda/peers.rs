@@ -5,9 +5,9 @@ use super::launch::kernels;
 use super::parts::Way;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
-use crate::backend::{Backend, HaloProduct, with_offsets};
+use crate::backend::{Backend, HaloProduct, OffsetsRef};
 use crate::error::{Error, Result};
-use crate::scalar::{Offset, Scalar};
+use crate::scalar::Scalar;
 use cudarc::driver::sys;
 
 mod kernel {
@@ -62,7 +62,7 @@ mod kernel {
         );
     }
     kernels! {
-        "peers_rows.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
+        "peers_rows.cu", types(T: Scalar as SCALAR; offsets as OFFSET);
         fn peers_rows(
             rank: u64,
             ranks: u64,
@@ -72,7 +72,7 @@ mod kernel {
             starts: &Slice<u64>,
             count: u64,
             rows: &Slice<u32>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             alpha: T,
@@ -307,10 +307,27 @@ impl Windows {
         let (x, xy) = dot.unzip();
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         let shape = tuning::peers_rows(rows.len());
-        with_offsets!(matrix.offsets, offsets => kernel::peers_rows(
-            self.cuda, shape, rank, ranks, &self.addresses, &mut self.state, room, starts, rows.len() as u64, rows, offsets,
-            matrix.indices, matrix.values, alpha, d, x, y, xy, u64::from(publish),
-        ))
+        kernel::peers_rows(
+            self.cuda,
+            shape,
+            rank,
+            ranks,
+            &self.addresses,
+            &mut self.state,
+            room,
+            starts,
+            rows.len() as u64,
+            rows,
+            matrix.offsets,
+            matrix.indices,
+            matrix.values,
+            alpha,
+            d,
+            x,
+            y,
+            xy,
+            u64::from(publish),
+        )
     }
 
     /// Copies what others have sent. The entries of rank p begin at `starts[p]` of `halo`.

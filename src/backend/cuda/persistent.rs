@@ -12,11 +12,11 @@ use super::shape::{Shape, Together};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, record, tuning};
 use crate::backend::{
-    Backend, CsrParts, Derived, Inverse, Persistent, PersistentIterations, PersistentMinres, SellParts, Slot,
-    with_offsets,
+    Backend, CsrParts, Derived, Inverse, OffsetsRef, Persistent, PersistentIterations, PersistentMinres,
+    SellParts, Slot,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 /// Iterations of a launch: enough that loading the matrix costs a few percent.
 pub(super) const LENGTH: usize = 128;
@@ -27,11 +27,11 @@ const SLOT_WORDS: usize = 2;
 mod kernel {
     use super::*;
     kernels! {
-        "cg_layout.cu", types(I: Offset as OFFSET);
+        "cg_layout.cu", types(; offsets as OFFSET);
         fn cg_layout(
             rows: u32,
             rows_a_block: u32,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             counts: &mut Slice<u32>,
             halo_starts: Option<&Slice<u32>>,
@@ -40,14 +40,14 @@ mod kernel {
         );
     }
     kernels! {
-        "cg_resident.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
-        /// `d` is null unless the inverse is a diagonal.
+        "cg_resident.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED; offsets as OFFSET);
+        /// `d` is null but for a diagonal inverse.
         fn cg_resident(
             rows: u32,
             rows_a_block: u32,
             entries: u32,
             halo_room: u32,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             values: &Slice<V>,
             locals: &Slice<u16>,
             halo_starts: &Slice<u32>,
@@ -65,13 +65,13 @@ mod kernel {
         );
     }
     kernels! {
-        "minres_resident.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "minres_resident.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn minres_resident(
             rows: u32,
             rows_a_block: u32,
             entries: u32,
             halo_room: u32,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             values: &Slice<V>,
             locals: &Slice<u16>,
             halo_starts: &Slice<u32>,
@@ -91,13 +91,13 @@ mod kernel {
         );
     }
     kernels! {
-        "cg_streamed.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED, I: Offset as OFFSET);
-        /// `d` is null unless the inverse is a diagonal.
+        "cg_streamed.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED; offsets as OFFSET);
+        /// `d` is null but for a diagonal inverse.
         fn cg_streamed(
             rows: u32,
             rows_a_block: u32,
             lengths: &Slice<u32>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             d: Option<&Slice<D>>,
@@ -142,15 +142,12 @@ pub(super) fn streamed<V: Widen<T>, T: Scalar>(
     if matches!(work.inverse, Inverse::General(_)) || n == 0 || a.height != 32 || a.order.is_some() {
         return Ok(false);
     }
-    with_diagonal!(work.inverse, n, d => {
-        with_offsets!(a.offsets, offsets => streamed_with(cuda, a, offsets, d, work))
-    })
+    with_diagonal!(work.inverse, n, d => streamed_with(cuda, a, d, work))
 }
 
-fn streamed_with<D: Element, V: Widen<T>, T: Scalar, I: Offset>(
+fn streamed_with<D: Element, V: Widen<T>, T: Scalar>(
     cuda: Cuda,
     a: SellParts<'_, V, Cuda>,
-    offsets: &Slice<I>,
     d: Option<&Slice<D>>,
     work: PersistentIterations<'_, T, Cuda>,
 ) -> Result<bool> {
@@ -162,19 +159,19 @@ fn streamed_with<D: Element, V: Widen<T>, T: Scalar, I: Offset>(
         .class(way.class)
         .together(Together::Grid);
     let unit = Unit::new("cg_streamed.cu").with("SCALAR", T::NAME).with("DIAGONAL", D::NAME);
-    let unit = unit.with("STORED", V::NAME).with("OFFSET", I::NAME);
+    let unit = unit.with("STORED", V::NAME).with("OFFSET", a.offsets.type_name());
     if !cuda.holds(unit, "cg_streamed", &shape)? {
         return Ok(false);
     }
     let count = work.count.min(work.messages.len() / crate::backend::CgSlot::MESSAGE) as u32;
     let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 3 * count)?;
-    kernel::cg_streamed::<T, D, V, I>(
+    kernel::cg_streamed::<T, D, V>(
         cuda,
         shape,
         a.rows as u32,
         rows_a_block,
         a.lengths,
-        offsets,
+        a.offsets,
         a.indices,
         a.values,
         d,
@@ -208,14 +205,12 @@ pub(super) fn resident<V: Widen<T>, T: Scalar>(
     // Kernels of all methods have the same bounds and the same shared memory: where one is held, all are.
     let holds = |shape: &Shape| match &work {
         Persistent::Cg(work) => with_diagonal!(work.inverse, n, d => {
-            with_offsets!(a.offsets, offsets => {
-                let unit = unit::<T, V, _>("cg_resident.cu", Some(name_of(d)), offsets);
-                cuda.holds(unit, "cg_resident", shape)
-            })
+            let unit = unit::<T, V>("cg_resident.cu", Some(name_of(d)), a.offsets);
+            cuda.holds(unit, "cg_resident", shape)
         }),
-        Persistent::Minres(_) => with_offsets!(a.offsets, offsets => {
-            cuda.holds(unit::<T, V, _>("minres_resident.cu", None, offsets), "minres_resident", shape)
-        }),
+        Persistent::Minres(_) => {
+            cuda.holds(unit::<T, V>("minres_resident.cu", None, a.offsets), "minres_resident", shape)
+        }
     };
     if matches!(&work, Persistent::Cg(work) if matches!(work.inverse, Inverse::General(_))) {
         return Ok(false);
@@ -239,11 +234,11 @@ fn cg<V: Widen<T>, T: Scalar>(
     let count = work.count.min(work.messages.len() / crate::backend::CgSlot::MESSAGE);
     let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 2 * count as u32)?;
     with_diagonal!(work.inverse, a.rows, d => {
-        with_offsets!(a.offsets, offsets => kernel::cg_resident::<T, _, V, _>(
-            cuda, plan.shape, a.rows as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values,
+        kernel::cg_resident::<T, _, V>(
+            cuda, plan.shape, a.rows as u32, plan.rows_a_block, plan.entries, plan.halo_room, a.offsets, a.values,
             &plan.locals, &plan.halo_starts, &plan.halo, d, work.r, work.p, work.x, work.q, work.state,
             work.messages, count as u32, slots, meeting,
-        ))?;
+        )?;
         Ok(true)
     })
 }
@@ -258,11 +253,31 @@ fn minres<V: Widen<T>, T: Scalar>(
     let [v, v_before] = work.v;
     let [w, w_before] = work.w;
     let (slots, meeting) = cuda.0.workspaces.meetings(SLOTS, 2 * count)?;
-    with_offsets!(a.offsets, offsets => kernel::minres_resident::<T, V, _>(
-        cuda, plan.shape, a.rows as u32, plan.rows_a_block, plan.entries, plan.halo_room, offsets, a.values,
-        &plan.locals, &plan.halo_starts, &plan.halo, work.x, v, v_before, w, w_before, work.q, work.state,
-        work.scalars.place() as u32, work.messages, count, slots, meeting,
-    ))?;
+    kernel::minres_resident::<T, V>(
+        cuda,
+        plan.shape,
+        a.rows as u32,
+        plan.rows_a_block,
+        plan.entries,
+        plan.halo_room,
+        a.offsets,
+        a.values,
+        &plan.locals,
+        &plan.halo_starts,
+        &plan.halo,
+        work.x,
+        v,
+        v_before,
+        w,
+        w_before,
+        work.q,
+        work.state,
+        work.scalars.place() as u32,
+        work.messages,
+        count,
+        slots,
+        meeting,
+    )?;
     Ok(true)
 }
 
@@ -271,16 +286,16 @@ fn name_of<D: Element>(_: Option<&Slice<D>>) -> &'static str {
     D::NAME
 }
 
-/// The unit of a kernel that keeps a matrix on the chip, for any method, with the element type of a diagonal if there
-/// is one. Its types are in the order of the kernel's declaration, because another order would be another unit.
-fn unit<T: Scalar, V: Element, I: Offset>(
+/// The unit of a kernel that keeps a matrix on the chip, for any method, with the element of a diagonal where it has
+/// one. Its types stand in the order of the kernel's declaration: in another one they would be another unit.
+fn unit<T: Scalar, V: Element>(
     file: &'static str,
     diagonal: Option<&'static str>,
-    _: &Slice<I>,
+    offsets: OffsetsRef<'_, Cuda>,
 ) -> Unit {
     let unit = Unit::new(file).with("SCALAR", T::NAME);
     let unit = diagonal.map_or(unit, |element| unit.with("DIAGONAL", element));
-    unit.with("STORED", V::NAME).with("OFFSET", I::NAME)
+    unit.with("STORED", V::NAME).with("OFFSET", offsets.type_name())
 }
 
 impl Plan {
@@ -320,10 +335,18 @@ impl Plan {
             let halo_starts = cuda.upload(measured.halo_starts)?;
             let mut counts = cuda.zeros(2 * way.blocks as usize)?;
             let layout = tuning::layout(n, way.blocks);
-            with_offsets!(a.offsets, offsets => kernel::cg_layout(
-                cuda, layout, n as u32, way.rows_a_block, offsets, a.indices, &mut counts, Some(&*halo_starts),
-                Some(&mut *halo), Some(&mut *locals),
-            ))?;
+            kernel::cg_layout(
+                cuda,
+                layout,
+                n as u32,
+                way.rows_a_block,
+                a.offsets,
+                a.indices,
+                &mut counts,
+                Some(&*halo_starts),
+                Some(&mut *halo),
+                Some(&mut *locals),
+            )?;
             return Ok(Some(Plan {
                 shape,
                 scalar: size_of::<T>(),
@@ -360,9 +383,18 @@ fn measure<V: Element>(
         return Ok(None);
     }
     let mut counts = cuda.zeros(2 * way.blocks as usize)?;
-    with_offsets!(a.offsets, offsets => kernel::cg_layout(
-        cuda, shape, a.rows as u32, way.rows_a_block, offsets, a.indices, &mut counts, None, None, None,
-    ))?;
+    kernel::cg_layout(
+        cuda,
+        shape,
+        a.rows as u32,
+        way.rows_a_block,
+        a.offsets,
+        a.indices,
+        &mut counts,
+        None,
+        None,
+        None,
+    )?;
     let counts = cuda.download(&counts)?;
     let (halos, entries) = (counts.iter().step_by(2), counts.iter().skip(1).step_by(2));
     let mut halo_starts = vec![0];

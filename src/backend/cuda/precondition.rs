@@ -3,19 +3,17 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{
-    Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps, with_offsets,
-};
+use crate::backend::{Backend, BlockParts, ChebyshevStep, CsrParts, OffsetsRef, PreconditionSteps};
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
     kernels! {
-        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn block_inverses(
             blocks: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             starts: &Slice<u32>,
@@ -23,6 +21,9 @@ mod kernel {
             inverses: &mut Slice<T>,
             first_bad: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; "u32" as OFFSET);
         fn block_multiply(
             rows: u64,
             starts: &Slice<u32>,
@@ -48,20 +49,23 @@ mod kernel {
         );
     }
     kernels! {
-        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET, O: Offset as FACTOR_OFFSET);
+        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET, "u32" as FACTOR_OFFSET);
         fn lower_lengths(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             limit: u32,
             lengths: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "sparse_inverse.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET, places as FACTOR_OFFSET);
         fn sparse_factor(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
-            places: &Slice<O>,
+            places: OffsetsRef<'_, Cuda>,
             factor_columns: &mut Slice<u32>,
             factor: &mut Slice<T>,
             first_bad: &mut Slice<u32>,
@@ -91,11 +95,9 @@ impl PreconditionSteps for Cuda {
         let shape = tuning::dense(self.0.chip, count, size_of::<T>());
         let BlockParts { starts, offsets: places, .. } = blocks;
         let count = count as u64;
-        with_offsets!(a.offsets, offsets => {
-            kernel::block_inverses(
-                *self, shape, count, offsets, a.indices, a.values, starts, places, inverses, first_bad,
-            )
-        })
+        kernel::block_inverses(
+            *self, shape, count, a.offsets, a.indices, a.values, starts, places, inverses, first_bad,
+        )
     }
 
     fn block_multiply<T: Scalar>(
@@ -110,17 +112,7 @@ impl PreconditionSteps for Cuda {
         Error::check_dimension("length of r", rows, r.len())?;
         Error::check_dimension("length of z", rows, z.len())?;
         let shape = tuning::elementwise(self.0.chip, rows);
-        kernel::block_multiply::<T, T, u32>(
-            *self,
-            shape,
-            rows as u64,
-            starts,
-            block_of,
-            offsets,
-            values,
-            r,
-            z,
-        )
+        kernel::block_multiply::<T, T>(*self, shape, rows as u64, starts, block_of, offsets, values, r, z)
     }
 
     fn chebyshev_step<T: Scalar>(
@@ -147,9 +139,7 @@ impl PreconditionSteps for Cuda {
         Error::check_dimension("length of the lengths", a.rows + 1, lengths.len())?;
         let shape = tuning::elementwise(self.0.chip, a.rows + 1);
         let (rows, limit) = (a.rows as u64, limit as u32);
-        with_offsets!(a.offsets, offsets => {
-            kernel::lower_lengths::<T, V, _, u32>(*self, shape, rows, offsets, a.indices, limit, lengths)
-        })
+        kernel::lower_lengths::<T, V>(*self, shape, rows, a.offsets, a.indices, limit, lengths)
     }
 
     fn sparse_factor<V: Widen<T>, T: Scalar>(
@@ -164,11 +154,9 @@ impl PreconditionSteps for Cuda {
         self.fill(u32::MAX, first_bad)?;
         let shape = tuning::dense(self.0.chip, a.rows, size_of::<T>());
         let rows = a.rows as u64;
-        with_offsets!(a.offsets, of_a => with_offsets!(offsets, places => {
-            kernel::sparse_factor(
-                *self, shape, rows, of_a, a.indices, a.values, places, columns, values, first_bad,
-            )
-        }))
+        kernel::sparse_factor(
+            *self, shape, rows, a.offsets, a.indices, a.values, offsets, columns, values, first_bad,
+        )
     }
 
     fn narrow<T: Scalar>(&self, scale: T::Real, x: &Slice<T>, y: &mut Slice<T::Narrow>) -> Result<()> {

@@ -3,17 +3,17 @@
 use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, CsrParts, RowFacts, SMALL_DIAGONAL, with_offsets};
+use crate::backend::{Backend, CsrParts, OffsetsRef, RowFacts, SMALL_DIAGONAL};
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
     kernels! {
-        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "csr_krylov.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn inverse_diagonal(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             inverse: &mut Slice<T::Real>,
@@ -22,7 +22,7 @@ mod kernel {
         );
         fn symmetry(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             found: &mut Slice<T::Real>,
@@ -30,7 +30,7 @@ mod kernel {
         );
         fn symmetry_below(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             found: &mut Slice<T::Real>,
@@ -38,11 +38,11 @@ mod kernel {
         );
     }
     kernels! {
-        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
-        fn same_columns(rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, same: &mut Slice<u8>);
+        "blocks.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        fn same_columns(rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, same: &mut Slice<u8>);
         fn row_inverses(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             small: f64,
@@ -69,9 +69,9 @@ impl RowFacts for Cuda {
         self.fill(u32::MAX, found)?;
         let shape = tuning::rows(self.0.chip, a.rows);
         let rows = a.rows as u64;
-        with_offsets!(a.offsets, offsets => {
-            kernel::inverse_diagonal::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, inverse, rounded, found)
-        })
+        kernel::inverse_diagonal::<T, V>(
+            *self, shape, rows, a.offsets, a.indices, a.values, inverse, rounded, found,
+        )
     }
 
     fn csr_symmetry<V: Widen<T>, T: Scalar>(
@@ -83,10 +83,8 @@ impl RowFacts for Cuda {
         self.fill(T::Real::default(), found)?;
         let shape = tuning::csr(self.0.chip, a.rows, a.indices.len());
         let (rows, mut left) = (a.rows as u64, self.zeros(1)?);
-        with_offsets!(a.offsets, offsets => {
-            kernel::symmetry::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found, &mut left)?;
-            kernel::symmetry_below::<T, V, _>(*self, shape, rows, offsets, a.indices, a.values, found, &mut left)
-        })
+        kernel::symmetry::<T, V>(*self, shape, rows, a.offsets, a.indices, a.values, found, &mut left)?;
+        kernel::symmetry_below::<T, V>(*self, shape, rows, a.offsets, a.indices, a.values, found, &mut left)
     }
 
     fn same_columns<V: Widen<T>, T: Scalar>(
@@ -97,9 +95,7 @@ impl RowFacts for Cuda {
         Error::check_dimension("length of the marks", a.rows, same.len())?;
         let shape = tuning::elementwise(self.0.chip, a.rows);
         let rows = a.rows as u64;
-        with_offsets!(a.offsets, offsets => {
-            kernel::same_columns::<T, V, _>(*self, shape, rows, offsets, a.indices, same)
-        })
+        kernel::same_columns::<T, V>(*self, shape, rows, a.offsets, a.indices, same)
     }
 
     fn row_inverses<V: Widen<T>, T: Scalar>(
@@ -111,8 +107,16 @@ impl RowFacts for Cuda {
         Error::check_dimension("length of the diagonal", a.rows, d.len())?;
         let shape = tuning::elementwise(self.0.chip, 32 * a.rows);
         let (rows, positive) = (a.rows as u64, u32::from(positive));
-        with_offsets!(a.offsets, offsets => kernel::row_inverses::<T, V, _>(
-            *self, shape, rows, offsets, a.indices, a.values, SMALL_DIAGONAL, positive, d,
-        ))
+        kernel::row_inverses::<T, V>(
+            *self,
+            shape,
+            rows,
+            a.offsets,
+            a.indices,
+            a.values,
+            SMALL_DIAGONAL,
+            positive,
+            d,
+        )
     }
 }

@@ -6,10 +6,10 @@ use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
 use crate::backend::{
     Backend, Conversions, CsrArrays, CsrParts, CsrPattern, Offsets, OffsetsRef, Primitives, SparseProducts,
-    offsets_of, with_offsets,
+    offsets_of,
 };
 use crate::error::{Error, Result};
-use crate::scalar::{Offset, Scalar};
+use crate::scalar::Scalar;
 use std::ops::Range;
 
 mod kernel;
@@ -141,17 +141,17 @@ impl Dealt {
         Ok(this)
     }
 
-    /// Classes of rows by their number of products.
-    fn of_products<V: Scalar, I: Offset>(
+    /// By the number of products of each row.
+    fn of_products<V: Scalar>(
         cuda: Cuda,
-        (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
-        of_b: &Slice<I>,
+        (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+        of_b: OffsetsRef<'_, Cuda>,
         [s, t]: [u32; 2],
     ) -> Result<Self> {
         let mut classes = Classes::new(cuda, a.rows)?;
         let (shape, count) = (tuning::node_lanes(cuda.0.chip, a.rows), a.rows as u64);
         let Classes { of_rows, counts } = &mut classes;
-        kernel::product_classes::<I, u32>(cuda, shape, count, of_a, a.indices, of_b, s, t, of_rows, counts)?;
+        kernel::product_classes(cuda, shape, count, of_a, a.indices, of_b, s, t, of_rows, counts)?;
         Self::new(cuda, classes, (1, LONG_PRODUCTS), true)
     }
 
@@ -185,11 +185,7 @@ impl Dealt {
         let [a, b, c, d, e] = tuning::LENGTHS_OF_CLASSES;
         let mut classes = Classes { of_rows, counts: cuda.zeros(CLASSES)? };
         let Classes { of_rows, counts } = &mut classes;
-        with_offsets!(offsets, offsets => {
-            kernel::length_classes::<u32, _>(
-                cuda, shape, rows, offsets, sorted as u32, a, b, c, d, e, of_rows, counts,
-            )?;
-        });
+        kernel::length_classes(cuda, shape, rows, offsets, sorted as u32, a, b, c, d, e, of_rows, counts)?;
         Self::new(cuda, classes, (1, LONG_ROW), false)
     }
 
@@ -249,24 +245,13 @@ pub(super) fn alike<R>(
     }
 }
 
-/// Like `with_offsets!`, for two operands whose offsets are known to have the same width.
-macro_rules! with_alike {
-    ($a:expr, $b:expr, ($first:ident, $second:ident) => $body:expr) => {
-        match ($a, $b) {
-            (OffsetsRef::Narrow($first), OffsetsRef::Narrow($second)) => $body,
-            (OffsetsRef::Wide($first), OffsetsRef::Wide($second)) => $body,
-            _ => unreachable!("offsets were made alike"),
-        }
-    };
-}
-
-/// Calls `sort` for the rows of each class whose products are sorted, and returns the classes of all rows; `dealt`
-/// holds them if they are known. If `sort` is given classes, it is launched for all rows and records the class of each
-/// row that it leaves out.
-fn sort_rows<V: Scalar, I: Offset>(
+/// Calls `sort` for the rows of each class whose products are sorted, and returns how all rows are dealt, which `dealt`
+/// tells where it is known. Where `sort` gets classes, it is launched for all rows, and writes down the class of each row
+/// that it leaves out.
+fn sort_rows<V: Scalar>(
     cuda: Cuda,
-    (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
-    (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
+    (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+    (of_b, b): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
     dealt: Option<Dealt>,
     sort: &mut impl FnMut(u32, Rows<'_>, Option<&mut Classes>) -> Result<()>,
 ) -> Result<Dealt> {
@@ -304,11 +289,11 @@ fn merges<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>, b: &CsrParts<'_, V, 
         && scattered(cuda, a)? != Some(true))
 }
 
-/// Lengths of the rows of C, followed by a zero; and the classes of rows, unless rows are merged.
-fn lengths<V: Scalar, I: Offset>(
+/// How long the rows of C are, and a zero behind; and how the rows are dealt, unless they are merged.
+fn lengths<V: Scalar>(
     cuda: Cuda,
-    (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
-    (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
+    (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+    (of_b, b): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
 ) -> Result<(DeviceVec<u32>, Option<Dealt>)> {
     let (chip, mut lengths) = (cuda.0.chip, cuda.zeros::<u32>(a.rows + 1)?);
     if merges(cuda, a, b)? {
@@ -356,7 +341,7 @@ fn lengths<V: Scalar, I: Offset>(
             &mut lengths,
         )?;
         let shape = tuning::block_lengths(chip, rows.count);
-        kernel::block_lengths::<_, u32>(
+        kernel::block_lengths(
             cuda,
             shape,
             count,
@@ -371,17 +356,7 @@ fn lengths<V: Scalar, I: Offset>(
     }
     if let Some((rows, count)) = dealt.listed(LONG_PRODUCTS) {
         let shape = tuning::block_of_rows(chip, rows.len());
-        kernel::long_lengths::<_, u32>(
-            cuda,
-            shape,
-            count,
-            rows,
-            of_a,
-            a.indices,
-            of_b,
-            b.indices,
-            &mut lengths,
-        )?;
+        kernel::long_lengths(cuda, shape, count, rows, of_a, a.indices, of_b, b.indices, &mut lengths)?;
     }
     Ok((lengths, Some(dealt)))
 }
@@ -414,81 +389,138 @@ impl Columns<'_> {
     }
 }
 
-/// Computes the values of C, and its columns unless they are known. `dealt` holds the classes of rows if they are
-/// known.
-fn rows_of_product<V: Scalar, I: Offset>(
+/// Values of C, and its columns unless they are known; `dealt`: how the rows are, where that is known.
+fn rows_of_product<V: Scalar>(
     cuda: Cuda,
     dealt: Option<Dealt>,
-    (of_a, a): (&Slice<I>, &CsrParts<'_, V, Cuda>),
-    (of_b, b): (&Slice<I>, &CsrParts<'_, V, Cuda>),
+    (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
+    (of_b, b): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
     offsets: OffsetsRef<'_, Cuda>,
     mut columns: Columns<'_>,
     values: &mut Slice<V>,
 ) -> Result<()> {
     let (chip, mut none) = (cuda.0.chip, cuda.buffer(0)?);
     let sorted = tuning::most_sorted(b.columns);
-    with_offsets!(offsets, to => {
-        if dealt.is_none() && merges(cuda, a, b)? {
-            let shape = tuning::merged_rows(chip, a.rows, values.len() / a.rows.max(1));
-            let (known, _, new) = columns.parts(&mut none, a.indices);
-            return kernel::merged_rows(
-                cuda, shape, a.rows as u64, of_a, a.indices, a.values, of_b, b.indices, b.values, to, 1 - known, new,
-                values,
-            );
+    if dealt.is_none() && merges(cuda, a, b)? {
+        let shape = tuning::merged_rows(chip, a.rows, values.len() / a.rows.max(1));
+        let (known, _, new) = columns.parts(&mut none, a.indices);
+        return kernel::merged_rows(
+            cuda,
+            shape,
+            a.rows as u64,
+            of_a,
+            a.indices,
+            a.values,
+            of_b,
+            b.indices,
+            b.values,
+            offsets,
+            1 - known,
+            new,
+            values,
+        );
+    }
+    let dealt = match (&mut columns, dealt) {
+        (Columns::Known(_), _) => Dealt::of_all_lengths(cuda, a.rows, offsets)?,
+        (Columns::New(columns), dealt) => {
+            let mut sort = |class: u32, rows: Rows<'_>, classes: Option<&mut Classes>| {
+                let (count, listed, list) = rows.parts(a.indices);
+                let (shape, deals) =
+                    (tuning::sorted_rows(chip, class, rows.count), u32::from(classes.is_some()));
+                let mut none = Classes::none(cuda)?;
+                let Classes { of_rows, counts } = classes.unwrap_or(&mut none);
+                kernel::sorted_rows(
+                    cuda,
+                    shape,
+                    count,
+                    listed,
+                    list,
+                    of_a,
+                    a.indices,
+                    a.values,
+                    of_b,
+                    b.indices,
+                    b.values,
+                    offsets,
+                    deals,
+                    sorted[1],
+                    of_rows,
+                    counts,
+                    columns,
+                    &mut *values,
+                )
+            };
+            let dealt = sort_rows(cuda, (of_a, a), (of_b, b), dealt, &mut sort)?;
+            let Some(dealt) = dealt.of_lengths(cuda, offsets)? else { return Ok(()) };
+            dealt
         }
-        let dealt = match (&mut columns, dealt) {
-            (Columns::Known(_), _) => Dealt::of_all_lengths(cuda, a.rows, offsets)?,
-            (Columns::New(columns), dealt) => {
-                let mut sort = |class: u32, rows: Rows<'_>, classes: Option<&mut Classes>| {
-                    let (count, listed, list) = rows.parts(a.indices);
-                    let (shape, deals) =
-                        (tuning::sorted_rows(chip, class, rows.count), u32::from(classes.is_some()));
-                    let mut none = Classes::none(cuda)?;
-                    let Classes { of_rows, counts } = classes.unwrap_or(&mut none);
-                    kernel::sorted_rows(
-                        cuda, shape, count, listed, list, of_a, a.indices, a.values, of_b, b.indices, b.values, to,
-                        deals, sorted[1], of_rows, counts, columns, &mut *values,
-                    )
-                };
-                let dealt = sort_rows(cuda, (of_a, a), (of_b, b), dealt, &mut sort)?;
-                let Some(dealt) = dealt.of_lengths(cuda, offsets)? else { return Ok(()) };
-                dealt
-            }
-        };
-        for (class, most) in (1..LONG_ROW).zip(tuning::LENGTHS_OF_CLASSES) {
-            let Some(rows) = dealt.rows(class, a.rows) else { continue };
-            let (count, listed, list) = rows.parts(a.indices);
-            if let Columns::Known(pattern) = columns
-                && let Some(shape) = tuning::known_values(chip, most, rows.count)
-            {
-                kernel::known_values(
-                    cuda, shape, count, listed, list, of_a, a.indices, a.values, of_b, b.indices, b.values, to, pattern,
-                    values,
-                )?;
-                continue;
-            }
-            let (known, pattern, new) = columns.parts(&mut none, a.indices);
-            kernel::product_rows(
-                cuda, tuning::product_rows(chip, most, mean_length(b), rows.count), count, listed, list, of_a,
-                a.indices, a.values, of_b, b.indices, b.values, to, known, pattern, new, values,
+    };
+    for (class, most) in (1..LONG_ROW).zip(tuning::LENGTHS_OF_CLASSES) {
+        let Some(rows) = dealt.rows(class, a.rows) else { continue };
+        let (count, listed, list) = rows.parts(a.indices);
+        if let Columns::Known(pattern) = columns
+            && let Some(shape) = tuning::known_values(chip, most, rows.count)
+        {
+            kernel::known_values(
+                cuda, shape, count, listed, list, of_a, a.indices, a.values, of_b, b.indices, b.values,
+                offsets, pattern, values,
             )?;
+            continue;
         }
-        let Some((rows, count)) = dealt.listed(LONG_ROW) else { return Ok(()) };
-        if let Columns::New(columns) = &mut columns {
-            kernel::long_columns(
-                cuda, tuning::block_of_rows(chip, rows.len()), count, rows, of_a, a.indices, of_b, b.indices, to,
-                columns,
-            )?;
-        }
-        let columns = match &columns {
-            Columns::Known(columns) => columns,
-            Columns::New(columns) => &**columns,
-        };
-        kernel::long_values(
-            cuda, tuning::long_values(chip, rows.len()), count, rows, of_a, a.indices, a.values, of_b, b.indices,
-            b.values, to, columns, values,
-        )
-    })
+        let (known, pattern, new) = columns.parts(&mut none, a.indices);
+        kernel::product_rows(
+            cuda,
+            tuning::product_rows(chip, most, mean_length(b), rows.count),
+            count,
+            listed,
+            list,
+            of_a,
+            a.indices,
+            a.values,
+            of_b,
+            b.indices,
+            b.values,
+            offsets,
+            known,
+            pattern,
+            new,
+            values,
+        )?;
+    }
+    let Some((rows, count)) = dealt.listed(LONG_ROW) else { return Ok(()) };
+    if let Columns::New(columns) = &mut columns {
+        kernel::long_columns(
+            cuda,
+            tuning::block_of_rows(chip, rows.len()),
+            count,
+            rows,
+            of_a,
+            a.indices,
+            of_b,
+            b.indices,
+            offsets,
+            columns,
+        )?;
+    }
+    let columns = match &columns {
+        Columns::Known(columns) => columns,
+        Columns::New(columns) => &**columns,
+    };
+    kernel::long_values(
+        cuda,
+        tuning::long_values(chip, rows.len()),
+        count,
+        rows,
+        of_a,
+        a.indices,
+        a.values,
+        of_b,
+        b.indices,
+        b.values,
+        offsets,
+        columns,
+        values,
+    )
 }
 
 impl SparseProducts for Cuda {
@@ -500,20 +532,18 @@ impl SparseProducts for Cuda {
     ) -> Result<CsrArrays<V, Self>> {
         check_columns(b.columns)?;
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            with_alike!(of_a, of_b, (of_a, of_b) => {
-                let (a, b) = ((of_a, &a), (of_b, &b));
-                let (dealt, offsets, entries) = match known {
-                    Some((offsets, entries)) => (None, offsets.copied(self)?, entries),
-                    None => {
-                        let (lengths, dealt) = lengths(*self, a, b)?;
-                        let (offsets, entries) = offsets_of(self, &lengths)?;
-                        (dealt, offsets, entries)
-                    }
-                };
-                let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
-                rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
-                Ok((offsets, indices, values))
-            })
+            let (a, b) = ((of_a, &a), (of_b, &b));
+            let (dealt, offsets, entries) = match known {
+                Some((offsets, entries)) => (None, offsets.copied(self)?, entries),
+                None => {
+                    let (lengths, dealt) = lengths(*self, a, b)?;
+                    let (offsets, entries) = offsets_of(self, &lengths)?;
+                    (dealt, offsets, entries)
+                }
+            };
+            let (mut indices, mut values) = (self.buffer(entries)?, self.buffer(entries)?);
+            rows_of_product(*self, dealt, a, b, offsets.as_ref(), Columns::New(&mut indices), &mut values)?;
+            Ok((offsets, indices, values))
         })
     }
 
@@ -525,16 +555,14 @@ impl SparseProducts for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            with_alike!(of_a, of_b, (of_a, of_b) => {
-                let (a, b) = ((of_a, &a), (of_b, &b));
-                rows_of_product(*self, None, a, b, c.offsets, Columns::Known(c.indices), values)
-            })
+            let (a, b) = ((of_a, &a), (of_b, &b));
+            rows_of_product(*self, None, a, b, c.offsets, Columns::Known(c.indices), values)
         })
     }
 
     fn count_differing(&self, list: &Slice<u32>, other: &Slice<u32>, count: &mut Slice<u32>) -> Result<()> {
         let shape = tuning::row_threads(self.0.chip, list.len());
-        kernel::differing::<u32, u32>(*self, shape, list.len() as u64, list, other, count)
+        kernel::differing(*self, shape, list.len() as u64, list, other, count)
     }
 
     fn add_lengths(
@@ -545,9 +573,7 @@ impl SparseProducts for Cuda {
     ) -> Result<()> {
         let (shape, rows) = (tuning::row_threads(self.0.chip, a.rows + 1), a.rows as u64);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            with_alike!(of_a, of_b, (of_a, of_b) => {
-                kernel::sum_lengths::<f32, _, u32>(*self, shape, rows, of_a, a.indices, of_b, b.indices, lengths)
-            })
+            kernel::sum_lengths::<f32>(*self, shape, rows, of_a, a.indices, of_b, b.indices, lengths)
         })
     }
 
@@ -561,12 +587,10 @@ impl SparseProducts for Cuda {
     ) -> Result<()> {
         let (shape, rows) = (tuning::row_threads(self.0.chip, a.rows), a.rows as u64);
         alike(*self, a.offsets, b.offsets, |of_a, of_b| {
-            with_alike!(of_a, of_b, (of_a, of_b) => with_offsets!(offsets, offsets => {
-                kernel::sum_rows(
-                    *self, shape, rows, alpha, of_a, a.indices, a.values, beta, of_b, b.indices, b.values, offsets,
-                    indices, values,
-                )
-            }))
+            kernel::sum_rows(
+                *self, shape, rows, alpha, of_a, a.indices, a.values, beta, of_b, b.indices, b.values,
+                offsets, indices, values,
+            )
         })
     }
 }

@@ -9,30 +9,33 @@ use super::primitives::bits_to;
 use super::shape::Shape;
 use super::slice::Slice;
 use super::{Cuda, tuning};
-use crate::backend::{Backend, CsrParts, OffsetsRef, Primitives, with_offsets};
+use crate::backend::{Backend, CsrParts, Offsets, OffsetsRef, Primitives};
 use crate::error::Result;
-use crate::scalar::{Element, Offset};
+use crate::scalar::Element;
 
 mod kernel {
     use super::*;
     kernels! {
-        "mirror.cu", types(V: Element as _, I: Offset as OFFSET);
+        "mirror.cu", types(V: Element as _; offsets as OFFSET);
         fn mirror(
-            offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>,
+            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>,
             to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>,
         );
         fn mirror_few(
-            offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>, apart: u64,
+            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, n: u64, starts: &Slice<u64>, apart: u64,
             to_columns: &mut Slice<u32>, to_values: &mut Slice<V>, missing: &mut Slice<u32>, steps: &mut Slice<u32>,
         );
     }
     kernels! {
-        "transpose_sort.cu", types(C: Offset as CURSOR);
+        "transpose_sort.cu", types(; starts as CURSOR);
         fn window_starts(
-            starts: &Slice<C>, columns: u64, begin: &mut Slice<u32>, first_columns: &mut Slice<u32>, windows: u32,
+            starts: OffsetsRef<'_, Cuda>, columns: u64, begin: &mut Slice<u32>, first_columns: &mut Slice<u32>, windows: u32,
             counts: &mut Slice<u32>, low: &mut Slice<u32>, high: &mut Slice<u32>, words: u64,
         );
-        fn column_keys(starts: &Slice<C>, columns: u64, first_columns: &Slice<u32>, keys: &mut Slice<u32>);
+        fn column_keys(starts: OffsetsRef<'_, Cuda>, columns: u64, first_columns: &Slice<u32>, keys: &mut Slice<u32>);
+    }
+    kernels! {
+        "transpose_sort.cu", types(; "u32" as CURSOR);
         fn digit_starts(begin: &Slice<u32>, windows: u32, digits: &mut Slice<u32>);
         fn sort_low(
             keys: &Slice<u32>, columns: &Slice<u32>, n: u64, digits: &Slice<u32>, workspace: &mut Slice<u32>,
@@ -44,26 +47,32 @@ mod kernel {
         );
     }
     kernels! {
-        "transpose_windows.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
-        fn mark_rows(offsets: &Slice<I>, rows: u64, marks: &mut Slice<u64>, pieces: u64);
+        "transpose_windows.cu", types(V: Element as _; offsets as OFFSET, "u32" as CURSOR);
+        fn mark_rows(offsets: OffsetsRef<'_, Cuda>, rows: u64, marks: &mut Slice<u64>, pieces: u64);
+    }
+    kernels! {
+        "transpose_windows.cu", types(V: Element as _; offsets as OFFSET, starts as CURSOR);
         fn finish(
-            offsets: &Slice<I>, marks: &Slice<u64>, starts: &Slice<C>, values: &Slice<V>, names: &Slice<u8>, n: u64,
+            offsets: OffsetsRef<'_, Cuda>, marks: &Slice<u64>, starts: OffsetsRef<'_, Cuda>, values: &Slice<V>, names: &Slice<u8>, n: u64,
             begin: &Slice<u32>, first_columns: &Slice<u32>, windows: u32, entries: &mut Slice<u32>,
             to_values: &mut Slice<V>,
         );
     }
     kernels! {
-        "transpose.cu", types(V: Element as _, I: Offset as OFFSET, C: Offset as CURSOR);
+        "transpose.cu", types(V: Element as _; "u32" as OFFSET, cursors as CURSOR);
         fn place(
             columns: &Slice<u32>, sources: &Slice<u32>, row_of: &Slice<u32>, values: &Slice<V>, n: u64,
-            cursors: &Slice<C>, to_rows: &mut Slice<u32>, to_values: &mut Slice<V>,
+            cursors: OffsetsRef<'_, Cuda>, to_rows: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
     }
     kernels! {
-        "transpose.cu", types(I: Offset as OFFSET, C: Offset as CURSOR);
-        fn rows_of(offsets: &Slice<I>, rows: u64, first: u64, n: u64, row_of: &mut Slice<u32>);
-        fn run_heads(columns: &Slice<u32>, n: u64, cursors: &mut Slice<C>);
-        fn run_tails(columns: &Slice<u32>, n: u64, cursors: &mut Slice<C>);
+        "transpose.cu", types(; offsets as OFFSET, "u32" as CURSOR);
+        fn rows_of(offsets: OffsetsRef<'_, Cuda>, rows: u64, first: u64, n: u64, row_of: &mut Slice<u32>);
+    }
+    kernels! {
+        "transpose.cu", types(; "u32" as OFFSET, cursors as CURSOR);
+        fn run_heads(columns: &Slice<u32>, n: u64, cursors: &mut Offsets<Cuda>);
+        fn run_tails(columns: &Slice<u32>, n: u64, cursors: &mut Offsets<Cuda>);
     }
 }
 
@@ -75,25 +84,22 @@ pub(super) fn csr_to_csc<V: Element>(
     indices: &mut Slice<u32>,
     values: &mut Slice<V>,
 ) -> Result<()> {
-    with_offsets!(a.offsets, from => with_offsets!(offsets, to => {
-        match tuning::Windows::of::<V>(a.indices.len(), a.columns) {
-            Some(windows) => by_windows(cuda, windows, a, from, to, indices, values),
-            None => by_stretches(cuda, a, from, to, indices, values),
-        }
-    }))
+    match tuning::Windows::of::<V>(a.indices.len(), a.columns) {
+        Some(windows) => by_windows(cuda, windows, a, offsets, indices, values),
+        None => by_stretches(cuda, a, offsets, indices, values),
+    }
 }
 
-/// Transposes by moving values if the pattern is symmetric and searching mirror images is faster than sorting; returns
-/// whether it did.
-pub(super) fn mirror<V: Element, I: Offset>(
+/// Whether the pattern is symmetric, and mirror images are found sooner than by sorting; then all is done.
+pub(super) fn mirror<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
-    from: &Slice<I>,
     indices: &mut Slice<u32>,
     values: &mut Slice<V>,
 ) -> Result<bool> {
     let n = a.indices.len();
     let (mut found, mut told, mut symmetric) = (cuda.zeros::<u32>(2)?, [0; 2], true);
+    let from = a.offsets;
     cuda.by_tiles(from, n, |_, starts| {
         let entries = n as u64;
         let typed = |shape: Shape| shape.for_values::<V>();
@@ -123,14 +129,13 @@ const MARKED: usize = 1024;
 /// The number of digits in `transpose_sort.cu`.
 const RADIX: usize = 256;
 
-/// Sorts the numbers of entries by windows of columns. The target's `indices` hold the columns' keys at first, followed
-/// by the first pass's workspace if there is room. Its values hold the words between the passes.
-fn by_windows<V: Element, I: Offset, C: Offset>(
+/// Entries' numbers are sorted by windows in the target's `indices`, where the columns' keys lie before, and behind
+/// these the first pass's workspace, if there is room. In its values lie the words between the passes.
+fn by_windows<V: Element>(
     cuda: Cuda,
     plan: tuning::Windows,
     a: CsrParts<'_, V, Cuda>,
-    from: &Slice<I>,
-    to: &Slice<C>,
+    to: OffsetsRef<'_, Cuda>,
     indices: &mut Slice<u32>,
     values: &mut Slice<V>,
 ) -> Result<()> {
@@ -175,37 +180,15 @@ fn by_windows<V: Element, I: Offset, C: Offset>(
         length,
     )?;
     kernel::column_keys(cuda, each, to, columns, first_columns, indices)?;
-    kernel::digit_starts::<C>(cuda, each.blocks(1), begin, windows, digits)?;
-    kernel::sort_low::<C>(
-        cuda,
-        low,
-        indices,
-        a.indices,
-        count,
-        digits,
-        low_looks,
-        words,
-        sources,
-        first_sources,
-    )?;
-    kernel::sort_high::<C>(
-        cuda,
-        high,
-        words,
-        count,
-        sources,
-        first_sources,
-        digits,
-        high_looks,
-        indices,
-        names,
-    )?;
+    kernel::digit_starts(cuda, each.blocks(1), begin, windows, digits)?;
+    kernel::sort_low(cuda, low, indices, a.indices, count, digits, low_looks, words, sources, first_sources)?;
+    kernel::sort_high(cuda, high, words, count, sources, first_sources, digits, high_looks, indices, names)?;
     // Marks lie where the sort had its workspaces.
-    kernel::mark_rows::<V, I, C>(cuda, plan.each(pieces), from, rows, marks, pieces as u64)?;
+    kernel::mark_rows::<V>(cuda, plan.each(pieces), a.offsets, rows, marks, pieces as u64)?;
     kernel::finish(
         cuda,
         plan.finish,
-        from,
+        a.offsets,
         marks,
         to,
         a.values,
@@ -219,18 +202,16 @@ fn by_windows<V: Element, I: Offset, C: Offset>(
     )
 }
 
-fn by_stretches<V: Element, I: Offset, C: Offset>(
+fn by_stretches<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
-    from: &Slice<I>,
-    to: &Slice<C>,
+    to: OffsetsRef<'_, Cuda>,
     indices: &mut Slice<u32>,
     values: &mut Slice<V>,
 ) -> Result<()> {
     let (n, bits) = (a.indices.len(), bits_to(a.columns.saturating_sub(1)));
-    let mut cursors = cuda.uninitialised(to.len())?;
-    cuda.copy(to, &mut cursors)?;
-    let stretch = tuning::transpose_stretch::<V>(n, to.len() * size_of::<C>());
+    let mut cursors = to.copied(&cuda)?;
+    let stretch = tuning::transpose_stretch::<V>(n, to.bytes());
     for first in (0..n).step_by(stretch) {
         let range = first..(first + stretch).min(n);
         let count = range.len() as u64;
@@ -241,16 +222,25 @@ fn by_stretches<V: Element, I: Offset, C: Offset>(
         cuda.sort_pairs(&mut columns, &mut sources, 0..bits)?;
         let mut row_of = cuda.uninitialised(range.len())?;
         let tiles = tuning::by_tiles(range.len()).0.variant("VALUE_BYTES", "4");
-        kernel::rows_of::<I, C>(cuda, tiles, from, a.rows as u64, first as u64, count, &mut row_of)?;
+        kernel::rows_of(cuda, tiles, a.offsets, a.rows as u64, first as u64, count, &mut row_of)?;
         let each = tuning::elementwise(cuda.0.chip, range.len());
         let placed: Shape = each.for_values::<V>();
         let each = each.variant("VALUE_BYTES", "4");
-        kernel::run_heads::<I, C>(cuda, each, &columns, count, &mut cursors)?;
+        kernel::run_heads(cuda, each, &columns, count, &mut cursors)?;
         let from = Cuda::part(a.values, range);
-        kernel::place::<V, I, C>(
-            cuda, placed, &columns, &sources, &row_of, from, count, &cursors, indices, values,
+        kernel::place::<V>(
+            cuda,
+            placed,
+            &columns,
+            &sources,
+            &row_of,
+            from,
+            count,
+            cursors.as_ref(),
+            indices,
+            values,
         )?;
-        kernel::run_tails::<I, C>(cuda, each, &columns, count, &mut cursors)?;
+        kernel::run_tails(cuda, each, &columns, count, &mut cursors)?;
     }
     Ok(())
 }

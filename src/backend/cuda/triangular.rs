@@ -6,19 +6,22 @@ use super::launch::kernels;
 use super::slice::Slice;
 use super::{Cuda, tuning};
 use crate::backend::{
-    Backend, CsrParts, CsrPattern, OffsetsRef, Pivots, Side, TriangleParts, TriangularSteps, with_offsets,
+    Backend, CsrParts, CsrPattern, OffsetsRef, Pivots, Side, TriangleParts, TriangularSteps,
 };
 use crate::error::Result;
-use crate::scalar::{Offset, Scalar};
+use crate::scalar::Scalar;
 
 mod kernel {
     use super::*;
     kernels! {
-        "incomplete.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
+        "incomplete.cu", types(T: Scalar as SCALAR; "u32" as OFFSET);
         fn rows_start(n: u64, words: &mut Slice<u32>);
+    }
+    kernels! {
+        "incomplete.cu", types(T: Scalar as SCALAR; offsets as OFFSET);
         fn row_levels(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             upper: u32,
             levels: &mut Slice<u32>,
@@ -26,7 +29,7 @@ mod kernel {
         fn incomplete_lu(
             n: u64,
             order: &Slice<u32>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             diagonal: T::Real,
             smallest: T::Real,
@@ -38,35 +41,41 @@ mod kernel {
         );
     }
     kernels! {
-        "triangle.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET, J: Offset as TARGET);
+        "triangle.cu", types(T: Scalar as SCALAR; offsets as OFFSET, "u32" as TARGET);
         fn triangle_lengths(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             upper: u32,
             order: &Slice<u32>,
             lengths: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "triangle.cu", types(T: Scalar as SCALAR; offsets as OFFSET, starts as TARGET);
         fn triangle_entries(
             n: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             upper: u32,
             order: &Slice<u32>,
             places: &Slice<u32>,
-            starts: &Slice<J>,
+            starts: OffsetsRef<'_, Cuda>,
             to_columns: &mut Slice<u32>,
             to_values: &mut Slice<T>,
         );
     }
     kernels! {
-        "triangular.cu", types(T: Scalar as SCALAR, I: Offset as OFFSET);
+        "triangular.cu", types(T: Scalar as SCALAR; "u32" as OFFSET);
         fn triangular_start(n: u64, x: &mut Slice<T>);
+    }
+    kernels! {
+        "triangular.cu", types(T: Scalar as SCALAR; offsets as OFFSET);
         fn triangular_solve(
             n: u64,
             sources: &Slice<u32>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<T>,
             inverses: Option<&Slice<T>>,
@@ -79,11 +88,9 @@ mod kernel {
 impl TriangularSteps for Cuda {
     fn row_levels(&self, pattern: CsrPattern<'_, Self>, side: Side, levels: &mut Slice<u32>) -> Result<()> {
         let (rows, upper) = (pattern.rows, u32::from(side == Side::Upper));
-        kernel::rows_start::<f64, u32>(*self, nodes(*self, rows), rows as u64, levels)?;
+        kernel::rows_start::<f64>(*self, nodes(*self, rows), rows as u64, levels)?;
         let shape = tuning::rows_in_turn(self.0.chip, rows, 8);
-        with_offsets!(pattern.offsets, offsets => {
-            kernel::row_levels::<f64, _>(*self, shape, rows as u64, offsets, pattern.indices, upper, levels)
-        })
+        kernel::row_levels::<f64>(*self, shape, rows as u64, pattern.offsets, pattern.indices, upper, levels)
     }
 
     fn incomplete_lu<T: Scalar>(
@@ -98,15 +105,24 @@ impl TriangularSteps for Cuda {
         let rows = pattern.rows;
         self.fill(0, failed)?;
         let mut upper = self.buffer::<u32>(rows + 1)?;
-        kernel::rows_start::<f64, u32>(*self, nodes(*self, rows), rows as u64, &mut upper)?;
+        kernel::rows_start::<f64>(*self, nodes(*self, rows), rows as u64, &mut upper)?;
         let real = T::Real::from_f64;
         let shape = tuning::rows_in_turn(self.0.chip, rows, 32);
-        with_offsets!(pattern.offsets, offsets => {
-            kernel::incomplete_lu(
-                *self, shape, rows as u64, order, offsets, pattern.indices, real(pivots.diagonal),
-                real(pivots.smallest), u32::from(pivots.positive), &mut upper, values, inverses, failed,
-            )
-        })
+        kernel::incomplete_lu(
+            *self,
+            shape,
+            rows as u64,
+            order,
+            pattern.offsets,
+            pattern.indices,
+            real(pivots.diagonal),
+            real(pivots.smallest),
+            u32::from(pivots.positive),
+            &mut upper,
+            values,
+            inverses,
+            failed,
+        )
     }
 
     fn triangle_lengths(
@@ -118,9 +134,16 @@ impl TriangularSteps for Cuda {
     ) -> Result<()> {
         let (shape, n) = (nodes(*self, order.len()), order.len() as u64);
         let upper = u32::from(side == Side::Upper);
-        with_offsets!(pattern.offsets, offsets => kernel::triangle_lengths::<f64, _, u32>(
-            *self, shape, n, offsets, pattern.indices, upper, order, lengths,
-        ))
+        kernel::triangle_lengths::<f64>(
+            *self,
+            shape,
+            n,
+            pattern.offsets,
+            pattern.indices,
+            upper,
+            order,
+            lengths,
+        )
     }
 
     fn triangle_entries<T: Scalar>(
@@ -135,9 +158,9 @@ impl TriangularSteps for Cuda {
     ) -> Result<()> {
         let (shape, n) = (nodes(*self, order.len()), order.len() as u64);
         let upper = u32::from(side == Side::Upper);
-        with_offsets!(a.offsets, from => with_offsets!(offsets, starts => kernel::triangle_entries(
-            *self, shape, n, from, a.indices, a.values, upper, order, places, starts, columns, values,
-        )))
+        kernel::triangle_entries(
+            *self, shape, n, a.offsets, a.indices, a.values, upper, order, places, offsets, columns, values,
+        )
     }
 
     fn triangular_solve<T: Scalar>(
@@ -148,12 +171,8 @@ impl TriangularSteps for Cuda {
     ) -> Result<()> {
         let TriangleParts { sources, offsets, columns, values, inverses, levels } = triangle;
         let (rows, chip) = (sources.len(), self.0.chip);
-        kernel::triangular_start::<T, u32>(*self, nodes(*self, rows), rows as u64, x)?;
+        kernel::triangular_start::<T>(*self, nodes(*self, rows), rows as u64, x)?;
         let shape = tuning::triangular(chip, rows, columns.len(), levels.len());
-        with_offsets!(offsets, offsets => {
-            kernel::triangular_solve(
-                *self, shape, rows as u64, sources, offsets, columns, values, inverses, r, x,
-            )
-        })
+        kernel::triangular_solve(*self, shape, rows as u64, sources, offsets, columns, values, inverses, r, x)
     }
 }

@@ -64,20 +64,6 @@ pub(super) fn mark_runs<S: Offset>(starts: &[S], sources: &mut [S], before: &mut
     out_of_range("mark_runs", sources.len(), !good)
 }
 
-/// Replaces each source by its element in `next`, keeping its mark; reports sources beyond the end.
-pub(super) fn follow<S: Offset>(next: &[S], sources: &mut [S]) -> Result<()> {
-    let head = run_mark::<S>();
-    let mut good = true;
-    for source in sources {
-        let (at, mark) = (source.to_usize() & !head, source.to_usize() & head);
-        match next.get(at) {
-            Some(next) => *source = S::from_usize(next.to_usize() | mark),
-            None => good = false,
-        }
-    }
-    out_of_range("follow", next.len(), !good)
-}
-
 /// Sums of runs of marked sources, each from left to right.
 pub(super) fn gather_sum<T: Scalar, S: Offset>(
     symmetry: Symmetry,

@@ -6,7 +6,6 @@
 
 pub(super) mod basis;
 mod batch;
-mod buckets;
 mod chunks;
 mod coarsen;
 mod compressed;

@@ -218,8 +218,9 @@ impl<B: MultigridBackend, C: Communicator<B>> Build<'_, B, C> {
             facts.levels.pop();
             facts.levels.extend(super::setup::facts(&levels, &last));
             let matrices = levels.into_iter().map(|level| [level.a, level.prolongation, level.restriction]);
+            let matrices = matrices.collect();
             let on_backend = |a: Csr<T, B>| rounded(a.to_host(backend)?)?.into_backend(backend);
-            let cycle = moved(backend, matrices, last, None, self.options, on_backend)?;
+            let cycle = moved(backend, matrices, last, None, self.options, &on_backend)?;
             Coarsest::Gathered(Box::new(self.gathered(cycle, &coarsest.parts, false)?))
         };
         Ok((Cycle { levels: made, coarsest, chebyshev: self.options.real_eigenvalues }, facts))

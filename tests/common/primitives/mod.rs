@@ -13,7 +13,7 @@ pub use arrange::{gather_scatter_cases, pack_cases};
 pub use merge::{merge_cases, merge_sort_cases};
 pub use reduce::{reduce_by_key_cases, reduce_cases, segmented_reduce_cases};
 pub use repeat::same_bits_cases;
-pub use runs::{ascending_cases, bucket_cases, gather_sum_cases, mark_refusals, staged_cases, tiled_cases};
+pub use runs::{gather_sum_cases, mark_refusals, staged_cases};
 pub use scan::{scan_cases, segmented_scan_cases};
 pub use select::{histogram_cases, offsets_cases, select_cases};
 pub use sort::{radix_sort_cases, segmented_sort_cases};
@@ -74,10 +74,7 @@ macro_rules! each_case {
             gather_scatter_cases,
             gather_sum_cases,
             mark_refusals,
-            bucket_cases,
             staged_cases,
-            ascending_cases,
-            tiled_cases,
             pack_cases,
             same_bits_cases,
             refusals

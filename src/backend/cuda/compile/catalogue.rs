@@ -3,7 +3,6 @@
 
 use super::{Unit, program_number};
 use crate::backend::cuda::tuning::{self, class_of};
-use crate::backend::runs::ascending::FORMS;
 use crate::backend::scalars::CODES;
 
 const SCALARS: [&str; 4] = ["f32", "f64", "c32", "c64"];
@@ -38,12 +37,6 @@ pub fn catalogue() -> Vec<Unit> {
         );
         units.extend(
             ["1", "0"].map(|single| Unit::new("staged_sum.cu").with("SCALAR", scalar).with("SINGLE", single)),
-        );
-        units.extend(FORMS.map(|form| {
-            Unit::new("ascending_sum.cu").with("SCALAR", scalar).with("GAP_BITS", form.gap_bits)
-        }));
-        units.extend(
-            ["1", "0"].map(|shared| Unit::new("tile_sum.cu").with("SCALAR", scalar).with("SHARED", shared)),
         );
     }
     for (vector, value) in WIDENINGS {
@@ -352,14 +345,6 @@ fn scans_and_selections(units: &mut Vec<Unit>) {
         }
     }
     units.push(Unit::new("stage_runs.cu"));
-    units.extend(FORMS.map(|form| Unit::new("ascend_runs.cu").with("GAP_BITS", form.gap_bits)));
-    for bytes in ["4", "8", "16"] {
-        units.push(Unit::new("buckets.cu").with("ITEM_BYTES", bytes));
-        units.extend(
-            ["1", "0"]
-                .map(|shared| Unit::new("tile_runs.cu").with("ITEM_BYTES", bytes).with("SHARED", shared)),
-        );
-    }
     for (element, inclusive) in [("u32", "0"), ("u64", "1"), ("f64", "0")] {
         units.push(Unit::new("scan_bulk.cu").with("ELEMENT", element).with("INCLUSIVE", inclusive));
     }

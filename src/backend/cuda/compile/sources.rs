@@ -7,14 +7,11 @@ macro_rules! embed {
 /// Kernel files, by name.
 pub const SOURCES: &[(&str, &str)] = embed![
     "aggregate.cu",
-    "ascend_runs.cu",
-    "ascending_sum.cu",
     "batch_block.cu",
     "batch_krylov.cu",
     "batch_lanes.cu",
     "batch_sparse.cu",
     "blocks.cu",
-    "buckets.cu",
     "cg_layout.cu",
     "cg_part.cu",
     "cg_resident.cu",
@@ -117,8 +114,6 @@ pub const SOURCES: &[(&str, &str)] = embed![
     "stage_runs.cu",
     "staged_sum.cu",
     "stencil.cu",
-    "tile_runs.cu",
-    "tile_sum.cu",
     "transpose.cu",
     "transpose_sort.cu",
     "transpose_windows.cu",
@@ -131,7 +126,6 @@ pub const SOURCES: &[(&str, &str)] = embed![
 /// Headers that kernel files may include, by name.
 pub const HEADERS: &[(&str, &str)] = embed![
     "across.cuh",
-    "ascending.cuh",
     "awaited.cuh",
     "batch.cuh",
     "batch_sums.cuh",

@@ -4,10 +4,10 @@ use super::super::launch::kernels;
 use super::super::slice::{Slice, Vec as DeviceVec};
 use super::super::{Cuda, tuning};
 use crate::backend::{
-    BALANCED_TILE, Backend, CompressedValues, CsrParts, Products, ValuesMut, balanced_places, with_offsets,
+    BALANCED_TILE, Backend, CompressedValues, CsrParts, OffsetsRef, Products, ValuesMut, balanced_places,
 };
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
@@ -21,15 +21,18 @@ mod kernel {
         );
     }
     kernels! {
-        "compressed_deal.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
+        "compressed_deal.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET);
         fn compressed_tiles(
-            rows: u64, entries: u64, count: u32, offsets: &Slice<I>, columns: &Slice<u32>, tiles: &mut Slice<u32>,
+            rows: u64, entries: u64, count: u32, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, tiles: &mut Slice<u32>,
             far: &mut Slice<u32>,
         );
         fn compressed_deal(
-            tiles: &Slice<u32>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>, starts: &mut Slice<u16>,
+            tiles: &Slice<u32>, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, from: &Slice<V>, starts: &mut Slice<u16>,
             row_bits: &mut Slice<u8>, codes: &mut Slice<u16>, values: &mut Slice<S>,
         );
+    }
+    kernels! {
+        "compressed_deal.cu", types(V: Element as VALUE, S: Element as STORED; "u32" as OFFSET);
         fn balanced_lengths(
             rows: u32, count: u32, tiles: &Slice<u32>, starts: &Slice<u16>, lengths: &mut Slice<u32>,
         );
@@ -66,9 +69,17 @@ impl Cuda {
         let mut tiles = self.uninitialised(4 * (count + 1))?;
         let mut far = self.zeros::<u32>(1)?;
         let shape = tuning::compressed_blocks(count, false).class(0);
-        with_offsets!(a.offsets, offsets => kernel::compressed_tiles::<V, V, _>(
-            self, shape, rows, entries as u64, count as u32, offsets, a.indices, &mut tiles, &mut far,
-        ))?;
+        kernel::compressed_tiles::<V, V>(
+            self,
+            shape,
+            rows,
+            entries as u64,
+            count as u32,
+            a.offsets,
+            a.indices,
+            &mut tiles,
+            &mut far,
+        )?;
         if self.value(&far)? != 0 {
             return Ok(None);
         }
@@ -90,9 +101,9 @@ impl Cuda {
         let Balanced { tiles, starts, row_bits, codes } = to;
         macro_rules! deal {
             ($values:expr) => {
-                with_offsets!(a.offsets, offsets => kernel::compressed_deal(
-                    self, shape, tiles, offsets, a.indices, a.values, starts, row_bits, codes, $values,
-                ))
+                kernel::compressed_deal(
+                    self, shape, tiles, a.offsets, a.indices, a.values, starts, row_bits, codes, $values,
+                )
             };
         }
         match values {
@@ -149,7 +160,7 @@ impl Cuda {
     pub(super) fn balanced_lengths<V: Scalar>(self, a: &Balanced, lengths: &mut Slice<u32>) -> Result<()> {
         let shape = tuning::compressed_places(lengths.len(), false).class(0);
         let rows = lengths.len() as u32;
-        kernel::balanced_lengths::<V, V, u32>(self, shape, rows, a.count(), &a.tiles, &a.starts, lengths)
+        kernel::balanced_lengths::<V, V>(self, shape, rows, a.count(), &a.tiles, &a.starts, lengths)
     }
 
     pub(super) fn balanced_to_csr<V: Scalar>(
@@ -162,11 +173,11 @@ impl Cuda {
         let shape = tuning::compressed_blocks(a.count() as usize, false).class(0);
         match from {
             CompressedValues::Codes(_) => self.no_kernel("entries dealt out evenly with values as codes"),
-            CompressedValues::Narrow(from) => kernel::balanced_to_csr::<V, V::Narrow, u32>(
+            CompressedValues::Narrow(from) => kernel::balanced_to_csr::<V, V::Narrow>(
                 self, shape, &a.tiles, &a.codes, from, columns, values,
             ),
             CompressedValues::Full(from) => {
-                kernel::balanced_to_csr::<V, V, u32>(self, shape, &a.tiles, &a.codes, from, columns, values)
+                kernel::balanced_to_csr::<V, V>(self, shape, &a.tiles, &a.codes, from, columns, values)
             }
         }
     }

@@ -9,7 +9,7 @@ use super::{Balanced, restore};
 use crate::backend::{
     BASES, Backend, CompressedParts, CompressedPlan, CompressedSteps, CsrParts, FoundKinds, GridMarks,
     GridRows, Host, Kinds, LongRows, NARROW_LIMIT, Offsets, OffsetsRef, Primitives, Products, SECTION,
-    SectionSizes, Survey, ValuesMut, WindowOrder, WindowOrderRef, wants_order, with_offsets,
+    SectionSizes, Survey, ValuesMut, WindowOrder, WindowOrderRef, wants_order,
 };
 use crate::error::Result;
 use crate::scalar::{Element, Offset, Scalar};
@@ -17,9 +17,9 @@ use crate::scalar::{Element, Offset, Scalar};
 mod kernel {
     use super::*;
     kernels! {
-        "compressed_survey.cu", types(V: Element as VALUE, I: Offset as OFFSET);
+        "compressed_survey.cu", types(V: Element as VALUE; offsets as OFFSET);
         fn survey(
-            rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, longest: u32,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, longest: u32,
             found: &mut Slice<u64>,
         );
     }
@@ -35,43 +35,52 @@ mod kernel {
         );
     }
     kernels! {
-        "compressed_fill.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET, O: Offset as TARGET);
+        "compressed_fill.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, "u32" as TARGET);
         fn compressed_table(
-            offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, first_rows: &Slice<u32>,
+            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, first_rows: &Slice<u32>,
             told_starts: &Slice<u32>, starts: &mut Slice<u32>, distances: &mut Slice<u32>, numbers: &mut Slice<V>,
         );
         fn compressed_rows(
-            rows: u64, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, slots: &Slice<u64>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, slots: &Slice<u64>,
             codes: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>,
             kind_of: &mut Slice<u8>, wrong: &mut Slice<u64>,
         );
+    }
+    kernels! {
+        "compressed_fill.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, word_offsets as TARGET);
         fn compressed_fill(
-            rows: u64, order: Option<&Slice<u8>>, offsets: &Slice<I>, columns: &Slice<u32>, from: &Slice<V>,
+            rows: u64, order: Option<&Slice<u8>>, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, from: &Slice<V>,
             longest: u32, column_slots: Option<&Slice<u64>>, column_codes: Option<&Slice<u8>>,
-            number_slots: Option<&Slice<u64>>, number_codes: Option<&Slice<u8>>, word_offsets: &Slice<O>,
-            entries: &Slice<O>, bases: &Slice<u32>, words: &mut Slice<u32>, values: Option<&mut Slice<S>>,
+            number_slots: Option<&Slice<u64>>, number_codes: Option<&Slice<u8>>, word_offsets: OffsetsRef<'_, Cuda>,
+            entries: OffsetsRef<'_, Cuda>, bases: &Slice<u32>, words: &mut Slice<u32>, values: Option<&mut Slice<S>>,
             splits: u32, wrong: &mut Slice<u64>,
         );
         fn compressed_long(
-            offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>, long_rows: &Slice<u32>,
-            to: &Slice<O>, n: u64, starts: &Slice<u64>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
+            offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>, long_rows: &Slice<u32>,
+            word_offsets: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, to_columns: &mut Slice<u32>, to_values: &mut Slice<V>,
         );
     }
     kernels! {
-        "compressed_sizes.cu", types(I: Offset as OFFSET, O: Offset as TARGET);
+        "compressed_sizes.cu", types(; offsets as OFFSET, "u32" as TARGET);
         fn compressed_sizes(
-            rows: u64, offsets: &Slice<I>, longest: u32, widths: &mut Slice<u32>, ordered_widths: &mut Slice<u32>,
+            rows: u64, offsets: OffsetsRef<'_, Cuda>, longest: u32, widths: &mut Slice<u32>, ordered_widths: &mut Slice<u32>,
             order: &mut Slice<u8>, totals: &mut Slice<u64>,
         );
         fn compressed_bases(
-            rows: u64, order: &Slice<u8>, offsets: &Slice<I>, columns: &Slice<u32>, longest: u32,
+            rows: u64, order: &Slice<u8>, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, longest: u32,
             widths: &mut Slice<u32>, ordered_widths: &mut Slice<u32>, bases: &mut Slice<u32>,
             totals: &mut Slice<u64>,
         );
+    }
+    kernels! {
+        "compressed_sizes.cu", types(O: Offset as _; "u32" as OFFSET, place_offsets as TARGET);
         fn compressed_offsets(
             sections: u64, each: u64, widths: &Slice<u32>, words: u32, wide_words: u32,
             place_offsets: &mut Slice<O>, word_offsets: &mut Slice<O>,
         );
+    }
+    kernels! {
+        "compressed_sizes.cu", types(; "u32" as OFFSET, "u32" as TARGET);
         fn long_rows(found: &Slice<u64>, n: u64, rows: &mut Slice<u32>, lengths: &mut Slice<u32>);
     }
 }
@@ -90,17 +99,32 @@ impl Cuda {
         let (mut in_order, mut by_length) = (self.uninitialised(count)?, self.uninitialised(count)?);
         let mut bases = self.uninitialised(if columns { BASES * count } else { 0 })?;
         let shapes = (tuning::compressed_sizes(a.rows), tuning::compressed_bases(a.rows));
-        with_offsets!(a.offsets, offsets => {
-            kernel::compressed_sizes::<_, u32>(
-                self, shapes.0, rows, offsets, longest, &mut in_order, &mut by_length, &mut order, totals,
+        kernel::compressed_sizes(
+            self,
+            shapes.0,
+            rows,
+            a.offsets,
+            longest,
+            &mut in_order,
+            &mut by_length,
+            &mut order,
+            totals,
+        )?;
+        if columns {
+            kernel::compressed_bases(
+                self,
+                shapes.1,
+                rows,
+                &order,
+                a.offsets,
+                a.indices,
+                longest,
+                &mut in_order,
+                &mut by_length,
+                &mut bases,
+                totals,
             )?;
-            if columns {
-                kernel::compressed_bases::<_, u32>(
-                    self, shapes.1, rows, &order, offsets, a.indices, longest, &mut in_order, &mut by_length,
-                    &mut bases, totals,
-                )?;
-            }
-        });
+        }
         Ok(BothSizes { rows: a.rows, order, in_order, by_length, bases })
     }
 }
@@ -139,7 +163,7 @@ impl Cuda {
         self.sort(&mut keys, 32..32 + bits_to(rows.saturating_sub(1)))?;
         let (mut rows, mut lengths) = (self.uninitialised(n)?, self.uninitialised::<u32>(n)?);
         let shape = tuning::one_each(n);
-        kernel::long_rows::<u32, u32>(self, shape, &keys, n as u64, &mut rows, &mut lengths)?;
+        kernel::long_rows(self, shape, &keys, n as u64, &mut rows, &mut lengths)?;
         drop(keys);
         Ok(if nonzeros <= NARROW_LIMIT {
             let mut offsets = self.uninitialised::<u32>(n + 1)?;
@@ -225,9 +249,16 @@ impl CompressedSteps for Cuda {
         let together = most_long.min(ALONG);
         let mut found = self.zeros::<u64>(HEAD + most_long)?;
         let shape = tuning::compressed_survey(self.0.chip, a.rows, nonzeros);
-        with_offsets!(a.offsets, offsets => kernel::survey(
-            *self, shape, a.rows as u64, offsets, a.indices, a.values, limit(longest), &mut found,
-        ))?;
+        kernel::survey(
+            *self,
+            shape,
+            a.rows as u64,
+            a.offsets,
+            a.indices,
+            a.values,
+            limit(longest),
+            &mut found,
+        )?;
         // Small matrices wait for the host, not for memory: their sections are measured before it is known whether
         // there will be any.
         let along = tuning::compressed_measures_along(a.rows);
@@ -275,15 +306,33 @@ impl CompressedSteps for Cuda {
         };
         let each = held(tuning::compressed_blocks(kinds, with_values));
         let all = held(tuning::compressed_rows(self.0.chip, a.rows, a.indices.len(), with_values));
-        with_offsets!(a.offsets, offsets => {
-            kernel::compressed_table::<V, V, _, u32>(
-                *self, each, offsets, a.indices, a.values, first_rows, told_starts, &mut starts, &mut distances, &mut values,
-            )?;
-            kernel::compressed_rows::<V, V, _, u32>(
-                *self, all, a.rows as u64, offsets, a.indices, a.values, slots, codes,
-                &starts, &distances, &values, &mut of_row, wrong,
-            )
-        })?;
+        kernel::compressed_table::<V, V>(
+            *self,
+            each,
+            a.offsets,
+            a.indices,
+            a.values,
+            first_rows,
+            told_starts,
+            &mut starts,
+            &mut distances,
+            &mut values,
+        )?;
+        kernel::compressed_rows::<V, V>(
+            *self,
+            all,
+            a.rows as u64,
+            a.offsets,
+            a.indices,
+            a.values,
+            slots,
+            codes,
+            &starts,
+            &distances,
+            &values,
+            &mut of_row,
+            wrong,
+        )?;
         Ok(Kinds { of_row, starts, distances, values })
     }
 
@@ -330,7 +379,7 @@ impl CompressedSteps for Cuda {
     ) -> Result<()> {
         let (shape, each) = tuning::compressed_offsets(widths.len());
         let (count, each) = (widths.len() as u64, each as u64);
-        kernel::compressed_offsets::<u32, O>(
+        kernel::compressed_offsets(
             *self,
             shape,
             count,
@@ -371,21 +420,32 @@ impl CompressedSteps for Cuda {
             (d.map(|d| slots_of(tables, d.set)), n.map(|n| slots_of(tables, n.set)));
         let column_codes = d.map(|_| codes.part(0..SLOTS));
         let number_codes = n.map(|_| codes.part(codes.len() - SLOTS..codes.len()));
+        if entries.type_name() != word_offsets.type_name() {
+            return self.no_kernel("sections with offsets of two widths");
+        }
         macro_rules! fill {
             ($stored:ty, $values:expr) => {
-                with_offsets!(a.offsets, offsets => match (entries, word_offsets) {
-                    (OffsetsRef::Narrow(entries), OffsetsRef::Narrow(at)) => kernel::compressed_fill::<V, $stored, _, _>(
-                        *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
-                        column_slots, column_codes, number_slots, number_codes,
-                        at, entries, bases, words, $values, splits, wrong,
-                    ),
-                    (OffsetsRef::Wide(entries), OffsetsRef::Wide(at)) => kernel::compressed_fill::<V, $stored, _, _>(
-                        *self, shape, a.rows as u64, order, offsets, a.indices, a.values, limit(plan.longest),
-                        column_slots, column_codes, number_slots, number_codes,
-                        at, entries, bases, words, $values, splits, wrong,
-                    ),
-                    _ => self.no_kernel("sections with offsets of two widths"),
-                })
+                kernel::compressed_fill::<V, $stored>(
+                    *self,
+                    shape,
+                    a.rows as u64,
+                    order,
+                    a.offsets,
+                    a.indices,
+                    a.values,
+                    limit(plan.longest),
+                    column_slots,
+                    column_codes,
+                    number_slots,
+                    number_codes,
+                    word_offsets,
+                    entries,
+                    bases,
+                    words,
+                    $values,
+                    splits,
+                    wrong,
+                )
             };
         }
         match values {
@@ -417,13 +477,14 @@ impl CompressedSteps for Cuda {
         values: &mut Slice<V>,
     ) -> Result<()> {
         let n = indices.len();
-        with_offsets!(a.offsets, from => with_offsets!(offsets, to => self.by_tiles(to, n, |shape, starts| {
+        self.by_tiles(offsets, n, |shape, starts| {
             let shape = tuning::compressed_tiles(shape, false);
             let shape = shape.variant("COLUMNS", "COMPRESSED_WIDE").variant("VALUES", "COMPRESSED_STORED");
-            kernel::compressed_long::<V, V, _, _>(
-                *self, shape, from, a.indices, a.values, rows, to, n as u64, starts, indices, values,
+            kernel::compressed_long::<V, V>(
+                *self, shape, a.offsets, a.indices, a.values, rows, offsets, n as u64, starts, indices,
+                values,
             )
-        })))
+        })
     }
 
     fn compressed_lengths<V: Scalar>(
@@ -441,6 +502,6 @@ impl CompressedSteps for Cuda {
         indices: &mut Slice<u32>,
         values: &mut Slice<V>,
     ) -> Result<()> {
-        with_offsets!(offsets, offsets => restore::fill(*self, a, offsets, indices, values))
+        restore::fill(*self, a, offsets, indices, values)
     }
 }

@@ -6,20 +6,20 @@ use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
 use crate::backend::{CompressedValues, KindParts, OffsetsRef, Products, SectionParts};
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
     kernels! {
-        "compressed_kinds_stored.cu", types(T: Scalar as SCALAR, S: Element as STORED, I: Offset as OFFSET);
+        "compressed_kinds_stored.cu", types(T: Scalar as SCALAR, S: Element as STORED; entries as OFFSET);
         fn compressed_kinds_stored(
             rows: u64, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
-            starts: &Slice<u32>, distances: &Slice<u32>, entries: &Slice<I>, values: &Slice<S>,
+            starts: &Slice<u32>, distances: &Slice<u32>, entries: OffsetsRef<'_, Cuda>, values: &Slice<S>,
             conjugate: u32, alpha: T, x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn compressed_kinds_stored_dot(
             rows: u64, order: Option<&Slice<u8>>, kind_of: &Slice<u8>, kinds: u32, table: u32,
-            starts: &Slice<u32>, distances: &Slice<u32>, entries: &Slice<I>, values: &Slice<S>,
+            starts: &Slice<u32>, distances: &Slice<u32>, entries: OffsetsRef<'_, Cuda>, values: &Slice<S>,
             x: &Slice<T>, y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
         );
     }
@@ -61,7 +61,7 @@ impl Cuda {
         let dot = matches!(target, Target::Dot(_));
         let shape = tuning::compressed_kinds_stored(rows, values.len(), order.is_some(), dot);
         let shape = shape.shared(4 * (starts.len() + distances.len()));
-        with_chunk_offsets!(self, s, (entries, _offsets) => match target {
+        with_chunk_offsets!(self, s, (entries, offsets) => match target {
             Target::Product { conjugate, alpha, beta } => kernel::compressed_kinds_stored(
                 self, shape, count, order, of, kinds, table, starts, distances, entries, values, conjugate, alpha,
                 x, beta, y,

@@ -17,9 +17,9 @@ use crate::backend::{
     ChebyshevStep, CompressedBody, CompressedColumns, CompressedParts, Gemv, KindParts, LongParts,
     OffsetsRef, Products, SectionParts,
 };
-use crate::backend::{CompressedValues, VectorOps, with_offsets};
+use crate::backend::{CompressedValues, VectorOps};
 use crate::error::{Error, Result};
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
@@ -35,25 +35,25 @@ mod kernel {
         );
     }
     kernels! {
-        "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET);
-        /// Arrays that a storage does not have are null.
+        "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED; offsets as OFFSET);
+        /// What a storage does not have is null.
         fn compressed(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: &Slice<I>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
-            numbers: Option<&Slice<V>>, entries: &Slice<I>, values: Option<&Slice<S>>, conjugate: u32, alpha: T,
+            distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
+            numbers: Option<&Slice<V>>, entries: OffsetsRef<'_, Cuda>, values: Option<&Slice<S>>, conjugate: u32, alpha: T,
             x: &Slice<T>, beta: T, y: &mut Slice<T>,
         );
         fn compressed_dot(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: &Slice<I>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
-            numbers: Option<&Slice<V>>, entries: &Slice<I>, values: Option<&Slice<S>>, x: &Slice<T>,
+            distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,
+            numbers: Option<&Slice<V>>, entries: OffsetsRef<'_, Cuda>, values: Option<&Slice<S>>, x: &Slice<T>,
             y: &mut Slice<T>, xy: &mut Slice<T>, partials: u64, finished: u64,
         );
     }
     kernels! {
-        "compressed_long.cu", types(T: Scalar as SCALAR, V: Element as VALUE, I: Offset as OFFSET);
+        "compressed_long.cu", types(T: Scalar as SCALAR, V: Element as VALUE; offsets as OFFSET);
         fn add_long(
-            long_rows: &Slice<u32>, offsets: &Slice<I>, columns: &Slice<u32>, values: &Slice<V>,
+            long_rows: &Slice<u32>, offsets: OffsetsRef<'_, Cuda>, columns: &Slice<u32>, values: &Slice<V>,
             conjugate: u32, alpha: T, x: &Slice<T>, y: &mut Slice<T>,
         );
     }
@@ -143,8 +143,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
 macro_rules! with_chunk_offsets {
     ($cuda:expr, $a:expr, ($entries:ident, $words:ident) => $body:expr) => {
         match ($a.entries, $a.word_offsets) {
-            (OffsetsRef::Narrow($entries), OffsetsRef::Narrow($words)) => $body,
-            (OffsetsRef::Wide($entries), OffsetsRef::Wide($words)) => $body,
+            ($entries, $words) if $entries.type_name() == $words.type_name() => $body,
             _ => $cuda.no_kernel("sections with offsets of two widths"),
         }
     };
@@ -300,10 +299,17 @@ impl Cuda {
         y: &mut Slice<T>,
     ) -> Result<()> {
         let shape = tuning::compressed_blocks(long.rows.len(), false).class(0);
-        with_offsets!(long.offsets, offsets => {
-            kernel::add_long(
-                self, shape, long.rows, offsets, long.indices, long.values, conjugate, alpha, x, y,
-            )
-        })
+        kernel::add_long(
+            self,
+            shape,
+            long.rows,
+            long.offsets,
+            long.indices,
+            long.values,
+            conjugate,
+            alpha,
+            x,
+            y,
+        )
     }
 }

@@ -5,38 +5,48 @@ use super::super::shape::Shape;
 use super::super::slice::Slice;
 use super::super::{Cuda, tuning};
 use super::{Flat, with_chunk_offsets, with_stored};
-use crate::backend::{
-    CompressedBody, CompressedParts, CompressedValues, LongParts, OffsetsRef, Products, with_offsets,
-};
+use crate::backend::{CompressedBody, CompressedParts, CompressedValues, LongParts, OffsetsRef, Products};
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar};
+use crate::scalar::{Element, Scalar};
 
 mod kernel {
     use super::*;
     kernels! {
-        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED, I: Offset as OFFSET, O: Offset as TARGET);
-        /// Arrays that a storage does not have are null.
+        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, "u32" as TARGET);
+        /// What a storage does not have is null.
         fn compressed_lengths(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
-            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
+            distances: Option<&Slice<u32>>, offsets: Option<OffsetsRef<'_, Cuda>>, bases: Option<&Slice<u32>>,
+            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<OffsetsRef<'_, Cuda>>,
             values: Option<&Slice<S>>, lengths: &mut Slice<u32>,
         );
+    }
+    kernels! {
+        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, to as TARGET);
         fn compressed_to_csr(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
-            distances: Option<&Slice<u32>>, offsets: Option<&Slice<I>>, bases: Option<&Slice<u32>>,
-            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<&Slice<I>>,
-            values: Option<&Slice<S>>, to: &Slice<O>, splits: u32, columns: &mut Slice<u32>,
+            distances: Option<&Slice<u32>>, offsets: Option<OffsetsRef<'_, Cuda>>, bases: Option<&Slice<u32>>,
+            words: Option<&Slice<u32>>, numbers: Option<&Slice<V>>, entries: Option<OffsetsRef<'_, Cuda>>,
+            values: Option<&Slice<S>>, to: OffsetsRef<'_, Cuda>, splits: u32, columns: &mut Slice<u32>,
             to_values: &mut Slice<V>,
         );
+    }
+    kernels! {
+        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; "u32" as OFFSET, to as TARGET);
         fn lines_to_csr(
-            kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>, to: &Slice<O>,
+            kind_of: &Slice<u8>, starts: &Slice<u32>, distances: &Slice<u32>, numbers: &Slice<V>, to: OffsetsRef<'_, Cuda>,
             n: u64, starts_of_tiles: &Slice<u64>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
-        fn long_lengths(n: u64, long_rows: &Slice<u32>, starts: &Slice<I>, lengths: &mut Slice<u32>);
+    }
+    kernels! {
+        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; starts as OFFSET, "u32" as TARGET);
+        fn long_lengths(n: u64, long_rows: &Slice<u32>, starts: OffsetsRef<'_, Cuda>, lengths: &mut Slice<u32>);
+    }
+    kernels! {
+        "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; from as OFFSET, to as TARGET);
         fn long_to_csr(
-            long_rows: &Slice<u32>, from: &Slice<I>, n: u64, starts: &Slice<u64>, from_columns: &Slice<u32>,
-            from_values: &Slice<V>, to: &Slice<O>, columns: &mut Slice<u32>, values: &mut Slice<V>,
+            long_rows: &Slice<u32>, from: OffsetsRef<'_, Cuda>, n: u64, starts: &Slice<u64>, from_columns: &Slice<u32>,
+            from_values: &Slice<V>, to: OffsetsRef<'_, Cuda>, columns: &mut Slice<u32>, values: &mut Slice<V>,
         );
     }
 }
@@ -49,7 +59,7 @@ macro_rules! with_arrays {
             CompressedBody::Lines(kinds, numbers, _) => {
                 let $f = Flat::lines(kinds, numbers);
                 let $shape = $f.variant(tuning::compressed_places($a.rows, true));
-                let ($offsets, $entries) = (None::<&Slice<u32>>, None::<&Slice<u32>>);
+                let ($offsets, $entries) = (None, None);
                 let ($words, $values) = (None, None::<&Slice<V>>);
                 $body
             }
@@ -77,21 +87,19 @@ pub(super) fn lengths<V: Scalar>(
     a: CompressedParts<'_, V, Cuda>,
     lengths: &mut Slice<u32>,
 ) -> Result<()> {
-    with_arrays!(cuda, a, lengths, (shape, f, offsets, words, entries, values) => kernel::compressed_lengths::<V, _, _, u32>(
+    with_arrays!(cuda, a, lengths, (shape, f, offsets, words, entries, values) => kernel::compressed_lengths(
         cuda, shape, a.rows as u64, f.order, f.kind_of, f.starts, f.distances, offsets, f.bases, words, f.numbers,
         entries, values, lengths,
     ))?;
     let Some(LongParts { rows, offsets, .. }) = a.long else { return Ok(()) };
     let shape = long(tuning::compressed_places(rows.len(), false));
-    with_offsets!(offsets, starts => {
-        kernel::long_lengths::<V, V, _, u32>(cuda, shape, rows.len() as u64, rows, starts, lengths)
-    })
+    kernel::long_lengths::<V, V>(cuda, shape, rows.len() as u64, rows, offsets, lengths)
 }
 
-pub(super) fn fill<V: Scalar, O: Offset>(
+pub(super) fn fill<V: Scalar>(
     cuda: Cuda,
     a: CompressedParts<'_, V, Cuda>,
-    to: &Slice<O>,
+    to: OffsetsRef<'_, Cuda>,
     indices: &mut Slice<u32>,
     out: &mut Slice<V>,
 ) -> Result<()> {
@@ -103,7 +111,7 @@ pub(super) fn fill<V: Scalar, O: Offset>(
                 let shape =
                     shape.variant("COLUMNS", "COMPRESSED_KINDS").variant("VALUES", "COMPRESSED_STORED");
                 let (of, first, distances) = (kinds.of_row, kinds.starts, kinds.distances);
-                kernel::lines_to_csr::<V, V, u32, O>(
+                kernel::lines_to_csr::<V, V>(
                     cuda, shape, of, first, distances, numbers, to, n as u64, starts, indices, out,
                 )
             })?;
@@ -125,8 +133,19 @@ pub(super) fn fill<V: Scalar, O: Offset>(
         return Ok(());
     };
     let n = from_columns.len();
-    with_offsets!(offsets, from => cuda.by_tiles(from, n, |shape, starts| kernel::long_to_csr::<V, V, _, O>(
-        cuda, long(tuning::compressed_tiles(shape, false)), rows, from, n as u64, starts, from_columns, from_values, to,
-        indices, out,
-    )))
+    cuda.by_tiles(offsets, n, |shape, starts| {
+        kernel::long_to_csr::<V, V>(
+            cuda,
+            long(tuning::compressed_tiles(shape, false)),
+            rows,
+            offsets,
+            n as u64,
+            starts,
+            from_columns,
+            from_values,
+            to,
+            indices,
+            out,
+        )
+    })
 }

@@ -1,5 +1,7 @@
 //! The kernels of the primitives, as `kernels/README.md` gives them.
 
+use crate::backend::OffsetsRef;
+use crate::backend::cuda::Cuda;
 use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;
 use crate::scalar::{Element, Key, Number, Offset, Scalar};
@@ -119,69 +121,6 @@ kernels! {
     );
 }
 kernels! {
-    "ascend_runs.cu", types();
-    fn ascend_codes(
-        sources: &Slice<u32>, n: u64, values: u64, starts: &Slice<u32>, runs: u64, before: &Slice<u32>,
-        codes: &mut Slice<u32>, bases: &mut Slice<u32>, heads: Option<&mut Slice<u32>>, shapes: &mut Slice<u32>,
-        unfit: &mut Slice<u32>,
-    );
-}
-kernels! {
-    "ascending_sum.cu", types(T: Scalar as SCALAR);
-    fn ascending_sum(
-        x: &Slice<T>, codes: &Slice<u32>, bases: &Slice<u32>, heads: Option<&Slice<u32>>, shapes: &Slice<u32>,
-        before: &Slice<u32>, tiles: u32, out: &mut Slice<T>,
-    );
-}
-kernels! {
-    "buckets.cu", types();
-    fn rank_places(
-        high: &Slice<u32>, low: &Slice<u32>, n: u64, bound_high: &Slice<u32>, bound_low: &Slice<u32>,
-        bound_number: &Slice<u32>, bounds: u32, bits: u32, out: &mut Slice<u32>,
-    );
-    fn bucket_counts(
-        places: &Slice<u32>, n: u64, bits: u32, buckets: u32, counts: &mut Slice<u32>, tiles: u64, misses: u64,
-    );
-    fn bucket_slots(
-        places: &mut Slice<u32>, n: u64, bits: u32, buckets: u32, firsts: &Slice<u32>, tiles: u64,
-        slots: &mut Slice<u16>, runs: &mut Slice<u32>,
-    );
-}
-kernels! {
-    "buckets.cu", types(T: Element as _);
-    fn to_buckets(
-        x: &Slice<T>, n: u64, slots: &Slice<u16>, runs: &Slice<u32>, buckets: u32, out: &mut Slice<T>,
-    );
-}
-kernels! {
-    "tile_runs.cu", types();
-    fn order_tile(
-        bucket_of: &Slice<u32>, n: u64, tile: u32, buckets: u32, unit: u32, slots: &mut Slice<u16>, starts: &mut Slice<u16>,
-        most: &mut Slice<u32>,
-    );
-    /// `rest_starts` and `rest` are null if no run has a list.
-    fn order_bucket(
-        starts: &Slice<u16>, tiles: u32, slots: &Slice<u16>, tile: u32, unit: u32, sources: &Slice<u32>, n: u64,
-        run_starts: &Slice<u32>, runs: u64, first_run: &Slice<u32>, mark: u32, rest_starts: Option<&Slice<u32>>,
-        bases: &mut Slice<u16>, pairs: &mut Slice<u32>, rest: Option<&mut Slice<u32>>, most: &mut Slice<u32>,
-    );
-    fn list_words(run_starts: &Slice<u32>, runs: u64, n: u64, words: &mut Slice<u32>);
-}
-kernels! {
-    "tile_runs.cu", types(T: Element as _);
-    fn to_tiles(
-        x: &Slice<T>, n: u64, slots: &Slice<u16>, tile: u32, tiles: u32, ends: &Slice<u16>, stride: u32, out: &mut Slice<T>,
-    );
-}
-kernels! {
-    "tile_sum.cu", types(T: Scalar as SCALAR);
-    /// `rest` and `first_rest` are null if no run has a list.
-    fn tile_sum(
-        x: &Slice<T>, stride: u32, unit: u32, tiles: u32, starts: &Slice<u16>, bases: &Slice<u16>, pairs: &Slice<u32>,
-        rest: Option<&Slice<u32>>, first_rest: Option<&Slice<u32>>, first_run: &Slice<u32>, buckets: u32, out: &mut Slice<T>,
-    );
-}
-kernels! {
     "scan_bulk.cu", types(T: Element as ELEMENT);
     fn scan_bulk(x: &Slice<T>, out: u64, n: u64, workspace: u64);
 }
@@ -264,15 +203,17 @@ kernels! {
     "index.cu", types(I: Offset as OFFSET);
     fn offsets_by_search(segments: &Slice<u32>, n: u64, offsets: &mut Slice<I>, count: u64);
     fn offsets_of_sorted(segments: &Slice<u32>, n: u64, offsets: &mut Slice<I>, count: u64);
-    fn tile_starts(offsets: &Slice<I>, count: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
     fn expand_offsets(offsets: &Slice<I>, n: u64, starts: &Slice<u64>, segments: &mut Slice<u32>);
     fn head_flags(offsets: &Slice<I>, count: u64, heads: &mut Slice<u8>, n: u64);
     fn mark_runs(
         starts: &Slice<I>, runs: u64, sources: &mut Slice<I>, n: u64, before: &mut Slice<I>, tiles: u64, tile: u64,
         misses: u64,
     );
-    fn follow(next: &Slice<I>, n: u64, sources: &mut Slice<I>, count: u64, misses: u64);
     fn sequence(out: &mut Slice<I>, n: u64);
+}
+kernels! {
+    "index.cu", types(; offsets as OFFSET);
+    fn tile_starts(offsets: OffsetsRef<'_, Cuda>, count: u64, n: u64, starts: &mut Slice<u64>, tiles: u64);
 }
 kernels! {
     "keys.cu", types(K: Key as KEY);

@@ -1,6 +1,5 @@
 //! The parallel primitives on the device. Each method chooses a launch; the kernels are in `kernels/`.
 
-mod ascending;
 mod histogram;
 mod kernels;
 mod merge;
@@ -11,7 +10,6 @@ mod select;
 mod sort;
 mod staged;
 mod sums;
-mod tiled;
 
 pub(super) use histogram::histogram_of_neighbours;
 pub(super) use sums::exclusive_scan;
@@ -19,7 +17,7 @@ pub(super) use sums::exclusive_scan;
 use super::shape::{Shape, bytes_of};
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
-use crate::backend::{Backend, Order, Primitives, Scan};
+use crate::backend::{Backend, OffsetsRef, Order, Primitives, Scan};
 use crate::error::{Error, Result};
 use crate::scalar::{Combine, Element, Key, Number, Offset};
 use std::ops::Range;
@@ -48,20 +46,28 @@ const fn index_for(n: usize) -> &'static str {
 impl Cuda {
     /// Launches a kernel that divides `n` elements of segments into even tiles: its shape, and the segment in which
     /// each tile starts.
-    pub(super) fn by_tiles<I: Offset>(
+    pub(super) fn by_tiles(
         self,
-        offsets: &Slice<I>,
+        offsets: OffsetsRef<'_, Self>,
         n: usize,
         launch: impl FnOnce(Shape, &Slice<u64>) -> Result<()>,
     ) -> Result<()> {
-        let count = segment_count(offsets)? as u64;
+        match self.tile_starts(offsets, n)? {
+            Some((shape, starts)) => launch(shape, &starts),
+            None => Ok(()),
+        }
+    }
+
+    /// Nothing where there are no elements.
+    fn tile_starts(self, offsets: OffsetsRef<'_, Self>, n: usize) -> Result<Option<(Shape, DeviceVec<u64>)>> {
+        let count = segment_count(offsets.len())? as u64;
         if n == 0 {
-            return Ok(());
+            return Ok(None);
         }
         let (shape, tiles, find) = tuning::by_tiles(n);
         let mut starts = self.uninitialised(tiles + 1)?;
         kernels::tile_starts(self, find, offsets, count, n as u64, &mut starts, tiles as u64)?;
-        launch(shape, &starts)
+        Ok(Some((shape, starts)))
     }
 }
 
@@ -133,7 +139,7 @@ impl Primitives for Cuda {
     }
 
     fn offsets_of_sorted<I: Offset>(&self, segments: &Slice<u32>, offsets: &mut Slice<I>) -> Result<()> {
-        let (count, n) = (segment_count(offsets)?, segments.len());
+        let (count, n) = (segment_count(offsets.len())?, segments.len());
         if n < count {
             let shape = tuning::elementwise(self.0.chip, count + 1);
             return kernels::offsets_by_search(*self, shape, segments, n as u64, offsets, count as u64);
@@ -143,13 +149,13 @@ impl Primitives for Cuda {
     }
 
     fn expand_offsets<I: Offset>(&self, offsets: &Slice<I>, segments: &mut Slice<u32>) -> Result<()> {
-        self.by_tiles(offsets, segments.len(), |shape, starts| {
+        self.by_tiles(OffsetsRef::of(offsets), segments.len(), |shape, starts| {
             kernels::expand_offsets(*self, shape, offsets, segments.len() as u64, starts, segments)
         })
     }
 
     fn head_flags<I: Offset>(&self, offsets: &Slice<I>, heads: &mut Slice<u8>) -> Result<()> {
-        let (count, n) = (segment_count(offsets)?, heads.len());
+        let (count, n) = (segment_count(offsets.len())?, heads.len());
         self.fill(0, heads)?;
         kernels::head_flags(
             *self,
@@ -311,9 +317,9 @@ impl Primitives for Cuda {
     }
 }
 
-/// The number of segments for this number of offsets.
-fn segment_count<I: Offset>(offsets: &Slice<I>) -> Result<usize> {
-    offsets.len().checked_sub(1).ok_or(Error::Dimension { what: "number of offsets", expected: 1, got: 0 })
+/// Segments between so many offsets.
+fn segment_count(offsets: usize) -> Result<usize> {
+    offsets.checked_sub(1).ok_or(Error::Dimension { what: "number of offsets", expected: 1, got: 0 })
 }
 
 fn check_packed(high: usize, low: usize, shift: u32) -> Result<usize> {

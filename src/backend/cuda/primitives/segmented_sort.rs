@@ -19,7 +19,7 @@ pub(super) fn sort_pairs<K: Key, V: Element, I: Offset>(
     keys: &mut DeviceVec<K>,
     values: &mut DeviceVec<V>,
 ) -> Result<()> {
-    let (n, count) = (keys.len(), super::segment_count(offsets)?);
+    let (n, count) = (keys.len(), super::segment_count(offsets.len())?);
     if n < 2 {
         return Ok(());
     }

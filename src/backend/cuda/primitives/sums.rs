@@ -38,7 +38,7 @@ pub(super) fn segmented_reduce<T: Element, I: Offset, O: Combine<T>>(
     offsets: &Slice<I>,
     out: &mut Slice<T>,
 ) -> Result<()> {
-    Error::check_dimension("number of segments", super::segment_count(offsets)?, out.len())?;
+    Error::check_dimension("number of segments", super::segment_count(offsets.len())?, out.len())?;
     segmented(cuda, "REDUCE", op, x, offsets, out)
 }
 
@@ -51,7 +51,7 @@ fn segmented<T: Element, I: Offset, O: Combine<T>>(
     offsets: &Slice<I>,
     out: &mut Slice<T>,
 ) -> Result<()> {
-    let (n, segments) = (x.len(), super::segment_count(offsets)?);
+    let (n, segments) = (x.len(), super::segment_count(offsets.len())?);
     if n + segments == 0 {
         return Ok(());
     }

@@ -6,18 +6,18 @@ use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning::{self, CsrBlock};
 use crate::backend::cuda::vector::check_block;
-use crate::backend::{CsrParts, VectorOps, with_offsets};
+use crate::backend::{CsrParts, OffsetsRef, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
     kernels! {
-        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn csr_block(
             rows: u64,
             count: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             alpha: T,
@@ -29,12 +29,12 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
-        /// y = A x, and in `partials` the sums of x.y of each block, one for each vector.
+        "csr_block.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        /// y = A x, and in `partials` the sums of x.y that each block has, one a vector.
         fn csr_block_dot(
             rows: u64,
             count: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             x: &Slice<T>,
@@ -45,12 +45,12 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_block_tiles.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "csr_block_tiles.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn csr_block_tiles(
             rows: u64,
             count: u64,
             tile_rows: &Slice<u32>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             alpha: T,
@@ -64,7 +64,7 @@ mod kernel {
             rows: u64,
             count: u64,
             tile_rows: &Slice<u32>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             alpha: T,
             beta: T,
             y: &mut Slice<T>,
@@ -91,9 +91,20 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
         CsrBlock::Rows { shape, capacity } => {
             let (columns, values, sums) = (a.indices, a.values, vectors * shape.blocks as usize);
             let (_guard, partials) = cuda.0.workspaces.pieces(sums)?;
-            with_offsets!(a.offsets, offsets => kernel::csr_block_dot(
-                cuda, shape, rows, count, offsets, columns, values, x, y, vectors as u32, capacity, partials,
-            ))?;
+            kernel::csr_block_dot(
+                cuda,
+                shape,
+                rows,
+                count,
+                a.offsets,
+                columns,
+                values,
+                x,
+                y,
+                vectors as u32,
+                capacity,
+                partials,
+            )?;
             cuda.sums(Slice::at(partials, sums), xy)
         }
         CsrBlock::Tiles { .. } => {
@@ -117,19 +128,20 @@ pub(super) fn product<V: Widen<T>, T: Scalar>(
     let size = (a.rows, a.values.len());
     let way = tuning::csr_block::<T, V>(extent, size, vectors, aligned);
     let (columns, values, across) = (a.indices, a.values, vectors as u32);
-    with_offsets!(a.offsets, offsets => match way {
+    match way {
         CsrBlock::Rows { shape, capacity } => kernel::csr_block(
-            cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, across, capacity,
+            cuda, shape, rows, count, a.offsets, columns, values, alpha, x, beta, y, across, capacity,
         ),
         CsrBlock::Tiles { tiles, shape, joins } => {
             let starts = csr::tile_rows(cuda, &a)?;
             let (_guard, pieces) = cuda.0.workspaces.pieces(2 * vectors * tiles)?;
             kernel::csr_block_tiles(
-                cuda, shape, rows, count, starts, offsets, columns, values, alpha, x, beta, &mut *y, across, pieces,
+                cuda, shape, rows, count, starts, a.offsets, columns, values, alpha, x, beta, &mut *y,
+                across, pieces,
             )?;
-            kernel::csr_block_join::<T, V, _>(
-                cuda, joins, rows, count, starts, offsets, alpha, beta, y, across, pieces,
+            kernel::csr_block_join::<T, V>(
+                cuda, joins, rows, count, starts, a.offsets, alpha, beta, y, across, pieces,
             )
         }
-    })
+    }
 }

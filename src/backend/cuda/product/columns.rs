@@ -5,9 +5,9 @@ use crate::backend::cuda::launch::kernels;
 use crate::backend::cuda::shape::Shape;
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::{Cuda, tuning};
-use crate::backend::{EllParts, JdsParts, SellParts, VectorOps, with_offsets};
+use crate::backend::{EllParts, JdsParts, OffsetsRef, SellParts, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
@@ -28,12 +28,12 @@ mod kernel {
         );
     }
     kernels! {
-        "jds.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "jds.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn jds(
             rows: u64,
             diagonals: u64,
             order: &Slice<u32>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             alpha: T,
@@ -44,14 +44,14 @@ mod kernel {
         );
     }
     kernels! {
-        "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
-        /// `order` is null if rows keep their order, `lengths` if no column has the index that marks padding.
+        "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        /// `order` is null where rows keep theirs, `lengths` where no column has the number that tells padding.
         fn sell(
             rows: u64,
             height: u32,
             order: Option<&Slice<u32>>,
             lengths: Option<&Slice<u32>>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             alpha: T,
@@ -66,7 +66,7 @@ mod kernel {
             height: u32,
             order: Option<&Slice<u32>>,
             lengths: Option<&Slice<u32>>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             one: T,
@@ -100,9 +100,9 @@ pub(super) fn jds<V: Widen<T>, T: Scalar>(
     let Form { conjugate, alpha, x, beta, y } = form;
     let (shape, rows, order) = (tuning::row_a_thread(a.rows), a.rows as u64, a.order.as_slice());
     let diagonals = a.offsets.len() as u64 - 1;
-    with_offsets!(a.offsets, offsets => kernel::jds(
-        cuda, shape, rows, diagonals, order, offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
-    ))
+    kernel::jds(
+        cuda, shape, rows, diagonals, order, a.offsets, a.indices, a.values, alpha, x, beta, y, conjugate,
+    )
 }
 
 /// A slice's height as the kernel takes it; a matrix with higher slices has at most one slice of rows.
@@ -128,12 +128,11 @@ pub(super) fn sell<V: Widen<T>, T: Scalar>(
     let Form { conjugate, alpha, x, beta, y } = form;
     let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
-    with_offsets!(a.offsets, offsets => {
-        let settled = settled(cuda, &[offsets.addresses(), a.indices.addresses(), a.values.addresses()]);
-        kernel::sell(
-            cuda, shape, rows, height, order, lengths, offsets, a.indices, a.values, alpha, x, beta, y, conjugate, settled,
-        )
-    })
+    let settled = settled(cuda, &[a.offsets.addresses(), a.indices.addresses(), a.values.addresses()]);
+    kernel::sell(
+        cuda, shape, rows, height, order, lengths, a.offsets, a.indices, a.values, alpha, x, beta, y,
+        conjugate, settled,
+    )
 }
 
 pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(
@@ -149,8 +148,22 @@ pub(super) fn sell_dot<V: Widen<T>, T: Scalar>(
     let (shape, rows, height) = (sell_shape::<V, T>(&a), a.rows as u64, height(a.height));
     let (order, lengths) = (a.order.map(|order| order.as_slice()), lengths(&a));
     summed(cuda, shape, xy, |xy, partials, finished| {
-        with_offsets!(a.offsets, offsets => kernel::sell_dot(
-            cuda, shape, rows, height, order, lengths, offsets, a.indices, a.values, T::one(), x, y, xy, partials, finished,
-        ))
+        kernel::sell_dot(
+            cuda,
+            shape,
+            rows,
+            height,
+            order,
+            lengths,
+            a.offsets,
+            a.indices,
+            a.values,
+            T::one(),
+            x,
+            y,
+            xy,
+            partials,
+            finished,
+        )
     })
 }

@@ -6,17 +6,17 @@ use crate::backend::cuda::launch::{Constants, kernels};
 use crate::backend::cuda::slice::Slice;
 use crate::backend::cuda::tuning::{self, CsrWay};
 use crate::backend::cuda::{Cuda, capture};
-use crate::backend::{Backend, ChebyshevStep, CsrParts, RowBins, RowExtent, VectorOps, with_offsets};
+use crate::backend::{Backend, ChebyshevStep, CsrParts, OffsetsRef, RowBins, RowExtent, VectorOps};
 use crate::error::Result;
-use crate::scalar::{Element, Offset, Scalar, Widen};
+use crate::scalar::{Element, Scalar, Widen};
 
 mod kernel {
     use super::*;
     kernels! {
-        "csr_vector.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "csr_vector.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn csr(
             rows: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             alpha: T,
@@ -28,11 +28,11 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_stream.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
+        "csr_stream.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
         fn csr_stream(
             rows: u64,
             count: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             alpha: T,
@@ -45,7 +45,7 @@ mod kernel {
         fn csr_stream_chebyshev(
             rows: u64,
             count: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             keep: T::Real,
@@ -60,7 +60,7 @@ mod kernel {
         fn csr_stream_dot(
             rows: u64,
             count: u64,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             one: T,
@@ -73,11 +73,11 @@ mod kernel {
         );
     }
     kernels! {
-        "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED, I: Offset as OFFSET);
-        /// `tiles` has two words for each tile, `posts` is the address of a carry for each, all zero.
+        "csr_balanced.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
+        /// `tiles` has two words each, `posts` is the address of a piece for each, all zero.
         fn csr_balanced(
             tiles: &Slice<u64>,
-            offsets: &Slice<I>,
+            offsets: OffsetsRef<'_, Cuda>,
             columns: &Slice<u32>,
             values: &Slice<V>,
             alpha: T,
@@ -111,10 +111,10 @@ mod kernel {
         fn column_spread(count: u64, columns: &Slice<u32>, lines: &mut Slice<u64>);
     }
     kernels! {
-        "row_shape.cu", types(I: Offset as OFFSET);
-        fn row_shape(rows: u64, offsets: &Slice<I>, out: &mut Slice<u64>);
-        fn tile_rows(rows: u64, count: u64, offsets: &Slice<I>, tile_rows: &mut Slice<u32>);
-        fn tile_starts(rows: u64, count: u64, offsets: &Slice<I>, tiles: &mut Slice<u64>);
+        "row_shape.cu", types(; offsets as OFFSET);
+        fn row_shape(rows: u64, offsets: OffsetsRef<'_, Cuda>, out: &mut Slice<u64>);
+        fn tile_rows(rows: u64, count: u64, offsets: OffsetsRef<'_, Cuda>, tile_rows: &mut Slice<u32>);
+        fn tile_starts(rows: u64, count: u64, offsets: OffsetsRef<'_, Cuda>, tiles: &mut Slice<u64>);
     }
 }
 
@@ -155,7 +155,7 @@ pub(in crate::backend::cuda) fn extent<V: Element>(
         capture::outside(|| {
             let mut out = cuda.zeros::<u64>(2)?;
             let shape = tuning::row_shape(cuda.0.chip, a.rows);
-            with_offsets!(a.offsets, offsets => kernel::row_shape(cuda, shape, a.rows as u64, offsets, &mut out)?);
+            kernel::row_shape(cuda, shape, a.rows as u64, a.offsets, &mut out)?;
             let out = cuda.download(&out)?;
             Ok(RowExtent { longest: out[0], fullest: out[1] })
         })
@@ -188,7 +188,7 @@ pub(super) fn tile_rows<'a, V: Element>(cuda: Cuda, a: &CsrParts<'a, V, Cuda>) -
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
             let (tiles, shape) = tuning::block_tiles(cuda.0.chip, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(tiles + 1)?;
-            with_offsets!(a.offsets, offsets => kernel::tile_rows(cuda, shape, rows, count, offsets, &mut starts)?);
+            kernel::tile_rows(cuda, shape, rows, count, a.offsets, &mut starts)?;
             Ok(starts)
         })
     })
@@ -201,7 +201,7 @@ fn tile_starts<'a, V: Element>(cuda: Cuda, class: u32, a: &CsrParts<'a, V, Cuda>
             let (rows, count) = (a.rows as u64, a.values.len() as u64);
             let (tiles, shape) = tuning::balanced_tiles(cuda.0.chip, class, a.rows, a.values.len());
             let mut starts = cuda.uninitialised(2 * (tiles + 1))?;
-            with_offsets!(a.offsets, offsets => kernel::tile_starts(cuda, shape, rows, count, offsets, &mut starts)?);
+            kernel::tile_starts(cuda, shape, rows, count, a.offsets, &mut starts)?;
             Ok(starts)
         })
     })
@@ -258,20 +258,20 @@ fn run<V: Widen<T>, T: Scalar>(
 ) -> Result<()> {
     let Form { conjugate, alpha, x, beta, y } = form;
     let (rows, count, columns, values) = (a.rows as u64, a.values.len() as u64, a.indices, a.values);
-    with_offsets!(a.offsets, offsets => match way {
+    match way {
         CsrWay::Vector { shape } => {
-            let settled = settled(cuda, &[offsets.addresses(), columns.addresses(), values.addresses()]);
-            kernel::csr(cuda, shape, rows, offsets, columns, values, alpha, x, beta, y, conjugate, settled)
+            let settled = settled(cuda, &[a.offsets.addresses(), columns.addresses(), values.addresses()]);
+            kernel::csr(cuda, shape, rows, a.offsets, columns, values, alpha, x, beta, y, conjugate, settled)
         }
         CsrWay::Streamed { shape, capacity } => kernel::csr_stream(
-            cuda, shape, rows, count, offsets, columns, values, alpha, x, beta, y, capacity, conjugate,
+            cuda, shape, rows, count, a.offsets, columns, values, alpha, x, beta, y, capacity, conjugate,
         ),
         CsrWay::Balanced { shape, class } => {
             let tiles = tile_starts(cuda, class, &a)?;
             let (_guard, posts) = cuda.0.workspaces.posts(shape.blocks as usize * size_of::<T>() / 4)?;
-            let settled = settled(cuda, &[offsets.addresses(), columns.addresses(), values.addresses()]);
+            let settled = settled(cuda, &[a.offsets.addresses(), columns.addresses(), values.addresses()]);
             kernel::csr_balanced(
-                cuda, shape, tiles, offsets, columns, values, alpha, x, beta, y, conjugate, posts, settled,
+                cuda, shape, tiles, a.offsets, columns, values, alpha, x, beta, y, conjugate, posts, settled,
             )
         }
         CsrWay::Binned => {
@@ -281,10 +281,22 @@ fn run<V: Widen<T>, T: Scalar>(
             let settled = settled(cuda, &[parts.addresses(), columns.addresses(), values.addresses()]);
             let shape = tuning::binned(of_blocks, warps);
             kernel::csr_binned(
-                cuda, shape, parts, Constants(*ends), columns, values, alpha, x, beta, y, conjugate, posts, settled,
+                cuda,
+                shape,
+                parts,
+                Constants(*ends),
+                columns,
+                values,
+                alpha,
+                x,
+                beta,
+                y,
+                conjugate,
+                posts,
+                settled,
             )
         }
-    })
+    }
 }
 
 /// A step of Chebyshev's iteration from z, fused with the product A z; only for streamed rows.
@@ -296,9 +308,9 @@ pub(super) fn chebyshev<V: Widen<T>, T: Scalar>(
 ) -> Result<bool> {
     let (rows, count, columns, values) = (a.rows as u64, a.values.len() as u64, a.indices, a.values);
     let CsrWay::Streamed { shape, capacity } = way(cuda, &a)? else { return Ok(false) };
-    with_offsets!(a.offsets, offsets => kernel::csr_stream_chebyshev(
-        cuda, shape, rows, count, offsets, columns, values, keep, momentum, step, d, r, z, last, capacity,
-    ))?;
+    kernel::csr_stream_chebyshev(
+        cuda, shape, rows, count, a.offsets, columns, values, keep, momentum, step, d, r, z, last, capacity,
+    )?;
     Ok(true)
 }
 
@@ -316,9 +328,10 @@ pub(super) fn product_dot<V: Widen<T>, T: Scalar>(
     match tuning::csr_way_dot::<V, T>(extent, a.rows, a.values.len(), || scattered(cuda, &a))? {
         CsrWay::Streamed { shape, capacity } if a.rows > 0 => {
             summed(cuda, shape, xy, |xy, partials, finished| {
-                with_offsets!(a.offsets, offsets => kernel::csr_stream_dot(
-                    cuda, shape, rows, count, offsets, a.indices, a.values, one, x, y, capacity, xy, partials, finished,
-                ))
+                kernel::csr_stream_dot(
+                    cuda, shape, rows, count, a.offsets, a.indices, a.values, one, x, y, capacity, xy,
+                    partials, finished,
+                )
             })
         }
         way => {

@@ -60,10 +60,7 @@ pub(super) use compressed_grid::{
     CompressedGrid, GRID_HALVED, GRID_HOLES, GRID_MIRRORED, GridEnd, GridStencil, compressed_grid, marks_pay,
 };
 pub(super) use peers::{PART_RANKS, PEERS_MOST, ROWS_BLOCKS, peers, peers_rows, peers_words};
-pub(super) use sources::{
-    ascend_runs, ascending_sum, ascends_runs, bucket_bits, gather_sum, list_words, order_tiles, per_run,
-    rank_places, stage_runs, stages_runs, sum_staged, take_tiles, tile_sizes, to_buckets,
-};
+pub(super) use sources::{gather_sum, per_run, stage_runs, stages_runs, sum_staged};
 pub(super) use sparse::{
     KNOWN_UNITS, LENGTH_UNITS, LENGTHS_OF_CLASSES, MERGED_LENGTH, MERGED_RUNS, MERGED_UNITS, ONE_CLASS,
     ROW_UNITS, SMOOTHED_UNITS, SORTED_CLASSES, TOO_FEW, block_lengths, block_of_rows, group_blocks,
@@ -159,8 +156,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
         "csr_block.cu" | "csr_block_tiles.cu" | "csr_krylov.cu" | "csr_stream.cu" | "csr_vector.cu" => {
             csr::constants(unit)
         }
-        "ascend_runs.cu" | "ascending_sum.cu" | "buckets.cu" | "gather_sum.cu" | "stage_runs.cu"
-        | "staged_sum.cu" | "tile_runs.cu" | "tile_sum.cu" => sources::constants(unit),
+        "gather_sum.cu" | "stage_runs.cu" | "staged_sum.cu" => sources::constants(unit),
         _ => products::constants(unit)
             .or_else(|| graph::constants(unit))
             .unwrap_or_else(|| primitives::constants(unit)),
