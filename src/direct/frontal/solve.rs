@@ -1,15 +1,17 @@
 //! M^-1 x and M^-T x.
-
 //!
 //! Subtrees go to all threads: each has its own part of x, and a few numbers for the rows behind it, those of its root.
-//! Near the root supernodes follow one another, and rows or columns of a large one go to all threads.
+//! So has each supernode near the root; those of a level go to all threads, as do rows or columns of a large one.
 
 use super::dense::{subtract, subtract_columns};
 use super::numeric::{Frontal, Stretch};
 use super::symmetric::TWO;
 use crate::direct::Factorable;
+use crate::lock::lock;
 use crate::parallel::prelude::*;
-use crate::parallel::{Cut, both, vectorised};
+use crate::parallel::{both, vectorised};
+use std::ops::Range;
+use std::sync::Mutex;
 
 /// Entries of the factors that are worth another thread: in all of them, and in one supernode.
 const WORTH_THREADS: usize = 1 << 17;
@@ -23,8 +25,8 @@ struct Part<'a, T> {
     /// Entries from this one on.
     from: usize,
     own: &'a mut [T],
-    /// Those of rows behind them that matter.
-    beyond: &'a mut [T],
+    /// Those of the rows of the last one, which are behind them.
+    beyond: Vec<T>,
 }
 
 /// A supernode's columns of L and U11, and its rows of U.
@@ -89,64 +91,76 @@ impl<T: Factorable> Frontal<T> {
             self.up(work, lower);
             self.down(work, upper);
         }
-        for (work, &old) in work.iter().zip(order) {
-            x[old as usize] = *work;
-        }
+        x.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(old, value)| {
+            *value = work[self.place[old] as usize];
+        });
     }
 
     /// From the leaves to the root.
     fn up(&self, x: &mut [T], step: Step<T>) {
-        let none = self.pieces.iter().map(|piece| vec![T::default(); self.behind(piece).len()]);
-        let mut beyond: Vec<Vec<T>> = none.collect();
-        self.in_subtrees(x, &mut beyond, |part, piece| {
-            self.steps(piece, piece.supernodes.clone(), part, step);
-        });
-        for (piece, beyond) in self.pieces.iter().zip(beyond) {
-            for (&row, value) in self.behind(piece).iter().zip(beyond) {
-                x[row as usize] += value;
-            }
-            if !piece.is_subtree {
-                let part = &mut Part { from: 0, own: &mut *x, beyond: &mut [] };
+        let parts = self.parts(x);
+        for level in &self.levels {
+            self.on_threads(level, |number, piece| {
+                let part = &mut *lock(&parts[number]);
+                let width = self.width(piece);
+                for &child in &piece.children {
+                    let below = &lock(&parts[child]).beyond;
+                    for (&at, &value) in both(&self.pieces[child].place, below) {
+                        match (at as usize).checked_sub(width) {
+                            None => part.own[at as usize] += value,
+                            Some(at) => part.beyond[at] += value,
+                        }
+                    }
+                }
                 self.steps(piece, piece.supernodes.clone(), part, step);
-            }
+            });
         }
     }
 
     /// From the root to the leaves.
     fn down(&self, x: &mut [T], step: Step<T>) {
-        for piece in self.pieces.iter().rev().filter(|piece| !piece.is_subtree) {
-            let part = &mut Part { from: 0, own: &mut *x, beyond: &mut [] };
-            self.steps(piece, piece.supernodes.clone().rev(), part, step);
+        let parts = self.parts(x);
+        for level in self.levels.iter().rev() {
+            self.on_threads(level, |number, piece| {
+                let part = &mut *lock(&parts[number]);
+                if let Some(parent) = piece.parent {
+                    let width = self.width(&self.pieces[parent]);
+                    let above = &*lock(&parts[parent]);
+                    for (value, &at) in part.beyond.iter_mut().zip(&piece.place) {
+                        *value = match (at as usize).checked_sub(width) {
+                            None => above.own[at as usize],
+                            Some(at) => above.beyond[at],
+                        };
+                    }
+                }
+                self.steps(piece, piece.supernodes.clone().rev(), part, step);
+            });
         }
-        let of = |piece: &Stretch| self.behind(piece).iter().map(|&row| x[row as usize]).collect();
-        let mut beyond: Vec<Vec<T>> = self.pieces.iter().map(of).collect();
-        self.in_subtrees(x, &mut beyond, |part, piece| {
-            self.steps(piece, piece.supernodes.clone().rev(), part, step);
-        });
     }
 
-    /// Rows behind a subtree that it has to do with.
-    fn behind(&self, piece: &Stretch) -> &[u32] {
-        if piece.is_subtree { self.tree.rows(piece.supernodes.end - 1) } else { &[] }
+    /// Columns of the root of a piece.
+    fn width(&self, piece: &Stretch) -> usize {
+        self.tree.shape(piece.supernodes.end - 1).0
     }
 
-    /// Does something with the own part of x of each subtree, and with numbers behind it.
-    fn in_subtrees(
-        &self,
-        x: &mut [T],
-        beyond: &mut [Vec<T>],
-        each: impl Fn(&mut Part<'_, T>, &Stretch) + Sync,
-    ) {
-        let firsts = self.pieces.iter().map(|piece| self.tree.begin[piece.supernodes.start]);
-        let starts: Vec<u32> = firsts.collect();
-        let at_once = if self.tree.all_entries() < WORTH_THREADS { self.pieces.len().max(1) } else { 1 };
-        let parts = Cut::new(x, &starts).expect("pieces are in order");
-        let all = parts.zip(beyond.par_iter_mut()).enumerate().with_min_len(at_once);
-        all.for_each(|(number, (own, beyond))| {
-            let piece = &self.pieces[number];
-            if piece.is_subtree {
-                each(&mut Part { from: starts[number] as usize, own, beyond }, piece);
-            }
+    /// What each piece has to do with.
+    fn parts<'a>(&self, mut x: &'a mut [T]) -> Vec<Mutex<Part<'a, T>>> {
+        let part = |piece: &Stretch| {
+            let Range { start, end } = piece.supernodes.clone();
+            let from = self.tree.begin[start] as usize;
+            let (own, behind) = std::mem::take(&mut x).split_at_mut(self.tree.begin[end] as usize - from);
+            x = behind;
+            let beyond = vec![T::default(); self.tree.shape(end - 1).1];
+            Mutex::new(Part { from, own, beyond })
+        };
+        self.pieces.iter().map(part).collect()
+    }
+
+    /// Does something with pieces that do not need each other.
+    fn on_threads(&self, pieces: &[u32], each: impl Fn(usize, &Stretch) + Sync) {
+        let at_once = if self.tree.all_entries() < WORTH_THREADS { pieces.len() } else { 1 };
+        pieces.par_iter().with_min_len(at_once).for_each(|&number| {
+            each(number as usize, &self.pieces[number as usize]);
         });
     }
 
@@ -170,12 +184,8 @@ impl<T: Factorable> Frontal<T> {
         let entries = self.tree.entries(s);
         let (panel, upper) = self.values[number as usize][first..][..entries].split_at(w * (w + r));
         let (rows, begin) = (self.tree.rows(s), self.tree.begin[s] as usize);
-        let (inside, outside) = if piece.is_subtree {
-            let outside = &self.beyond[self.beyond_at[s]..self.beyond_at[s + 1]];
-            (&rows[..r - outside.len()], outside)
-        } else {
-            (rows, &[][..])
-        };
+        let outside = &self.beyond[self.beyond_at[s]..self.beyond_at[s + 1]];
+        let inside = &rows[..r - outside.len()];
         let swaps = &self.swaps[begin..begin + w];
         let is_large = !piece.is_subtree && entries > WORTH_THREADS;
         Front { width: w, height: w + r, panel, upper, inside, outside, begin, swaps, is_large }
