@@ -224,8 +224,8 @@ fn dense_symmetric<T: Factorable>(n: usize, zeros: usize, value: impl Fn(f64, f6
 
 #[test]
 fn pivots_of_two_rows_are_taken_where_the_diagonal_is_small() {
-    // Of more than one block of pivots, and with a last block of one.
-    for n in [2, 3, 5, 31, 32, 33, 65, 147] {
+    // Of more than one block of pivots and group of blocks, and with a last block of one.
+    for n in [2, 3, 5, 31, 32, 33, 65, 147, 290] {
         for zeros in [0, 3, 7] {
             let a = dense_symmetric(n, zeros, |re, _| re);
             let ldl = symmetric_factor(&a, &shuffled(n, 1));
