@@ -37,17 +37,39 @@ pub fn order_size<T: Scalar>(a: &Csr<T>, order: &Permutation) -> Result<OrderSiz
 /// # Errors
 /// On an order of another length.
 pub fn graph_order_size(graph: &Adjacency<'_>, order: &Permutation) -> Result<OrderSize> {
-    Error::check_dimension("length of the order of elimination", graph.vertices(), order.len())?;
-    let graph = Renumbered::new(graph, order);
-    let parents = elimination_tree(&graph);
-    let mut size = OrderSize::default();
-    for count in column_counts(&graph, &parents) {
-        let count = f64::from(count);
-        size.entries += count;
-        size.multiplications += count * (count + 1.0) / 2.0;
-        size.multiplications_lu += (count - 1.0) * (count - 1.0);
+    Ok(Counted::new(graph, order)?.size())
+}
+
+/// A graph in an order of elimination, its elimination tree, and the entries of each column of its factor.
+pub(crate) struct Counted {
+    pub(crate) graph: Renumbered,
+    pub(crate) parents: Vec<u32>,
+    pub(crate) counts: Vec<u32>,
+}
+
+impl Counted {
+    /// Counts what a factor in this order has.
+    ///
+    /// # Errors
+    /// On an order of another length.
+    pub(crate) fn new(graph: &Adjacency<'_>, order: &Permutation) -> Result<Self> {
+        Error::check_dimension("length of the order of elimination", graph.vertices(), order.len())?;
+        let graph = Renumbered::new(graph, order);
+        let parents = elimination_tree(&graph);
+        let counts = column_counts(&graph, &parents);
+        Ok(Self { graph, parents, counts })
     }
-    Ok(size)
+
+    pub(crate) fn size(&self) -> OrderSize {
+        let mut size = OrderSize::default();
+        for &count in &self.counts {
+            let count = f64::from(count);
+            size.entries += count;
+            size.multiplications += count * (count + 1.0) / 2.0;
+            size.multiplications_lu += (count - 1.0) * (count - 1.0);
+        }
+        size
+    }
 }
 
 /// Vertices that are not worth another thread.
@@ -62,20 +84,36 @@ pub(crate) struct Renumbered {
 
 impl Renumbered {
     pub(crate) fn new(graph: &Adjacency<'_>, order: &Permutation) -> Self {
-        let n = order.len();
         let old = |place: usize| order.new_to_old()[place] as usize;
+        let others = |place: usize| graph.neighbours(old(place)).map(|other| order.old_to_new()[other]);
+        Self::of(order.len(), |place| graph.degree(old(place)), others)
+    }
+
+    /// The same graph in another order, given by numbers of this one.
+    pub(crate) fn again(&self, order: &[u32]) -> Self {
+        let mut places = vec![0; order.len()];
+        order.iter().zip(0..).for_each(|(&old, place)| places[old as usize] = place);
+        let row = |place: usize| self.row(order[place] as usize);
+        Self::of(
+            order.len(),
+            |place| row(place).len(),
+            |place| row(place).iter().map(|&old| places[old as usize]),
+        )
+    }
+
+    fn of<I: Iterator<Item = u32>>(
+        n: usize,
+        degree: impl Fn(usize) -> usize,
+        others: impl Fn(usize) -> I + Sync,
+    ) -> Self {
         let mut starts = vec![0_u64; n + 1];
-        starts[1..].par_iter_mut().enumerate().with_min_len(FEW).for_each(|(place, count)| {
-            *count = graph.neighbours(old(place)).count() as u64;
-        });
         for place in 0..n {
-            starts[place + 1] += starts[place];
+            starts[place + 1] = starts[place] + degree(place) as u64;
         }
         let mut neighbours = vec![0_u32; starts[n] as usize];
         let rows = Cut::new(&mut neighbours, &starts[..n]).expect("sums ascend");
         rows.enumerate().with_min_len(FEW).for_each(|(place, row)| {
-            let others = graph.neighbours(old(place)).map(|other| order.old_to_new()[other]);
-            row.iter_mut().zip(others).for_each(|(place, other)| *place = other);
+            row.iter_mut().zip(others(place)).for_each(|(place, other)| *place = other);
         });
         Self { starts, neighbours }
     }
@@ -144,7 +182,7 @@ pub(crate) fn postorder(parents: &[u32]) -> Vec<u32> {
 /// Entries of each column of L, the diagonal among them, from the leaves of the row subtrees: Gilbert, Ng and Peyton,
 /// "An efficient algorithm to compute row and column counts for sparse Cholesky factorization", SIAM J. Matrix Anal.
 /// Appl. 15 (1994).
-pub(crate) fn column_counts(graph: &Renumbered, parents: &[u32]) -> Vec<u32> {
+fn column_counts(graph: &Renumbered, parents: &[u32]) -> Vec<u32> {
     let n = parents.len();
     let post = postorder(parents);
     // The first descendant of each vertex, by its place in the postorder.

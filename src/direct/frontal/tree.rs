@@ -5,7 +5,7 @@ use super::super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
-use crate::prepare::{Renumbered, column_counts, elimination_tree, postorder};
+use crate::prepare::{Counted, Renumbered, postorder};
 use crate::work::look_at;
 
 /// No parent.
@@ -49,16 +49,18 @@ impl Tree {
     }
 
     fn of_graph(graph: &Adjacency<'_>, order: &Permutation, symmetric: bool) -> Result<Self, Reason> {
-        let renumbered = Renumbered::new(graph, order);
-        let parents = elimination_tree(&renumbered);
-        let counts = column_counts(&renumbered, &parents);
-        let columns = Columns::new(order, &parents, &counts);
-        let (order, begin, parents) = columns.supernodes();
-        let permutation = Permutation::from_new_to_old(order).map_err(as_reason)?;
-        let (rows_at, rows) = structure(&Renumbered::new(graph, &permutation), &begin, &parents);
+        let counted = Counted::new(graph, order).map_err(as_reason)?;
+        Ok(Self::of_counted(&counted, order.new_to_old(), symmetric))
+    }
+
+    /// The structure for an order whose elimination tree is known.
+    pub(in super::super) fn of_counted(counted: &Counted, order: &[u32], symmetric: bool) -> Self {
+        let columns = Columns::new(&counted.parents, &counted.counts);
+        let (places, begin, parents) = columns.supernodes();
+        let (rows_at, rows) = structure(&counted.graph.again(&places), &begin, &parents);
         let mut tree = Self {
             symmetric,
-            order: permutation.into_parts().0,
+            order: places.into_iter().map(|place| order[place as usize]).collect(),
             begin,
             parents,
             rows_at,
@@ -67,7 +69,7 @@ impl Tree {
             first: vec![],
         };
         tree.add_up();
-        Ok(tree)
+        tree
     }
 
     pub(super) fn len(&self) -> usize {
@@ -124,14 +126,14 @@ impl Tree {
 
 /// Columns in postorder.
 struct Columns {
-    /// Old indices.
+    /// Their places in the order of elimination.
     order: Vec<u32>,
     parents: Vec<u32>,
     counts: Vec<u32>,
 }
 
 impl Columns {
-    fn new(order: &Permutation, parents: &[u32], counts: &[u32]) -> Self {
+    fn new(parents: &[u32], counts: &[u32]) -> Self {
         let post = postorder(parents);
         let mut place = vec![0; post.len()];
         post.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
@@ -139,11 +141,9 @@ impl Columns {
             NONE => NONE,
             parent => place[parent as usize],
         };
-        Self {
-            order: post.iter().map(|&old| order.new_to_old()[old as usize]).collect(),
-            parents: post.iter().map(parent).collect(),
-            counts: post.iter().map(|&old| counts[old as usize]).collect(),
-        }
+        let parents = post.iter().map(parent).collect();
+        let counts = post.iter().map(|&old| counts[old as usize]).collect();
+        Self { order: post, parents, counts }
     }
 
     /// Order of columns, first columns of supernodes and their tree, once small supernodes are merged.
