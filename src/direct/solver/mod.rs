@@ -1,30 +1,20 @@
 //! The factorisation that a caller holds.
 
+mod kinds;
+mod outcome;
+
 use super::analysis::{self, Analysis};
-use super::condition::{forward_error, inverse_norm, scaled_condition};
 use super::factor::{Factor, caught};
 use super::goal::{Goal, Weights, norm};
-use super::null::{NULL_UNITS, nearest_to_null};
 use super::options::{DirectOptions, Kind};
-use super::refine::{AT_ROUNDING, LEAST, Refined, largest, norms, refine, residual};
-use super::report::{DirectReport, Reason, Singularity};
+use super::refine::{Refined, norms, refine};
+use super::report::{DirectReport, Reason};
 use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
-use crate::random::Random;
-use crate::scalar::Real;
-use crate::work;
-use num_traits::Float;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Rows of a singular matrix up to which a dense factorisation is made sooner than one more LU and 360 iterations
-/// around it.
-const SOONER_DENSE: usize = 300;
-
-/// A residual of so many times the tolerance is not what a least-squares solution leaves.
-const ALMOST: f64 = 1e3;
 
 /// Residuals of least-squares solutions that two kinds of factorisation lead to are alike up to this factor.
 const ALIKE: f64 = 1.0 + 1e-3;
@@ -182,124 +172,6 @@ impl<T: Factorable> Direct<T> {
             self.factorise(&mut || true);
         }
         Ok(())
-    }
-
-    /// Kinds that are expected to take longer than until then are not begun. (A library that has begun can't be asked
-    /// to stop.)
-    pub(crate) fn until(&mut self, deadline: Option<Instant>) {
-        self.deadline = deadline;
-    }
-
-    /// A factorisation, and a dense one, may take so many multiplications, and no more than it might before.
-    pub(crate) fn allow(&mut self, flops: f64, dense: f64) {
-        self.options.flop_limit = self.options.flop_limit.min(flops);
-        self.options.dense_flop_limit = self.options.dense_flop_limit.min(dense);
-    }
-
-    /// Kinds that failed, and would with more memory and time.
-    pub(crate) fn failed(&self) -> Vec<Kind> {
-        let failed = self.reasons.iter().filter(|(kind, reason)| reason.is_final(*kind));
-        let others = |kind: Kind| self.reasons.iter().all(|(k, reason)| *k != kind || reason.is_final(kind));
-        failed.map(|(kind, _)| *kind).filter(|&kind| others(kind)).collect()
-    }
-
-    /// Why there is no time for a kind, where there is none.
-    fn too_late(&mut self, kind: Kind) -> Option<Reason> {
-        let left = self.deadline?.saturating_duration_since(Instant::now()).as_secs_f64();
-        let Self { a, options, structures, .. } = self;
-        // What has no forecast is refused in its own words.
-        let seconds = caught(|| analysis::forecast(a, kind, options, structures)).ok()?.seconds();
-        (seconds > left).then_some(Reason::TooLate { seconds, left })
-    }
-
-    /// Whether a dense factorisation comes behind this kind of LU which is made sooner than another LU of a small
-    /// singular matrix and the iterations around it that lead nowhere.
-    fn is_for_dense(&self, kind: Kind) -> bool {
-        let is_lu = matches!(kind, Kind::FrontalLu | Kind::Lu | Kind::SupernodalLu);
-        let is_singular = |reason: &Reason| {
-            matches!(reason, Reason::NumericallySingular | Reason::StructurallySingular { .. })
-        };
-        is_lu
-            && self.a.rows() <= SOONER_DENSE
-            && self.chain[self.at..].contains(&Kind::DenseQr)
-            && self.reasons.iter().any(|(_, reason)| is_singular(reason))
-    }
-
-    /// The next kind that gives a factor, as long as `going` says so.
-    fn factorise(&mut self, going: &mut dyn FnMut() -> bool) {
-        let start = Instant::now();
-        self.inverse = None;
-        self.factor = None;
-        while self.factor.is_none() && self.at < self.chain.len() {
-            let kind = self.chain[self.at];
-            let again = self.chain[..self.at].contains(&kind);
-            if !going() {
-                self.reasons.push((kind, Reason::Stopped));
-                self.at = self.chain.len();
-                break;
-            }
-            self.at += 1;
-            if self.inconsistent && !matches!(kind, Kind::Regularised | Kind::DenseQr) {
-                continue;
-            }
-            if self.is_for_dense(kind) {
-                continue;
-            }
-            if (kind == Kind::SupernodalLu || (kind == Kind::Lu && again)) && self.is_structurally_singular()
-            {
-                // Where rows have no column, no other choice of pivots gives them one.
-                continue;
-            }
-            if let Some(reason) = work::looking(|| self.too_late(kind)) {
-                self.reasons.push((kind, reason));
-                continue;
-            }
-            let factor = work::looking(|| {
-                Factor::new(&self.a, kind, again, &self.options, &mut self.structures, going)
-            });
-            match factor {
-                Ok(factor) => self.factor = Some(factor),
-                Err(reason) => {
-                    if reason == Reason::Stopped {
-                        self.at = self.chain.len();
-                    }
-                    self.reasons.push((kind, reason));
-                }
-            }
-        }
-        self.seconds += start.elapsed().as_secs_f64();
-    }
-
-    /// An estimate of the condition number ||A||_1 ||A^-1||_1 of the caller's matrix, where there is a factor that
-    /// tells it; the matrix at hand may be scaled.
-    pub(crate) fn condition_of(&mut self, weights: &Weights) -> Option<f64> {
-        if !self.is_of_a() {
-            return None;
-        }
-        if weights.plain.is_none() {
-            return self.condition();
-        }
-        let factor = self.factor.as_ref()?;
-        caught(|| Ok(scaled_condition((&self.a, factor), weights))).unwrap_or_default()
-    }
-
-    /// Whether what is known of the factor's matrix is known of A: where pivots were replaced, it may not be.
-    fn is_of_a(&self) -> bool {
-        let Some(factor) = &self.factor else { return true };
-        let in_units =
-            || column_units(&self.a).into_iter().map(|unit| T::from_f64(unit.max(f64::MIN_POSITIVE).recip()));
-        factor.made_up() == 0
-            || caught(|| Ok(is_inverse(&self.a, factor, &in_units().collect::<Vec<T>>()))).unwrap_or_default()
-    }
-
-    /// The same of the matrix at hand.
-    fn condition(&mut self) -> Option<f64> {
-        if self.inverse.is_none() {
-            let n = self.a.columns();
-            self.inverse =
-                self.factor.as_ref().map(|factor| caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default());
-        }
-        self.inverse.flatten().map(|inverse| inverse * self.norms.0)
     }
 
     /// The kind of the factor at hand.
@@ -464,180 +336,6 @@ impl<T: Factorable> Direct<T> {
         }
         Ok(report)
     }
-
-    /// Whether A^H r says that nothing is nearer than x. A residual that is almost small enough may be due to rounding,
-    /// and something else reach the tolerance.
-    fn is_nearest(&self, refined: &Refined<T>, goal: &Goal<'_>, tolerance: f64) -> bool {
-        refined.normal_of_x.is_some_and(|normal| normal <= LEAST * tolerance)
-            && refined.residual > ALMOST * goal.norm
-    }
-
-    /// Whether there are b without a solution: A is not square, or was shown to be singular.
-    fn may_have_no_solution(&mut self) -> bool {
-        self.a.rows() != self.a.columns() || self.is_singular()
-    }
-
-    /// Whether A is singular, by its structure or up to rounding.
-    fn is_singular(&mut self) -> bool {
-        self.singularity().is_some()
-    }
-
-    /// The proof that a square A is singular. A vector is looked for with the factor at hand, unless a factor has found
-    /// one before.
-    fn singularity(&mut self) -> Option<Singularity> {
-        if self.a.rows() != self.a.columns() {
-            return None;
-        }
-        if let Some(rows) = self.structures.matched.as_ref().filter(|rows| rows.matched < self.a.rows()) {
-            return Some(Singularity::Structural { rank: rows.matched });
-        }
-        if let Some(factor) = &self.factor
-            && self.null.is_none_or(|ratio| ratio > NULL_UNITS)
-        {
-            let ratio = caught(|| Ok(nearest_to_null(&self.a, factor))).unwrap_or(f64::INFINITY);
-            self.null = Some(self.null.unwrap_or(f64::INFINITY).min(ratio));
-        }
-        self.null.filter(|ratio| *ratio <= NULL_UNITS).map(|ratio| Singularity::NullVector { ratio })
-    }
-
-    fn is_structurally_singular(&self) -> bool {
-        self.structures.matched.as_ref().is_some_and(|rows| rows.matched < self.a.rows())
-    }
-
-    fn singular(&self) -> Reason {
-        match &self.structures.matched {
-            Some(rows) if rows.matched < self.a.rows() => {
-                Reason::StructurallySingular { rank: rows.matched, unmatched: rows.unmatched.clone() }
-            }
-            _ => Reason::NumericallySingular,
-        }
-    }
-
-    fn report(
-        &mut self,
-        best: Refined<T>,
-        kind: Kind,
-        b: &[T],
-        x: &mut [T],
-        (goal, tolerance): (&Goal<'_>, f64),
-        solve_seconds: f64,
-    ) -> DirectReport {
-        x.copy_from_slice(&best.x);
-        let size = goal.norm_of(b);
-        let relative = |r: f64| if size > 0.0 { r / size } else { r };
-        let solved = best.residual <= goal.norm;
-        let weight = self.norms.1 * largest(x) + largest(b);
-        let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
-        let unit = <T::Real as Float>::epsilon().to_f64();
-        let normal_residual = best.normal_of_x.filter(|_| {
-            self.is_nearest(&best, goal, tolerance)
-                && (self.a.rows() != self.a.columns() || self.is_singular())
-        });
-        let told = |told: &Reason| self.reasons.iter().any(|(_, reason)| reason == told);
-        let (overflowed, stopped) =
-            (told(&Reason::NotFinite) && kind == Kind::Triangular, told(&Reason::Stopped));
-        let given_up = solved || normal_residual.is_some() || overflowed || stopped;
-        let singularity = if solved || overflowed || stopped { None } else { self.singularity() };
-        // What no kind could bring nearer, though its backward error is one of rounding, has met the same limit.
-        let at_rounding = best.limited || backward_error <= AT_ROUNDING * unit;
-        let has_x = best.residual.is_finite() && best.x.iter().any(|x| *x != T::default());
-        let precision_limited = !given_up && singularity.is_none() && at_rounding && has_x;
-        let wished = self.options.condition || precision_limited;
-        let condition = if wished && !work::is_asked() { self.condition_of(goal.weights) } else { None };
-        let mut digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
-        if let Some(factor) = self.factor.as_ref().filter(|_| precision_limited) {
-            let mut r = vec![T::default(); b.len()];
-            residual(&self.a, b, x, None, &mut r);
-            let error = caught(|| Ok(forward_error((&self.a, factor), b, x, &r))).unwrap_or_default();
-            let by_components = error.map(|error| (-error.max(unit).log10()).max(0.0));
-            digits = digits.into_iter().chain(by_components).reduce(f64::max);
-            if !caught(|| Ok(is_inverse(&self.a, factor, x))).unwrap_or_default() {
-                // Of pivots that were not replaced, but are rounding errors, the same holds.
-                digits = Some(0.0);
-            }
-        }
-        let factor = self.factor.as_ref();
-        self.second = best.second;
-        DirectReport {
-            solved,
-            precision_limited,
-            singularity,
-            kind,
-            residual_norm: best.norm,
-            relative_residual: relative(best.norm),
-            two_part_residual: relative(best.two_part),
-            backward_error,
-            refinements: best.steps,
-            iterations: best.iterations,
-            condition,
-            digits,
-            order: factor.and_then(Factor::order),
-            rank: factor.and_then(Factor::rank),
-            perturbed: factor.map_or(0, Factor::made_up),
-            normal_residual,
-            minimum_norm: factor.is_some_and(Factor::is_minimum_norm),
-            factor_seconds: self.seconds,
-            solve_seconds,
-            factor_bytes: factor.map_or(0, |factor| factor.bytes),
-            reasons: self.reasons.clone(),
-        }
-    }
-}
-
-/// Part of a vector up to which M^-1 A v may miss v if M, the factored matrix, is A up to rounding.
-const MISSED: f64 = 0.1;
-
-/// Steps of the power iteration that looks for a vector which is missed. A null vector of A is missed wholly, and others
-/// by the root of a unit of rounding where a pivot was replaced by that, so that few steps bring it forth.
-const STEPS: usize = 8;
-
-/// Whether a factor inverts A, on a vector whose entries are as large as those of x and on what is missed of it: on
-/// v, G v, G G v, ... with G = I - M^-1 A.
-///
-/// Where a pivot was replaced, M^-1 is much smaller than A^-1, and x may be far more in doubt than any solve with M
-/// tells. The vector that shows it may be small beside x, since units of columns differ: all steps but the first are
-/// measured in these.
-fn is_inverse<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, x: &[T]) -> bool {
-    let mut random = Random::new(0x696e_7665);
-    let mut part = || random.between(0.5, 1.0) * if random.below(2) == 0 { 1.0 } else { -1.0 };
-    let mut v: Vec<T> = x.iter().map(|&x| x * T::from_f64(part())).collect();
-    let zero = vec![T::default(); a.rows()];
-    let units = column_units(a);
-    let size = |v: &[T]| v.iter().zip(&units).map(|(v, unit)| v.abs().to_f64() * unit).fold(0.0, f64::max);
-    for step in 0..STEPS {
-        let mut missed = zero.clone();
-        residual(a, &zero, &v, None, &mut missed);
-        factor.apply(false, &mut missed);
-        missed.iter_mut().zip(&v).for_each(|(missed, &v)| *missed += v);
-        let (part, whole) =
-            if step == 0 { (largest(&missed), largest(&v)) } else { (size(&missed), size(&v)) };
-        if missed.iter().any(|missed| !missed.is_finite()) || part > MISSED * whole {
-            return false;
-        }
-        let length = size(&missed);
-        if length == 0.0 {
-            break;
-        }
-        // A power of two, so that no number leaves the range of the type.
-        let scale = T::from_f64(length.log2().round().exp2().recip());
-        v = missed;
-        v.iter_mut().for_each(|v| *v *= scale);
-    }
-    true
-}
-
-/// The largest entry of each column, rows divided by their largest.
-fn column_units<T: Factorable>(a: &Csr<T>) -> Vec<f64> {
-    let mut units = vec![0.0_f64; a.columns()];
-    for row in 0..a.rows() {
-        let (indices, values) = a.row(row);
-        let most = largest(values);
-        for (&column, value) in indices.iter().zip(values).filter(|_| most > 0.0) {
-            let unit = &mut units[column as usize];
-            *unit = unit.max(value.abs().to_f64() / most);
-        }
-    }
-    units
 }
 
 /// Whether substitution leads to numbers that are none.
