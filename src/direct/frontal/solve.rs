@@ -71,8 +71,14 @@ impl<T: Factorable> Part<'_, T> {
     }
 }
 
-/// What is done with a front and a part of a vector; the memory to work in is the last.
-type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Vec<T>);
+/// Memory to work in: numbers of the rows below a front, and of its columns.
+struct Scratch<T> {
+    below: Vec<T>,
+    products: Vec<T>,
+}
+
+/// What is done with a front and a part of a vector.
+type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Scratch<T>);
 
 impl<T: Factorable> Frontal<T> {
     /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.
@@ -172,9 +178,9 @@ impl<T: Factorable> Frontal<T> {
         part: &mut Part<'_, T>,
         step: Step<T>,
     ) {
-        let below = &mut Vec::new();
+        let scratch = &mut Scratch { below: Vec::new(), products: Vec::new() };
         for s in supernodes {
-            step(&self.front(s, piece), part, below);
+            step(&self.front(s, piece), part, scratch);
         }
     }
 
@@ -208,25 +214,34 @@ fn columns_below<T: Factorable>(front: &Front<'_, T>, factors: &[T], below: &mut
 
 /// The products of a front's columns below its own rows with a vector.
 #[inline(always)]
-fn products_below<T: Factorable>(front: &Front<'_, T>, below: &[T]) -> Vec<T> {
+fn products_below<'a, T: Factorable>(front: &Front<'_, T>, scratch: &'a mut Scratch<T>) -> &'a [T] {
     let (w, m) = (front.width, front.height);
-    let of = |k: usize| product(&front.panel[k * m + w..(k + 1) * m], below);
-    let mut products = vec![T::default(); w];
-    if !front.is_large {
-        // A plain loop, which is compiled for wider vectors where an iterator's `collect` is not.
-        for (k, value) in products.iter_mut().enumerate() {
-            *value = of(k);
+    let Scratch { below, products } = scratch;
+    products.clear();
+    products.resize(w, T::default());
+    let some = |first: usize, products: &mut [T]| {
+        let column = |k: usize| &front.panel[(first + k) * m + w..(first + k + 1) * m];
+        let (fours, rest) = products.as_chunks_mut::<4>();
+        let many = 4 * fours.len();
+        for (k, products) in fours.iter_mut().enumerate() {
+            *products = four_products(std::array::from_fn(|j| column(4 * k + j)), below);
         }
-        return products;
+        for (k, value) in rest.iter_mut().enumerate() {
+            *value = product(column(many + k), below);
+        }
+    };
+    if front.is_large {
+        products.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, products)| {
+            vectorised(|| some(chunk * COLUMNS, products));
+        });
+    } else {
+        some(0, products);
     }
-    products.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, products)| {
-        vectorised(|| products.iter_mut().zip(chunk * COLUMNS..).for_each(|(value, k)| *value = of(k)));
-    });
     products
 }
 
 /// L, then D. What stands on the diagonal is D.
-fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
     vectorised(|| {
         let own = x.own(front);
@@ -239,8 +254,8 @@ fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, bel
             let next = k + 1 + usize::from(swaps[k] & TWO != 0);
             subtract(&mut own[next..], &column[next..w], factor);
         }
-        columns_below(front, own, below);
-        x.add(front, below);
+        columns_below(front, own, &mut scratch.below);
+        x.add(front, &scratch.below);
         let own = x.own(front);
         let mut k = 0;
         while k < w {
@@ -262,11 +277,11 @@ fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, bel
 }
 
 /// L^T.
-fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
     vectorised(|| {
-        x.gather(front, below);
-        let products = products_below(front, below);
+        x.gather(front, &mut scratch.below);
+        let products = products_below(front, scratch);
         let own = x.own(front);
         for k in (0..w).rev() {
             let next = k + 1 + usize::from(swaps[k] & TWO != 0);
@@ -278,7 +293,7 @@ fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, bel
     });
 }
 
-fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     vectorised(|| {
         let own = x.own(front);
@@ -289,17 +304,17 @@ fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut V
             let factor = own[k];
             subtract(&mut own[k + 1..], &panel[k * m + k + 1..k * m + w], factor);
         }
-        columns_below(front, own, below);
-        x.add(front, below);
+        columns_below(front, own, &mut scratch.below);
+        x.add(front, &scratch.below);
     });
 }
 
-fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     vectorised(|| {
-        x.gather(front, below);
+        x.gather(front, &mut scratch.below);
         let own = x.own(front);
-        subtract_columns(own, (front.upper, w, 0), below);
+        subtract_columns(own, (front.upper, w, 0), &scratch.below);
         for k in (0..w).rev() {
             let column = &panel[k * m..k * m + k + 1];
             let factor = own[k] / column[k];
@@ -309,7 +324,7 @@ fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut V
     });
 }
 
-fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     vectorised(|| {
         let own = x.own(front);
@@ -317,17 +332,18 @@ fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, be
             let column = &panel[k * m..k * m + k + 1];
             own[k] = (own[k] - product(&column[..k], &own[..k])) / column[k];
         }
+        let below = &mut scratch.below;
         below.clear();
         below.extend(front.upper.chunks_exact(w).map(|column| -product(column, own)));
         x.add(front, below);
     });
 }
 
-fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     vectorised(|| {
-        x.gather(front, below);
-        let products = products_below(front, below);
+        x.gather(front, &mut scratch.below);
+        let products = products_below(front, scratch);
         let own = x.own(front);
         for k in (0..w).rev() {
             own[k] -= product(&panel[k * m + k + 1..k * m + w], &own[k + 1..]) + products[k];
@@ -336,6 +352,26 @@ fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, be
             own.swap(k, with as usize);
         }
     });
+}
+
+/// Products of four columns with one vector, which is read once.
+#[inline(always)]
+fn four_products<T: Factorable>(columns: [&[T]; 4], b: &[T]) -> [T; 4] {
+    let n = b.len();
+    let columns = columns.map(|column| &column[..n]);
+    let mut sums = [[T::default(); 4]; 4];
+    let whole = n - n % 4;
+    for i in (0..whole).step_by(4) {
+        for (sums, column) in sums.iter_mut().zip(&columns) {
+            for lane in 0..4 {
+                sums[lane] += column[i + lane] * b[i + lane];
+            }
+        }
+    }
+    std::array::from_fn(|j| {
+        let last = both(&columns[j][whole..], &b[whole..]).fold(T::default(), |sum, (&a, &b)| sum + a * b);
+        (sums[j][0] + sums[j][1]) + (sums[j][2] + sums[j][3]) + last
+    })
 }
 
 /// Four sums side by side, none of which waits for another.
