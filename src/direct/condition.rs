@@ -3,16 +3,30 @@
 //! (1984).
 
 use super::factor::Factor;
-use super::goal::Weights;
-use super::refine::magnitudes;
+use super::goal::{Weights, sum_of};
+use super::refine::{FEW, magnitudes};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;
+use crate::parallel::prelude::*;
 use crate::scalar::Real;
 use num_traits::Float;
 
 fn sum<T: Factorable>(x: &[T]) -> f64 {
-    x.iter().map(|x| x.abs().to_f64()).sum()
+    sum_of(x, |_, x| x.abs().to_f64())
+}
+
+/// The first entry of largest magnitude.
+fn place_of_largest<T: Factorable>(x: &[T]) -> usize {
+    let first = |part: &[T], from: usize| {
+        (0..part.len()).fold((from, T::Real::default()), |best, k| {
+            let size = part[k].abs();
+            if size > best.1 { (from + k, size) } else { best }
+        })
+    };
+    let places = x.par_chunks(FEW).enumerate().map(|(number, part)| first(part, number * FEW)).collect();
+    let none = (0, T::Real::default());
+    places.into_iter().fold(none, |best, other| if other.1 > best.1 { other } else { best }).0
 }
 
 /// A lower bound of ||A^-1||_1, mostly within a factor of 3; at most eleven solves.
@@ -80,8 +94,10 @@ pub(super) fn forward_error<T: Factorable>(
         let rounding = half * (magnitudes(a, row, x) + b[row].abs().to_f64());
         T::from_f64(rounding.max(r[row].abs().to_f64()))
     };
-    let weights: Vec<T> = (0..n).map(weight).collect();
-    let times_weights = |x: &mut [T]| x.iter_mut().zip(&weights).for_each(|(x, &w)| *x *= w);
+    let mut weights = vec![T::default(); n];
+    weights.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(row, place)| *place = weight(row));
+    let times_weights =
+        |x: &mut [T]| x.par_iter_mut().zip(&weights).with_min_len(FEW).for_each(|(x, &w)| *x *= w);
     let forward = |x: &mut Vec<T>| {
         factor.apply(true, x);
         times_weights(x);
@@ -106,12 +122,12 @@ fn estimate<T: Factorable>(
     let mut last = usize::MAX;
     for _ in 0..5 {
         // The signs of what came out, back through B^H: conj(B^T conj(s)), of which magnitudes alone count.
-        for x in &mut x {
+        x.par_iter_mut().with_min_len(FEW).for_each(|x| {
             let size = x.abs().to_f64();
             *x = if size > 0.0 { (*x * T::from_f64(1.0 / size)).conj() } else { T::from_f64(1.0) };
-        }
+        });
         back(&mut x);
-        let largest = (0..n).fold(0, |best, i| if x[i].abs() > x[best].abs() { i } else { best });
+        let largest = place_of_largest(&x);
         if largest == last {
             break;
         }

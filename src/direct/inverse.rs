@@ -1,6 +1,7 @@
 //! Whether a factor whose pivots were replaced, or are rounding errors, is one of A.
 
 use super::factor::Factor;
+use super::goal::largest_of;
 use super::refine::{largest, residual};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
@@ -26,7 +27,7 @@ pub(super) fn is_inverse<T: Factorable>(a: &Csr<T>, factor: &Factor<T>, x: &[T])
     let mut v: Vec<T> = x.iter().map(|&x| x * T::from_f64(part())).collect();
     let zero = vec![T::default(); a.rows()];
     let units = column_units(a);
-    let size = |v: &[T]| v.iter().zip(&units).map(|(v, unit)| v.abs().to_f64() * unit).fold(0.0, f64::max);
+    let size = |v: &[T]| largest_of(v, |k, v| v.abs().to_f64() * units[k]);
     for step in 0..STEPS {
         let mut missed = zero.clone();
         residual(a, &zero, &v, None, &mut missed);

@@ -9,6 +9,7 @@ use super::elimination::Elimination;
 use super::factor::{as_reason, times};
 use super::frontal::Tree;
 use super::options::DirectOptions;
+use super::refine::FEW;
 use super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
@@ -89,7 +90,8 @@ impl SymmetricPlan {
 
     /// x becomes D x.
     pub(super) fn scale<T: Scalar>(&self, x: &mut [T]) {
-        x.iter_mut().zip(self.scaling.rows()).for_each(|(x, &factor)| *x = times(*x, factor));
+        let scaled = x.par_iter_mut().zip(self.scaling.rows()).with_min_len(FEW);
+        scaled.for_each(|(x, &factor)| *x = times(*x, factor));
     }
 }
 
@@ -134,7 +136,10 @@ pub(super) fn is_symmetric_up_to_rounding<T: Factorable>(a: &Csr<T>, conjugate: 
 
 /// Whether each diagonal entry is a positive number.
 pub(super) fn has_positive_diagonal<T: Factorable>(a: &Csr<T>) -> bool {
-    (0..a.rows()).all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default()))
+    (0..a.rows())
+        .into_par_iter()
+        .with_min_len(1 << 10)
+        .all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default()))
 }
 
 fn permutation(order: Vec<u32>) -> Result<Permutation, Reason> {
