@@ -6,6 +6,7 @@ use super::dense::Pivots;
 use super::source::Source;
 use super::tree::{NONE, Tree};
 use super::worker::{Beyond, Contribution, Memory, Piece, Worker};
+use crate::backend::{Backend, Host};
 use crate::direct::Factorable;
 use crate::lock::lock;
 use crate::parallel::prelude::*;
@@ -175,7 +176,10 @@ impl<T: Factorable> Frontal<T> {
 }
 
 /// Subtrees with at most a part of the work, and the supernodes above them, one by one, children before parents.
-fn pieces<'a, T>(tree: &Tree, mut swaps: &'a mut [u32]) -> Result<(Vec<Piece<'a, T>>, Vec<Stretch>), Reason> {
+fn pieces<'a, T: Factorable>(
+    tree: &Tree,
+    mut swaps: &'a mut [u32],
+) -> Result<(Vec<Piece<'a, T>>, Vec<Stretch>), Reason> {
     let most = PART * tree.all_work();
     let small = |s: usize| tree.work[s] <= most;
     let (mut pieces, mut stretches) = (Vec::new(), Vec::new());
@@ -192,9 +196,15 @@ fn pieces<'a, T>(tree: &Tree, mut swaps: &'a mut [u32]) -> Result<(Vec<Piece<'a,
         let columns = (tree.begin[s + 1] - tree.begin[from]) as usize;
         let (own_swaps, rest_swaps) = swaps.split_at_mut(columns);
         swaps = rest_swaps;
-        let mut values = Vec::new();
         let bytes = (entries * size_of::<T>()) as u64;
-        values.try_reserve_exact(entries).map_err(|_| Reason::TooLarge { bytes, limit: 0 })?;
+        let too_large = || Reason::TooLarge { bytes, limit: 0 };
+        let values = if alone {
+            Host.zeros(entries).map_err(|_| too_large())?
+        } else {
+            let mut values = Vec::new();
+            values.try_reserve_exact(entries).map_err(|_| too_large())?;
+            values
+        };
         numbers[s] = pieces.len();
         pieces.push(Piece { supernodes: from..s + 1, values, swaps: own_swaps });
         let (parent, place, children) = (None, Vec::new(), Vec::new());

@@ -66,6 +66,12 @@ impl<T: Factorable> Part<'_, T> {
         below.extend(front.outside.iter().map(|&row| self.beyond[row as usize]));
     }
 
+    /// Whether a front has nothing to do on the way up: a vector with few entries leads through few fronts.
+    #[inline(always)]
+    fn is_zero(&mut self, front: &Front<'_, T>) -> bool {
+        self.own(front).iter().all(|x| *x == T::default())
+    }
+
     fn own(&mut self, front: &Front<'_, T>) -> &mut [T] {
         &mut self.own[front.begin - self.from..][..front.width]
     }
@@ -243,6 +249,9 @@ fn products_below<'a, T: Factorable>(front: &Front<'_, T>, scratch: &'a mut Scra
 /// L, then D. What stands on the diagonal is D.
 fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
+    if x.is_zero(front) {
+        return;
+    }
     vectorised(|| {
         let own = x.own(front);
         for (k, &with) in swaps.iter().enumerate() {
@@ -295,6 +304,9 @@ fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scr
 
 fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
+    if x.is_zero(front) {
+        return;
+    }
     vectorised(|| {
         let own = x.own(front);
         for (k, &with) in front.swaps.iter().enumerate() {
@@ -326,6 +338,9 @@ fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut
 
 fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
+    if x.is_zero(front) {
+        return;
+    }
     vectorised(|| {
         let own = x.own(front);
         for k in 0..w {

@@ -6,13 +6,21 @@ use super::symmetric::SymmetricFront;
 use super::tree::{NONE, Tree};
 use crate::direct::Factorable;
 use crate::lock::lock;
-use crate::parallel::{both, vectorised};
+use crate::parallel::prelude::*;
+use crate::parallel::{Cut, both, vectorised};
 use crate::work::Meter;
 use std::ops::Range;
 use std::sync::Mutex;
 
 /// Contributions of fewer numbers are allocated by themselves.
 const LARGE: usize = 1 << 12;
+
+/// Columns of a contribution that a thread adds at once, where there are many.
+const COLUMNS: usize = 32;
+const MANY: usize = 256;
+
+/// Numbers that a thread looks at, or clears, at once.
+const NUMBERS: usize = 1 << 16;
 
 /// Memory that is used again by the next supernodes. The system hands out pages that it has to clear first: with new
 /// ones for each contribution a factorisation of 40^3 points spent a sixth of its time there.
@@ -41,26 +49,39 @@ impl<T: Factorable> Memory<T> {
         known.unwrap_or_else(|| Space { place: vec![0; rows], stack: Vec::new(), columns: Vec::new() })
     }
 
-    /// An empty vector with room for so many numbers: the smallest that is there, or a new one in place of the largest.
-    fn buffer(&self, length: usize) -> Vec<T> {
-        if length >= LARGE {
-            let mut buffers = lock(&self.buffers);
-            let fits = (0..buffers.len()).filter(|&k| buffers[k].capacity() >= length);
-            let best = fits.min_by_key(|&k| buffers[k].capacity());
-            let largest = || (0..buffers.len()).max_by_key(|&k| buffers[k].capacity());
-            if let Some(k) = best {
-                return buffers.swap_remove(k);
-            }
-            if let Some(k) = largest() {
-                buffers.swap_remove(k);
-            }
+    /// The smallest vector with so many numbers that is free; where there is none, room is made for a new one.
+    fn buffer(&self, length: usize) -> Option<Vec<T>> {
+        if length < LARGE {
+            return None;
         }
-        Vec::with_capacity(length)
+        let mut buffers = lock(&self.buffers);
+        let fits = (0..buffers.len()).filter(|&k| buffers[k].len() >= length);
+        if let Some(k) = fits.min_by_key(|&k| buffers[k].len()) {
+            return Some(buffers.swap_remove(k));
+        }
+        if let Some(k) = (0..buffers.len()).max_by_key(|&k| buffers[k].len()) {
+            buffers.swap_remove(k);
+        }
+        None
     }
 
-    fn free(&self, mut buffer: Vec<T>) {
-        if buffer.capacity() >= LARGE {
-            buffer.clear();
+    /// So many zeros.
+    fn zeros(&self, length: usize) -> Vec<T> {
+        let Some(mut zeros) = self.buffer(length) else { return vec![T::default(); length] };
+        zeros.truncate(length);
+        zeros.par_chunks_mut(NUMBERS).for_each(|part| part.fill(T::default()));
+        zeros
+    }
+
+    fn copy(&self, values: &[T]) -> Vec<T> {
+        let Some(mut copy) = self.buffer(values.len()) else { return values.to_vec() };
+        copy.truncate(values.len());
+        copy.copy_from_slice(values);
+        copy
+    }
+
+    fn free(&self, buffer: Vec<T>) {
+        if buffer.len() >= LARGE {
             lock(&self.buffers).push(buffer);
         }
     }
@@ -69,8 +90,9 @@ impl<T: Factorable> Memory<T> {
 /// Consecutive supernodes that one thread takes: a subtree, or a single one near the root.
 pub(super) struct Piece<'a, T> {
     pub(super) supernodes: Range<usize>,
-    /// Memory for its part of the factors, not yet written: writing zeros at once, and numbers later, would take pages
-    /// through the caches twice.
+    /// Memory for its part of the factors: of a subtree not yet written, since writing zeros at once, and numbers later,
+    /// would take pages through the caches twice; of a single supernode zeros, new pages that are cleared by the threads
+    /// that touch them.
     pub(super) values: Vec<T>,
     pub(super) swaps: &'a mut [u32],
 }
@@ -155,8 +177,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
                 waiting.push((s, first));
             }
         }
-        let mut contribution = self.memory.buffer(stack.len());
-        contribution.extend_from_slice(&stack);
+        let contribution = self.memory.copy(&stack);
         stack.clear();
         self.space.stack = stack;
         (values, Contribution { of: root, values: contribution })
@@ -171,11 +192,9 @@ impl<'a, T: Factorable> Worker<'a, T> {
         let (s, mut values) = (piece.supernodes.start, piece.values);
         children.sort_unstable_by_key(|child| child.of);
         let r = self.tree.shape(s).1;
-        let mut contribution = self.memory.buffer(r * r);
-        contribution.resize(r * r, T::default());
+        let mut contribution = self.memory.zeros(r * r);
         let given = children.iter().map(|child| (child.of, &child.values[..]));
-        let own = zeros(&mut values, self.tree.entries(s));
-        self.front(s, (own, &mut contribution, piece.swaps), given);
+        self.front(s, (&mut values, &mut contribution, piece.swaps), given);
         children.into_iter().for_each(|child| self.memory.free(child.values));
         (values, Contribution { of: s, values: contribution })
     }
@@ -226,25 +245,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
             let rows = tree.rows(child);
             places.clear();
             places.extend(rows.iter().map(|&row| self.space.place[row as usize]));
-            // Rows are in ascending order, so those of the front's own columns come first.
-            let own = places.partition_point(|&place| (place as usize) < w);
-            if tree.symmetric {
-                add_lower((w, r), panel, contribution, &places, given);
-                continue;
-            }
-            for (&j, given) in places.iter().zip(given.chunks_exact(rows.len().max(1))) {
-                let j = j as usize;
-                if j < w {
-                    let column = &mut panel[j * m..(j + 1) * m];
-                    add(column, &places, given);
-                } else {
-                    add(&mut upper[(j - w) * w..(j - w + 1) * w], &places[..own], &given[..own]);
-                    let below = &mut contribution[(j - w) * r..(j - w + 1) * r];
-                    for (&i, &value) in both(&places[own..], &given[own..]) {
-                        below[i as usize - w] += value;
-                    }
-                }
-            }
+            add_child((w, r, tree.symmetric), (&mut *panel, &mut *upper, &mut *contribution), &places, given);
         }
         self.made_up += if tree.symmetric {
             let mut front = SymmetricFront { width: w, height: m, panel, contribution, swaps };
@@ -253,7 +254,8 @@ impl<'a, T: Factorable> Worker<'a, T> {
             let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
             front.eliminate(self.pivots, self.meter)
         };
-        self.finite &= vectorised(|| values.iter().all(|value| value.is_finite()));
+        let are_finite = |part: &[T]| vectorised(|| part.iter().all(|value| value.is_finite()));
+        self.finite &= values.par_chunks(NUMBERS).all(are_finite);
         self.meter.advance(tree.entries(s) as u64);
     }
 }
@@ -271,23 +273,59 @@ fn add<T: Factorable>(column: &mut [T], places: &[u32], values: &[T]) {
     }
 }
 
-/// Adds the lower triangle of a child's contribution to that of a front, `w` columns of its own and `r` others.
-fn add_lower<T: Factorable>(
-    (w, r): (usize, usize),
-    panel: &mut [T],
-    contribution: &mut [T],
+/// Adds a child's contribution, of a symmetric matrix its lower triangle, to a front with `w` columns of its own and `r`
+/// others: to its panel, the rows of U behind that, and what it contributes itself.
+fn add_child<T: Factorable>(
+    (w, r, symmetric): (usize, usize, bool),
+    (panel, upper, contribution): (&mut [T], &mut [T], &mut [T]),
     places: &[u32],
     given: &[T],
 ) {
-    for (k, (&j, given)) in places.iter().zip(given.chunks_exact(places.len().max(1))).enumerate() {
-        let (j, places, given) = (j as usize, &places[k..], &given[k..]);
-        if j < w {
-            add(&mut panel[j * (w + r)..(j + 1) * (w + r)], places, given);
-        } else {
-            let column = &mut contribution[(j - w) * r..(j - w + 1) * r];
-            for (&i, &value) in both(places, given) {
-                column[i as usize - w] += value;
+    let (m, count) = (w + r, places.len());
+    // Rows are in ascending order, so those of the front's own columns come first.
+    let own = places.partition_point(|&place| (place as usize) < w);
+    let from = |k: usize| if symmetric { k } else { 0 };
+    // Vectors begin with the column `first` of the front.
+    let add_own = |columns: Range<usize>, first: usize, panel: &mut [T]| {
+        for k in columns {
+            let column = &mut panel[(places[k] as usize - first) * m..][..m];
+            add(column, &places[from(k)..], &given[k * count + from(k)..(k + 1) * count]);
+        }
+    };
+    let add_others = |columns: Range<usize>, first: usize, upper: &mut [T], contribution: &mut [T]| {
+        for k in columns {
+            let (j, given) = (places[k] as usize - first, &given[k * count..(k + 1) * count]);
+            if !symmetric {
+                add(&mut upper[j * w..(j + 1) * w], &places[..own], &given[..own]);
+            }
+            let below = &mut contribution[j * r..(j + 1) * r];
+            let from = from(k).max(own);
+            for (&i, &value) in both(&places[from..], &given[from..]) {
+                below[i as usize - w] += value;
             }
         }
+    };
+    if count < MANY {
+        add_own(0..own, 0, panel);
+        add_others(own..count, w, upper, contribution);
+        return;
     }
+    let groups = |columns: Range<usize>| columns.step_by(COLUMNS).collect::<Vec<usize>>();
+    let starts = |groups: &[usize], first: usize, stride: usize| {
+        groups.iter().map(|&k| ((places[k] as usize - first) * stride) as u64).collect::<Vec<u64>>()
+    };
+    let cut = "columns ascend";
+    let of_own = groups(0..own);
+    let at = starts(&of_own, 0, m);
+    Cut::new(panel, &at).expect(cut).enumerate().for_each(|(number, panel)| {
+        let k = of_own[number];
+        add_own(k..own.min(k + COLUMNS), places[k] as usize, panel);
+    });
+    let of_others = groups(own..count);
+    let (upper_at, at) = (starts(&of_others, w, if symmetric { 0 } else { w }), starts(&of_others, w, r));
+    let targets = Cut::new(upper, &upper_at).expect(cut).zip(Cut::new(contribution, &at).expect(cut));
+    targets.enumerate().for_each(|(number, (upper, contribution))| {
+        let k = of_others[number];
+        add_others(k..count.min(k + COLUMNS), places[k] as usize, upper, contribution);
+    });
 }
