@@ -13,6 +13,7 @@ use super::structures::Structures;
 use crate::direct::Factorable;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
+use crate::parallel::join;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -115,7 +116,7 @@ impl<T: Factorable> Direct<T> {
             factor: None,
             reasons: Vec::new(),
             seconds: 0.0,
-            norms: norms(a),
+            norms: (f64::NAN, f64::NAN),
             inconsistent: false,
             inverse: None,
             null: None,
@@ -124,9 +125,11 @@ impl<T: Factorable> Direct<T> {
             deadline: None,
         };
         let start = Instant::now();
-        if a.parts().values.iter().all(|value| value.is_finite()) {
-            direct.chain = analysis::chain(a, &direct.options, &mut direct.structures);
-        } else {
+        let finite = a.parts().values.iter().all(|value| value.is_finite());
+        let Self { options, structures, .. } = &mut direct;
+        let chain = || if finite { analysis::chain(a, options, structures) } else { Vec::new() };
+        (direct.norms, direct.chain) = join(|| norms(a), chain);
+        if !finite {
             direct.reasons.push((direct.options.kind, Reason::NotFinite));
         }
         direct.seconds = start.elapsed().as_secs_f64();
