@@ -89,63 +89,79 @@ type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Scratch<T>);
 impl<T: Factorable> Frontal<T> {
     /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.
     pub(in super::super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
+        self.solve_columns(transposed, [(x, work)]);
+    }
+
+    /// The same with several vectors, between which nothing is read of the factors that is not in a cache.
+    pub(in super::super) fn solve_columns<const N: usize>(
+        &self,
+        transposed: bool,
+        mut columns: [(&mut [T], &mut [T]); N],
+    ) {
         let order = &self.tree.order;
-        work.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(new, value)| {
-            *value = x[order[new] as usize];
-        });
-        if self.tree.symmetric {
-            self.up(work, lower_symmetric);
-            self.down(work, upper_symmetric);
-        } else if transposed {
-            self.up(work, upper_transposed);
-            self.down(work, lower_transposed);
-        } else {
-            self.up(work, lower);
-            self.down(work, upper);
+        for (x, work) in &mut columns {
+            work.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(new, value)| {
+                *value = x[order[new] as usize];
+            });
         }
-        x.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(old, value)| {
-            *value = work[self.place[old] as usize];
-        });
+        let mut works = columns.each_mut().map(|(_, work)| &mut **work);
+        if self.tree.symmetric {
+            self.up(&mut works, lower_symmetric);
+            self.down(&mut works, upper_symmetric);
+        } else if transposed {
+            self.up(&mut works, upper_transposed);
+            self.down(&mut works, lower_transposed);
+        } else {
+            self.up(&mut works, lower);
+            self.down(&mut works, upper);
+        }
+        for (x, work) in columns {
+            x.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(old, value)| {
+                *value = work[self.place[old] as usize];
+            });
+        }
     }
 
     /// From the leaves to the root.
-    fn up(&self, x: &mut [T], step: Step<T>) {
-        let parts = self.parts(x);
+    fn up<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
+        let parts = self.parts(columns);
         for level in &self.levels {
             self.on_threads(level, |number, piece| {
-                let part = &mut *lock(&parts[number]);
+                let own = &mut *lock(&parts[number]);
                 let width = self.width(piece);
                 for &child in &piece.children {
-                    let below = &lock(&parts[child]).beyond;
-                    for (&at, &value) in both(&self.pieces[child].place, below) {
-                        match (at as usize).checked_sub(width) {
-                            None => part.own[at as usize] += value,
-                            Some(at) => part.beyond[at] += value,
+                    for (part, child_part) in own.iter_mut().zip(&*lock(&parts[child])) {
+                        for (&at, &value) in both(&self.pieces[child].place, &child_part.beyond) {
+                            match (at as usize).checked_sub(width) {
+                                None => part.own[at as usize] += value,
+                                Some(at) => part.beyond[at] += value,
+                            }
                         }
                     }
                 }
-                self.steps(piece, piece.supernodes.clone(), part, step);
+                self.steps(piece, piece.supernodes.clone(), own, step);
             });
         }
     }
 
     /// From the root to the leaves.
-    fn down(&self, x: &mut [T], step: Step<T>) {
-        let parts = self.parts(x);
+    fn down<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
+        let parts = self.parts(columns);
         for level in self.levels.iter().rev() {
             self.on_threads(level, |number, piece| {
-                let part = &mut *lock(&parts[number]);
+                let own = &mut *lock(&parts[number]);
                 if let Some(parent) = piece.parent {
                     let width = self.width(&self.pieces[parent]);
-                    let above = &*lock(&parts[parent]);
-                    for (value, &at) in part.beyond.iter_mut().zip(&piece.place) {
-                        *value = match (at as usize).checked_sub(width) {
-                            None => above.own[at as usize],
-                            Some(at) => above.beyond[at],
-                        };
+                    for (part, above) in own.iter_mut().zip(&*lock(&parts[parent])) {
+                        for (value, &at) in part.beyond.iter_mut().zip(&piece.place) {
+                            *value = match (at as usize).checked_sub(width) {
+                                None => above.own[at as usize],
+                                Some(at) => above.beyond[at],
+                            };
+                        }
                     }
                 }
-                self.steps(piece, piece.supernodes.clone().rev(), part, step);
+                self.steps(piece, piece.supernodes.clone().rev(), own, step);
             });
         }
     }
@@ -155,15 +171,17 @@ impl<T: Factorable> Frontal<T> {
         self.tree.shape(piece.supernodes.end - 1).0
     }
 
-    /// What each piece has to do with.
-    fn parts<'a>(&self, mut x: &'a mut [T]) -> Vec<Mutex<Part<'a, T>>> {
+    /// What each piece has to do with, for each vector.
+    fn parts<'a, const N: usize>(&self, columns: &'a mut [&mut [T]; N]) -> Vec<Mutex<[Part<'a, T>; N]>> {
+        let mut columns = columns.each_mut().map(|column| &mut **column);
         let part = |piece: &Stretch| {
             let Range { start, end } = piece.supernodes.clone();
-            let from = self.tree.begin[start] as usize;
-            let (own, behind) = std::mem::take(&mut x).split_at_mut(self.tree.begin[end] as usize - from);
-            x = behind;
-            let beyond = vec![T::default(); self.tree.shape(end - 1).1];
-            Mutex::new(Part { from, own, beyond })
+            let (from, rows) = (self.tree.begin[start] as usize, self.tree.shape(end - 1).1);
+            Mutex::new(columns.each_mut().map(|x| {
+                let (own, behind) = std::mem::take(x).split_at_mut(self.tree.begin[end] as usize - from);
+                *x = behind;
+                Part { from, own, beyond: vec![T::default(); rows] }
+            }))
         };
         self.pieces.iter().map(part).collect()
     }
@@ -181,12 +199,13 @@ impl<T: Factorable> Frontal<T> {
         &self,
         piece: &Stretch,
         supernodes: impl Iterator<Item = usize>,
-        part: &mut Part<'_, T>,
+        parts: &mut [Part<'_, T>],
         step: Step<T>,
     ) {
         let scratch = &mut Scratch { below: Vec::new(), products: Vec::new() };
         for s in supernodes {
-            step(&self.front(s, piece), part, scratch);
+            let front = self.front(s, piece);
+            parts.iter_mut().for_each(|part| step(&front, part, scratch));
         }
     }
 

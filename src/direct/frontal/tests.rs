@@ -86,6 +86,14 @@ fn residual<T: Factorable>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
     for transposed in [false, true] {
         let (mut x, mut work) = (b.clone(), vec![T::default(); n]);
         lu.solve(transposed, &mut x, &mut work);
+        // Several vectors at once are none of each other's business.
+        let mut columns = [b.clone(), vec![T::default(); n], b.clone()];
+        columns[1][n / 2] = T::from_f64(1.0);
+        let mut works = columns.clone();
+        let [first, second, third] = &mut columns;
+        let [work, other, last] = &mut works;
+        lu.solve_columns(transposed, [(&mut first[..], &mut work[..]), (second, other), (third, last)]);
+        assert!(columns[0] == x && columns[2] == x);
         let mut r = b.clone();
         for (i, j, value) in a.iter() {
             let (row, column) = if transposed { (i, j) } else { (j, i) };
