@@ -182,29 +182,41 @@ impl Columns {
             }
         }
         let mut tree = vec![NONE; kept as usize];
-        let mut members = vec![Vec::new(); kept as usize];
+        // Members of each: first[own]..first[own + 1].
+        let mut first = vec![0_u32; kept as usize + 2];
         for s in 0..count {
             let own = number[leaders[s] as usize];
-            members[own as usize].push(s);
+            first[own as usize + 2] += 1;
             if leaders[s] == s as u32 && parents[s] != NONE {
                 tree[own as usize] = number[leaders[parents[s] as usize] as usize];
             }
         }
+        for own in 0..kept as usize {
+            first[own + 2] += first[own + 1];
+        }
+        let mut members = vec![0_u32; count];
+        for s in 0..count {
+            let next = &mut first[number[leaders[s] as usize] as usize + 1];
+            members[*next as usize] = s as u32;
+            *next += 1;
+        }
         let post = postorder(&tree);
         let mut place = vec![0; post.len()];
         post.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
-        let (mut order, mut first, mut up) = (Vec::with_capacity(n), vec![0], Vec::new());
+        let (mut order, mut columns, mut up) = (Vec::with_capacity(n), vec![0], Vec::new());
         for &old in &post {
-            for &s in &members[old as usize] {
-                order.extend_from_slice(&self.order[begin[s] as usize..begin[s + 1] as usize]);
+            for &s in &members[first[old as usize] as usize..first[old as usize + 1] as usize] {
+                order.extend_from_slice(
+                    &self.order[begin[s as usize] as usize..begin[s as usize + 1] as usize],
+                );
             }
-            first.push(order.len() as u32);
+            columns.push(order.len() as u32);
             up.push(match tree[old as usize] {
                 NONE => NONE,
                 parent => place[parent as usize],
             });
         }
-        (order, first, up)
+        (order, columns, up)
     }
 
     /// The supernode with which each one is merged; its own number where it stays.
