@@ -126,11 +126,14 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
         };
     }
     let mut chain = Vec::new();
-    if triangular_order(a).is_ok_and(|order| order.is_some()) {
+    let is_hermitian = is_symmetric_up_to_rounding(a, true);
+    let positive = is_hermitian && has_positive_diagonal(a);
+    // Two rows that are coupled and have a diagonal are triangular in no order.
+    let is_coupled = positive && a.nonzeros() > a.rows();
+    if !is_coupled && triangular_order(a).is_ok_and(|order| order.is_some()) {
         chain.push(Kind::Triangular);
     }
-    if is_symmetric_up_to_rounding(a, true) {
-        let positive = has_positive_diagonal(a);
+    if is_hermitian {
         // Dense fronts are factorised by all threads.
         let heavy = |structures: &mut Structures| {
             if let Some(suits) = structures.suits_fronts(a, options) {

@@ -3,16 +3,38 @@
 //! (1984).
 
 use super::factor::Factor;
-use super::goal::Weights;
-use super::refine::magnitudes;
+use super::goal::{Weights, sum_of};
+use super::refine::{FEW, magnitudes};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
 use crate::parallel::both;
+use crate::parallel::prelude::*;
 use crate::scalar::Real;
 use num_traits::Float;
 
 fn sum<T: Factorable>(x: &[T]) -> f64 {
-    x.iter().map(|x| x.abs().to_f64()).sum()
+    sum_of(x, |_, x| x.abs().to_f64())
+}
+
+/// The first entry of largest magnitude.
+fn place_of_largest<T: Factorable>(x: &[T]) -> usize {
+    let first = |part: &[T], from: usize| {
+        (0..part.len()).fold((from, T::Real::default()), |best, k| {
+            let size = part[k].abs();
+            if size > best.1 { (from + k, size) } else { best }
+        })
+    };
+    let places = x.par_chunks(FEW).enumerate().map(|(number, part)| first(part, number * FEW)).collect();
+    let none = (0, T::Real::default());
+    places.into_iter().fold(none, |best, other| if other.1 > best.1 { other } else { best }).0
+}
+
+/// Applies a factor to a vector, and to another one that may come along.
+fn apply<T: Factorable>(factor: &Factor<T>, transposed: bool, x: &mut Vec<T>, other: Option<&mut Vec<T>>) {
+    match other {
+        Some(other) => factor.apply_both(transposed, x, other),
+        None => factor.apply(transposed, x),
+    }
 }
 
 /// A lower bound of ||A^-1||_1, mostly within a factor of 3; at most eleven solves.
@@ -20,7 +42,7 @@ pub(super) fn inverse_norm<T: Factorable>(factor: &Factor<T>, n: usize) -> Optio
     if n == 0 || !factor.has_transpose() {
         return None;
     }
-    estimate(n, &|x| factor.apply(false, x), &|x| factor.apply(true, x))
+    estimate(n, &|x, y| apply(factor, false, x, y), &|x| factor.apply(true, x))
 }
 
 /// The condition number in the 1-norm of A from a factor of R A C: A^-1 = C (R A C)^-1 R.
@@ -45,10 +67,12 @@ pub(super) fn scaled_condition<T: Factorable>(
     let columns = |x: &mut [T]| x.iter_mut().enumerate().for_each(|(j, x)| *x *= T::from_f64(column(j)));
     let inverse = estimate(
         n,
-        &|x| {
+        &|x, mut other| {
             rows(x);
-            factor.apply(false, x);
+            other.iter_mut().for_each(|other| rows(other));
+            apply(factor, false, x, other.as_deref_mut());
             columns(x);
+            other.iter_mut().for_each(|other| columns(other));
         },
         &|x| {
             columns(x);
@@ -80,11 +104,14 @@ pub(super) fn forward_error<T: Factorable>(
         let rounding = half * (magnitudes(a, row, x) + b[row].abs().to_f64());
         T::from_f64(rounding.max(r[row].abs().to_f64()))
     };
-    let weights: Vec<T> = (0..n).map(weight).collect();
-    let times_weights = |x: &mut [T]| x.iter_mut().zip(&weights).for_each(|(x, &w)| *x *= w);
-    let forward = |x: &mut Vec<T>| {
-        factor.apply(true, x);
+    let mut weights = vec![T::default(); n];
+    weights.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(row, place)| *place = weight(row));
+    let times_weights =
+        |x: &mut [T]| x.par_iter_mut().zip(&weights).with_min_len(FEW).for_each(|(x, &w)| *x *= w);
+    let forward = |x: &mut Vec<T>, mut other: Option<&mut Vec<T>>| {
+        apply(factor, true, x, other.as_deref_mut());
         times_weights(x);
+        other.iter_mut().for_each(|other| times_weights(other));
     };
     let back = |x: &mut Vec<T>| {
         times_weights(x);
@@ -94,43 +121,40 @@ pub(super) fn forward_error<T: Factorable>(
     estimate(n, &forward, &back).map(|error| error / largest).filter(|error| error.is_finite())
 }
 
+/// A product of a matrix with a vector, and with another one that may come along.
+type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
+
 /// A lower bound of the 1-norm of a matrix B of n columns, from products with B (`forward`) and B^T (`back`).
-fn estimate<T: Factorable>(
-    n: usize,
-    forward: &dyn Fn(&mut Vec<T>),
-    back: &dyn Fn(&mut Vec<T>),
-) -> Option<f64> {
+fn estimate<T: Factorable>(n: usize, forward: Forward<'_, T>, back: &dyn Fn(&mut Vec<T>)) -> Option<f64> {
     let mut x = vec![T::from_f64(1.0 / n as f64); n];
-    forward(&mut x);
+    // A vector that alternates and grows catches what the search can miss.
+    let slope = |i: usize| 1.0 + i as f64 / (n.max(2) - 1) as f64;
+    let mut other: Vec<T> =
+        (0..n).map(|i| T::from_f64(if i % 2 == 0 { slope(i) } else { -slope(i) })).collect();
+    forward(&mut x, Some(&mut other));
     let mut estimate = sum(&x);
     let mut last = usize::MAX;
     for _ in 0..5 {
         // The signs of what came out, back through B^H: conj(B^T conj(s)), of which magnitudes alone count.
-        for x in &mut x {
+        x.par_iter_mut().with_min_len(FEW).for_each(|x| {
             let size = x.abs().to_f64();
             *x = if size > 0.0 { (*x * T::from_f64(1.0 / size)).conj() } else { T::from_f64(1.0) };
-        }
+        });
         back(&mut x);
-        let largest = (0..n).fold(0, |best, i| if x[i].abs() > x[best].abs() { i } else { best });
+        let largest = place_of_largest(&x);
         if largest == last {
             break;
         }
         last = largest;
         x.fill(T::default());
         x[largest] = T::from_f64(1.0);
-        forward(&mut x);
+        forward(&mut x, None);
         let next = sum(&x);
         if next.is_nan() || next <= estimate {
             break;
         }
         estimate = next;
     }
-    // A vector that alternates and grows catches what the search can miss.
-    let slope = |i: usize| 1.0 + i as f64 / (n.max(2) - 1) as f64;
-    for (i, x) in x.iter_mut().enumerate() {
-        *x = T::from_f64(if i % 2 == 0 { slope(i) } else { -slope(i) });
-    }
-    forward(&mut x);
-    let estimate = estimate.max(2.0 * sum(&x) / (3.0 * n as f64));
+    let estimate = estimate.max(2.0 * sum(&other) / (3.0 * n as f64));
     estimate.is_finite().then_some(estimate)
 }

@@ -9,15 +9,15 @@ use super::options::DirectOptions;
 use super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
+use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::prepare::{
-    Large, Limited, OrderKind, OrderSize, better_dissection, graph_order_size, limited_minimum_degree,
-    order_of_large,
+    Counted, OrderKind, Sought, better_dissection, graph_order_size, limited_minimum_degree, order_of_large,
 };
 use crate::prices::factors::COLUMN_BY_COLUMN;
 use crate::scalar::Real;
 use num_traits::Float;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// An order of columns, and what the factors of a matrix with this pattern take.
 pub(super) struct Elimination {
@@ -29,6 +29,8 @@ pub(super) struct Elimination {
     pub(super) entries: f64,
     /// Multiplications.
     pub(super) flops: f64,
+    /// The elimination tree and counts of columns, where they are known, until they are needed.
+    counted: Mutex<Option<Counted>>,
     /// The structure of fronts, once it was needed.
     tree: OnceLock<Arc<Tree>>,
 }
@@ -38,23 +40,27 @@ pub(super) fn minimum_degree<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
 ) -> Result<Option<Permutation>, Reason> {
-    match caught(|| limited_minimum_degree(a, options.flop_limit).map_err(as_reason))? {
-        Limited::Found(order) => Ok(Some(order)),
-        Limited::NotSought => Ok(None),
-        Limited::Ended(entries) => Err(Reason::OrderTooLong { entries }),
-        Limited::TooLong(flops) => Err(Reason::TooLong { flops, limit: options.flop_limit }),
-    }
+    found(options, || limited_minimum_degree(a, options.flop_limit))
 }
 
-/// The order of a large matrix whose graph has small separators, which all threads find.
+/// The order of a large matrix whose graph has small separators, which all threads find, and what a factor in it takes.
 pub(super) fn large_order<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,
-) -> Result<Option<(Permutation, OrderSize)>, Reason> {
-    match caught(|| order_of_large(a, options.flop_limit).map_err(as_reason))? {
-        Large::Found(order, size) => Ok(Some((order, size))),
-        Large::TooLong(flops) => Err(Reason::TooLong { flops, limit: options.flop_limit }),
-        Large::No => Ok(None),
+) -> Result<Option<(Permutation, Counted)>, Reason> {
+    found(options, || order_of_large(a, options.flop_limit))
+}
+
+/// What a search has found, or why no other kind of order serves either.
+fn found<F>(
+    options: &DirectOptions,
+    search: impl FnOnce() -> crate::Result<Sought<F>>,
+) -> Result<Option<F>, Reason> {
+    match caught(|| search().map_err(as_reason))? {
+        Sought::Found(found) => Ok(Some(found)),
+        Sought::Nothing => Ok(None),
+        Sought::Ended(entries) => Err(Reason::OrderTooLong { entries }),
+        Sought::TooLong(flops) => Err(Reason::TooLong { flops, limit: options.flop_limit }),
     }
 }
 
@@ -62,12 +68,14 @@ impl Elimination {
     /// For a square matrix whose columns are the rows of `columns`: dissection where that is large and has small
     /// separators, else the better of minimum degree and, where that has much to do, nested dissection.
     pub(super) fn new<T: Factorable>(columns: &Csr<T>, options: &DirectOptions) -> Result<Self, Reason> {
-        if let Some((order, size)) = large_order(columns, options)? {
+        if let Some((order, counted)) = large_order(columns, options)? {
+            let size = counted.size();
             return Ok(Self {
                 order: order.into_parts().0,
                 kind: OrderKind::NestedDissection,
                 entries: size.entries - columns.rows() as f64,
                 flops: size.multiplications_lu,
+                counted: Mutex::new(Some(counted)),
                 tree: OnceLock::new(),
             });
         }
@@ -89,7 +97,7 @@ impl Elimination {
             }
             None => (degree.order, OrderKind::MinimumDegree, degree.entries, degree.flops),
         };
-        Ok(Self { order, kind, entries, flops, tree: OnceLock::new() })
+        Ok(Self { order, kind, entries, flops, counted: Mutex::default(), tree: OnceLock::new() })
     }
 
     /// The order of a matrix so small that any does: it is as good as dense.
@@ -100,6 +108,7 @@ impl Elimination {
             kind: OrderKind::MinimumDegree,
             entries: size * (size - 1.0) / 2.0,
             flops: size * size * size / 3.0,
+            counted: Mutex::default(),
             tree: OnceLock::new(),
         }
     }
@@ -138,9 +147,20 @@ impl Elimination {
     pub(super) fn tree<T: Factorable>(&self, columns: &Csr<T>) -> Result<Arc<Tree>, Reason> {
         let tree = match self.tree.get() {
             Some(tree) => return Ok(tree.clone()),
-            None => Arc::new(Tree::new(columns, &self.order)?),
+            None => match lock(&self.counted).take() {
+                Some(counted) => Arc::new(Tree::of_counted(&counted, &self.order, false)),
+                None => Arc::new(Tree::new(columns, &self.order)?),
+            },
         };
         Ok(self.tree.get_or_init(|| tree).clone())
+    }
+
+    /// The structure of L D L^T of a symmetric matrix with this graph.
+    pub(super) fn symmetric_tree(self, graph: &Adjacency<'_>) -> Result<Tree, Reason> {
+        if let Some(counted) = lock(&self.counted).take() {
+            return Ok(Tree::of_counted(&counted, &self.order, true));
+        }
+        Tree::symmetric(graph, &Permutation::from_new_to_old(self.order).map_err(as_reason)?)
     }
 
     /// The same in dense fronts, for a matrix whose columns are the rows of `columns`.

@@ -374,6 +374,35 @@ impl<T: Factorable> Factor<T> {
         }
     }
 
+    /// The same for two vectors.
+    pub(super) fn apply_both(&self, transposed: bool, x: &mut Vec<T>, y: &mut Vec<T>) {
+        let n = x.len();
+        let work = || vec![T::default(); n];
+        match &self.numbers {
+            Numbers::FrontalSymmetric { plan, ldl } => {
+                let (mut of_x, mut of_y) = (work(), work());
+                plan.scale(x);
+                plan.scale(y);
+                ldl.solve_columns(transposed, [(x, &mut of_x), (y, &mut of_y)]);
+                plan.scale(x);
+                plan.scale(y);
+            }
+            Numbers::Frontal { plan, lu } => {
+                let (mut of_x, mut of_y) = (work(), work());
+                let prepared = &plan.rows.prepared;
+                prepared.around(transposed, x, |x| {
+                    prepared.around(transposed, y, |y| {
+                        lu.solve_columns(transposed, [(x, &mut of_x), (y, &mut of_y)]);
+                    });
+                });
+            }
+            _ => {
+                self.apply(transposed, x);
+                self.apply(transposed, y);
+            }
+        }
+    }
+
     /// Whether [`Factor::apply_normal`] can be used.
     pub(super) fn has_normal(&self) -> bool {
         matches!(&self.numbers, Numbers::Regular(regular) if regular.has_normal())

@@ -7,9 +7,30 @@ use crate::scalar::{Real, Scalar};
 /// Sums of squares in this range are neither those of numbers that overflow nor of such as vanish.
 const SAFE: std::ops::Range<f64> = 1e-200..1e200;
 
+/// Sums that are added in the end, at most, and numbers of each, at least: a function of the length alone, so that the
+/// bits are.
+const SUMS: usize = 64;
+const LEAST: usize = 1 << 13;
+
+/// The sum of a function of each number.
+pub(super) fn sum_of<T: Sync>(x: &[T], term: impl Fn(usize, &T) -> f64 + Sync) -> f64 {
+    let chunk = x.len().div_ceil(SUMS).max(LEAST);
+    x.par_chunks(chunk).enumerate().sum::<SUMS, f64>(|(number, part)| {
+        part.iter().zip(number * chunk..).map(|(x, k)| term(k, x)).sum::<f64>()
+    })
+}
+
+/// The largest of a function of each number, zero at least; what is no number counts for nothing.
+pub(super) fn largest_of<T: Sync>(x: &[T], size: impl Fn(usize, &T) -> f64 + Sync) -> f64 {
+    let sizes = x.par_chunks(LEAST).enumerate().map(|(number, part)| {
+        part.iter().zip(number * LEAST..).fold(0.0, |most: f64, (x, k)| most.max(size(k, x)))
+    });
+    sizes.reduce(|| 0.0, f64::max)
+}
+
 /// The 2-norm, without overflow.
 pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
-    let square = x.iter().map(|x| x.abs2().to_f64()).sum::<f64>();
+    let square = sum_of(x, |_, x| x.abs2().to_f64());
     if SAFE.contains(&square) {
         return square.sqrt();
     }
@@ -19,9 +40,11 @@ pub(crate) fn norm<T: Scalar>(x: &[T]) -> f64 {
 /// The 2-norm of W x with a diagonal W, without overflow.
 pub(crate) fn weighted_norm<T: Scalar>(weights: Option<&[f64]>, x: &[T]) -> f64 {
     let Some(weights) = weights else { return norm(x) };
-    let sizes = || weights.iter().zip(x).map(|(w, x)| w * x.abs().to_f64());
-    let square = sizes().map(|size| size * size).sum::<f64>();
-    if SAFE.contains(&square) { square.sqrt() } else { scaled_norm(sizes()) }
+    let square = sum_of(x, |k, x| (weights[k] * x.abs().to_f64()).powi(2));
+    if SAFE.contains(&square) {
+        return square.sqrt();
+    }
+    scaled_norm(weights.iter().zip(x).map(|(w, x)| w * x.abs().to_f64()))
 }
 
 /// The 2-norm of magnitudes, each divided by the largest before it is squared.

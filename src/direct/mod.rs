@@ -29,6 +29,7 @@
 //! | `goal` | what a residual has to come down to |
 //! | `condition` | estimates of the condition number and of the error of x |
 //! | `null` | the proof that A is singular |
+//! | `inverse` | whether a factor is one of A where pivots were replaced |
 //! | `device` | [`OnDevice`]: factors where the matrix lies, by a library that the backend has found |
 //! | `vectors` | loops in wide registers |
 //! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
@@ -43,6 +44,7 @@ mod fgmres;
 mod foreign;
 mod frontal;
 mod goal;
+mod inverse;
 mod lu;
 mod memory;
 mod null;

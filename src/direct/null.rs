@@ -1,6 +1,7 @@
 //! The proof that a matrix is singular: a vector that it takes to zero, up to rounding, in every row.
 
 use super::factor::Factor;
+use super::goal::largest_of;
 use super::refine::{add, largest, magnitudes, residual};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
@@ -29,17 +30,14 @@ pub(crate) fn null_ratio<T: Scalar>(a: &Csr<T>, v: &[T]) -> f64 {
     if !(size > 0.0 && size.is_finite()) {
         return f64::INFINITY;
     }
-    let mut worst = 0.0_f64;
-    for (row, &product) in product.iter().enumerate() {
+    largest_of(&product, |row, product| {
         let (left, beside) = (product.abs().to_f64(), magnitudes(a, row, v));
-        if left.is_nan() || !beside.is_finite() {
-            return f64::INFINITY;
+        match () {
+            () if left.is_nan() || !beside.is_finite() => f64::INFINITY,
+            () if left > 0.0 => left / (unit * beside),
+            () => 0.0,
         }
-        if left > 0.0 {
-            worst = worst.max(left / (unit * beside));
-        }
-    }
-    worst
+    })
 }
 
 /// The ratio of the vector that is nearest to the null space of A, as far as inverse iteration with the factor finds it:

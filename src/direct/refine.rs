@@ -5,7 +5,7 @@
 
 use super::factor::{Factor, columns_of_transpose, times};
 use super::fgmres::fgmres;
-use super::goal::{Goal, norm};
+use super::goal::{Goal, largest_of, norm};
 use super::options::Kind;
 use crate::backend::host::residual as accurate;
 use crate::backend::{CsrParts, Host, OffsetsRef};
@@ -27,9 +27,12 @@ pub(super) const LEAST: f64 = 0.01;
 /// By how much r may seem to grow in rounding while A^H r falls.
 const LEVEL: f64 = 1.0 + 1e-6;
 
+/// Numbers that are not worth another thread.
+pub(super) const FEW: usize = 1 << 13;
+
 /// The largest magnitude.
 pub(super) fn largest<T: Scalar>(x: &[T]) -> f64 {
-    x.iter().map(|x| x.abs().to_f64()).fold(0.0, f64::max)
+    largest_of(x, |_, x| x.abs().to_f64())
 }
 
 /// r = b - A (x + second) in twice the working precision.
@@ -122,7 +125,9 @@ fn doubt<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
         let of_sums = ((a.row(row).0.len() as f64 + 4.0) * unit).powi(2);
         T::from_f64(of_sums * (magnitudes(a, row, x) + b[row].abs().to_f64()))
     };
-    (0..a.rows()).map(bound).collect()
+    let mut bounds = vec![T::default(); a.rows()];
+    bounds.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(row, place)| *place = bound(row));
+    bounds
 }
 
 /// Whether the componentwise backward error is one of rounding.
@@ -168,13 +173,13 @@ fn adjoint_product<T: Scalar>(a: &Csr<T>, r: &[T]) -> Vec<T> {
 
 /// (x, second) += d, exactly up to the rounding of `second`.
 pub(super) fn add<T: Scalar>(x: &mut [T], second: &mut [T], d: &[T]) {
-    for ((x, second), &d) in x.iter_mut().zip(second).zip(d) {
+    x.par_iter_mut().zip(second).zip(d).with_min_len(FEW).for_each(|((x, second), &d)| {
         let (old, d) = (*x, d + *second);
         let sum = old + d;
         let moved = sum - old;
         *second = (old - (sum - moved)) + (d - moved);
         *x = sum;
-    }
+    });
 }
 
 /// Solves A x = b with a factor, until the size of b - A x is at most that of the goal, where that can be reached. Ends

@@ -8,17 +8,18 @@ use super::foreign;
 use super::frontal::Tree;
 use super::options::{DirectOptions, Prepared};
 use super::report::{Reason, Unmatched};
-use super::symmetric::SymmetricPlan;
+use super::symmetric::{KnownOrder, SymmetricPlan};
 use crate::backend::Offsets;
 use crate::direct::Factorable;
 use crate::graph::Permutation;
+use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::parallel::both;
-use crate::prepare::{OrderKind, OrderSize, better_dissection, product_matching_within_reason};
+use crate::prepare::{Counted, OrderKind, OrderSize, better_dissection, product_matching_within_reason};
 use crate::scalar::{Real, Scalar};
 use crate::work::look_at;
 use faer::sparse::linalg::cholesky::SymbolicCholesky;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Diagonal entries that are pivots as they are: beside the largest entry of their row and column, and of all.
 const STRONG: f64 = 0.5;
@@ -49,7 +50,12 @@ pub(super) struct Structures {
 }
 
 /// An order of elimination, and what a factor in it takes.
-type LargeOrder = (Permutation, OrderSize);
+struct LargeOrder {
+    order: Permutation,
+    size: OrderSize,
+    /// The elimination tree and counts of columns, until they are needed.
+    counted: Mutex<Option<Counted>>,
+}
 
 /// Scaling, and the order of rows that brings large entries to the diagonal.
 pub(super) struct MatchedRows {
@@ -77,7 +83,7 @@ impl Structures {
             return Ok(structure.clone());
         }
         let (structure, kind) = match self.large(a, options)? {
-            Some(large) => structure_in_order(a, &large.0)?,
+            Some(large) => structure_in_order(a, &large.order)?,
             None => self.sought(|_| structure_by_degree(a, options))?,
         };
         let structure = Arc::new(structure);
@@ -92,7 +98,9 @@ impl Structures {
         if let Some(large) = &self.large {
             return Ok(large.clone());
         }
-        let large = self.sought(|_| large_order(a, options))?.map(Arc::new);
+        let large = self.sought(|_| large_order(a, options))?.map(|(order, counted)| {
+            Arc::new(LargeOrder { order, size: counted.size(), counted: Mutex::new(Some(counted)) })
+        });
         Ok(self.large.insert(large).clone())
     }
 
@@ -104,7 +112,7 @@ impl Structures {
         options: &DirectOptions,
     ) -> Option<bool> {
         let large = if T::COMPLEX { None } else { self.large(a, options).ok().flatten() };
-        large.map(|large| large.1.multiplications > LARGE_FRONTS_FROM * a.rows() as f64)
+        large.map(|large| large.size.multiplications > LARGE_FRONTS_FROM * a.rows() as f64)
     }
 
     /// What depends on values: another set of them may need other pivots.
@@ -179,8 +187,14 @@ impl Structures {
         }
         // The order of a factor L L^T serves these too.
         let known = match (&self.large, &self.symmetric) {
-            (Some(Some(large)), _) => Some((large.0.new_to_old().to_vec(), OrderKind::NestedDissection)),
-            (_, Some((structure, kind))) => foreign::order_of(structure).map(|order| (order, *kind)),
+            (Some(Some(large)), _) => Some(KnownOrder {
+                order: large.order.new_to_old().to_vec(),
+                kind: OrderKind::NestedDissection,
+                counted: lock(&large.counted).take(),
+            }),
+            (_, Some((structure, kind))) => {
+                foreign::order_of(structure).map(|order| KnownOrder { order, kind: *kind, counted: None })
+            }
             _ => None,
         };
         let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, known, options))?);

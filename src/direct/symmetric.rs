@@ -9,13 +9,14 @@ use super::elimination::Elimination;
 use super::factor::{as_reason, times};
 use super::frontal::Tree;
 use super::options::DirectOptions;
+use super::refine::FEW;
 use super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
-use crate::parallel::both;
 use crate::parallel::prelude::*;
-use crate::prepare::{OrderKind, Scaling, symmetric_matching};
+use crate::parallel::{both, join};
+use crate::prepare::{Counted, OrderKind, Scaling, symmetric_matching};
 use crate::scalar::{Real, Scalar};
 use crate::work::look_at;
 use num_traits::Float;
@@ -31,32 +32,46 @@ pub(super) struct SymmetricPlan {
     pub(super) may_be_definite: bool,
 }
 
+/// An order of elimination that was found before.
+pub(super) struct KnownOrder {
+    /// The old index of each new one.
+    pub(super) order: Vec<u32>,
+    pub(super) kind: OrderKind,
+    /// The elimination tree and counts of columns, where they are known.
+    pub(super) counted: Option<Counted>,
+}
+
 impl SymmetricPlan {
     /// Matching, scaling, order and structure for the values at hand. An order that is `known` is taken if no two rows
     /// are a pivot together.
     pub(super) fn new<T: Factorable>(
         a: &Csr<T>,
-        known: Option<(Vec<u32>, OrderKind)>,
+        known: Option<KnownOrder>,
         options: &DirectOptions,
     ) -> Result<Self, Reason> {
-        let (partners, scaling, _) = symmetric_matching(a).map_err(as_reason)?.into_parts();
+        // What is known is likely to serve: where each diagonal entry is large enough, rows are pivots alone.
+        let known_tree = || {
+            let known = known.as_ref()?;
+            known.counted.as_ref().map(|counted| Tree::of_counted(counted, &known.order, true))
+        };
+        let (matching, known_tree) = join(|| symmetric_matching(a), known_tree);
+        let (partners, scaling, _) = matching.map_err(as_reason)?.into_parts();
         let scaling = scaling.to_powers_of_two();
-        let graph = Adjacency::new(a).map_err(as_reason)?;
+        let graph = || Adjacency::new(a).map_err(as_reason);
         let groups = Groups::new(&partners);
         let (order, tree);
         let alone = groups.len() == partners.len();
         if alone {
-            let (found, kind) = match known {
-                Some(known) => known,
-                None => {
-                    let Elimination { order, kind, .. } = Elimination::new(a, options)?;
-                    (order, kind)
+            (order, tree) = match (known, known_tree) {
+                (Some(known), Some(tree)) => (known.kind, tree),
+                (Some(known), None) => (known.kind, Tree::symmetric(&graph()?, &permutation(known.order)?)?),
+                (None, _) => {
+                    let found = Elimination::new(a, options)?;
+                    (found.kind, found.symmetric_tree(&graph()?)?)
                 }
             };
-            order = kind;
-            tree = Tree::symmetric(&graph, &permutation(found)?)?;
         } else {
-            let small = groups.compressed::<T>(&graph)?;
+            let small = groups.compressed::<T>(&graph()?)?;
             let found = Elimination::new(&small, options)?;
             let rows = found.order.iter().flat_map(|&group| groups.members(group)).collect();
             let whole = groups.expanded(&small)?;
@@ -75,7 +90,8 @@ impl SymmetricPlan {
 
     /// x becomes D x.
     pub(super) fn scale<T: Scalar>(&self, x: &mut [T]) {
-        x.iter_mut().zip(self.scaling.rows()).for_each(|(x, &factor)| *x = times(*x, factor));
+        let scaled = x.par_iter_mut().zip(self.scaling.rows()).with_min_len(FEW);
+        scaled.for_each(|(x, &factor)| *x = times(*x, factor));
     }
 }
 
@@ -85,26 +101,45 @@ const ALIKE: f64 = 64.0;
 /// Whether A^T = A, or A^H = A, up to rounding beside the entries themselves and sqrt |a_ii a_jj|. A factor takes one
 /// triangle, and residuals the whole.
 pub(super) fn is_symmetric_up_to_rounding<T: Factorable>(a: &Csr<T>, conjugate: bool) -> bool {
-    let root: Vec<f64> =
-        (0..a.rows()).map(|i| a.get(i, i).map_or(0.0, |d| d.abs().to_f64().sqrt())).collect();
+    if a.rows() != a.columns() {
+        return false;
+    }
+    let n = a.rows();
+    let mut root = vec![0.0; n];
+    root.par_iter_mut().enumerate().with_min_len(1 << 10).for_each(|(i, root)| {
+        *root = a.get(i, i).map_or(0.0, |d| d.abs().to_f64().sqrt());
+    });
     let most = ALIKE * <T::Real as Float>::epsilon().to_f64();
-    a.rows() == a.columns()
-        && (0..a.rows()).into_par_iter().with_min_len(1 << 10).all(|i| {
+    let is_alike = |i: usize, j: u32, value: T, mirror: T| {
+        let mirror = if conjugate { mirror.conj() } else { mirror };
+        let (size, other) = (value.abs().to_f64(), mirror.abs().to_f64());
+        value == mirror
+            || (value - mirror).abs().to_f64() <= most * (size.max(other) + root[i] * root[j as usize])
+    };
+    let rows = || (0..n).into_par_iter().with_min_len(1 << 10);
+    let before = |i: usize| a.row(i).0.partition_point(|&j| (j as usize) < i);
+    // Entries behind the diagonal have met all others where each has a mirror image, and there are as many.
+    let many = rows().map(|i| a.row(i).0.len() - before(i) - usize::from(a.get(i, i).is_some()));
+    let as_many = many.reduce(|| 0, |a, b| a + b) == rows().map(before).reduce(|| 0, |a, b| a + b);
+    let is_mirrored = |i: usize| {
+        let ((columns, values), first) = (a.row(i), before(i));
+        both(&columns[first..], &values[first..])
+            .all(|(&j, &value)| a.get(j as usize, i).is_some_and(|mirror| is_alike(i, j, value, mirror)))
+    };
+    (as_many && rows().all(is_mirrored))
+        || rows().all(|i| {
             let (columns, values) = a.row(i);
-            both(columns, values).all(|(&j, &value)| {
-                let mirror = a.get(j as usize, i).unwrap_or_default();
-                let mirror = if conjugate { mirror.conj() } else { mirror };
-                let (size, other) = (value.abs().to_f64(), mirror.abs().to_f64());
-                value == mirror
-                    || (value - mirror).abs().to_f64()
-                        <= most * (size.max(other) + root[i] * root[j as usize])
-            })
+            let mirror = |j: u32| a.get(j as usize, i).unwrap_or_default();
+            both(columns, values).all(|(&j, &value)| is_alike(i, j, value, mirror(j)))
         })
 }
 
 /// Whether each diagonal entry is a positive number.
 pub(super) fn has_positive_diagonal<T: Factorable>(a: &Csr<T>) -> bool {
-    (0..a.rows()).all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default()))
+    (0..a.rows())
+        .into_par_iter()
+        .with_min_len(1 << 10)
+        .all(|i| a.get(i, i).is_some_and(|d| d.re() > T::Real::default()))
 }
 
 fn permutation(order: Vec<u32>) -> Result<Permutation, Reason> {

@@ -5,7 +5,9 @@ use crate::backend::{
     Backend, GraphParts, GraphSteps, Host, NARROW_LIMIT, Offsets, OffsetsRef, with_offsets,
 };
 use crate::error::{Error, Result};
+use crate::graph::Permutation;
 use crate::matrix::Csr;
+use crate::parallel::Cut;
 use crate::parallel::prelude::*;
 use crate::parallel::rows::{row_chunks, split_rows};
 use crate::scalar::{Offset, Scalar};
@@ -107,6 +109,34 @@ impl<'a> Adjacency<'a> {
                 union_with_transpose(offsets, parts.indices, &mut degrees)?
             };
             Ok(Self { vertices: a.rows(), pattern, degrees })
+        })
+    }
+
+    /// The same graph with other numbers.
+    ///
+    /// # Errors
+    /// On an order of another length, or without memory.
+    pub(crate) fn renumbered(&self, order: &Permutation) -> Result<Adjacency<'static>> {
+        let n = self.vertices;
+        Error::check_dimension("length of the order", n, order.len())?;
+        let old = |new: usize| order.new_to_old()[new] as usize;
+        let mut degrees: Vec<u32> = Host.zeros(n)?;
+        let mut starts: Vec<u64> = Host.zeros(n + 1)?;
+        for new in 0..n {
+            degrees[new] = self.degrees[old(new)];
+            starts[new + 1] = starts[new] + u64::from(degrees[new]);
+        }
+        let mut indices: Vec<u32> = Host.zeros(starts[n] as usize)?;
+        let rows = Cut::new(&mut indices, &starts[..n]).expect("sums ascend");
+        rows.enumerate().with_min_len(1 << 10).for_each(|(new, row)| {
+            let others = self.neighbours(old(new)).map(|other| order.old_to_new()[other]);
+            row.iter_mut().zip(others).for_each(|(place, other)| *place = other);
+            row.sort_unstable();
+        });
+        Ok(Adjacency {
+            vertices: n,
+            pattern: Pattern::Owned { offsets: Offsets::Wide(starts), indices },
+            degrees,
         })
     }
 

@@ -25,16 +25,20 @@
 //! | `permute` | P A Q |
 //! | `dissection` | orders of elimination for factors with little fill |
 //! | `elimination` | when dissection pays |
+//! | `nearby` | numbers with which neighbours are near each other in memory |
+//! | `counts` | the elimination tree, and entries of the columns of a factor |
 //! | `order_size` | what a factor in some order takes |
 //!
 //! All of it runs on the host. Only dissection recurses, to a depth that grows with the logarithm of the size; so a
 //! chain of 10^7 rows is no danger to the stack. All are deterministic: ties go to the smaller index, and what is
 //! random has a fixed seed.
 
+mod counts;
 mod dissection;
 mod elimination;
 mod equilibrate;
 mod matching;
+mod nearby;
 mod order_size;
 mod pattern;
 mod peel;
@@ -47,13 +51,14 @@ mod symmetric;
 mod tests;
 mod triangular;
 
+pub(crate) use counts::{elimination_tree, postorder};
 pub use dissection::{dissection_order, minimum_degree, minimum_degree_order, nested_dissection};
-pub(crate) use elimination::{Large, Limited, limited_minimum_degree, order_of_large};
 pub use elimination::{OrderKind, better_dissection};
+pub(crate) use elimination::{Sought, limited_minimum_degree, order_of_large};
 pub use equilibrate::{equilibrate, equilibrate_symmetric};
 pub use matching::{Matching, UNMATCHED, maximum_matching};
+pub(crate) use order_size::{Counted, Renumbered};
 pub use order_size::{OrderSize, graph_order_size, order_size};
-pub(crate) use order_size::{Renumbered, column_counts, elimination_tree, postorder};
 pub use pattern::Pattern;
 pub(crate) use peel::triangular_order;
 pub use permute::permute;

@@ -8,6 +8,7 @@ use crate::backend::with_offsets;
 use crate::error::{Error, Result};
 use crate::matrix::Csr;
 use crate::parallel::both;
+use crate::parallel::prelude::*;
 use crate::scalar::{Offset, Real, Scalar};
 use crate::work::look_at;
 use num_complex::Complex;
@@ -95,25 +96,33 @@ pub fn symmetric_matching<T: Scalar>(a: &Csr<T>) -> Result<SymmetricMatching> {
     Ok(paired(a, &whole, &root, unmatched))
 }
 
+/// Rows that are not worth another thread.
+const FEW: usize = 1 << 10;
+
 /// The diagonal, if |a_ij|^2 <= |a_ii| |a_jj| throughout, as in every positive definite matrix: no product of entries is
 /// larger than that of the diagonal, and 1 / sqrt |a_ii| scales by it.
 fn of_diagonal<T: Scalar>(a: &Csr<T>) -> Option<SymmetricMatching> {
     let size = |i: usize| a.get(i, i).map_or(0.0, |value| value.abs().to_f64());
-    let root: Vec<f64> = (0..a.rows()).map(|i| -0.5 * size(i).log2()).collect();
-    if !root.iter().all(|root| root.is_finite()) {
+    let mut root = vec![0.0; a.rows()];
+    root.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(i, root)| *root = -0.5 * size(i).log2());
+    if !root.iter().all(|root: &f64| root.is_finite()) {
         return None;
     }
+    let factors: Vec<f64> = root.iter().map(|root| root.exp2()).collect();
     // Rounding in logarithms.
     let most = 1e-12;
     let is_small = |i: usize| {
-        look_at(i);
         let (indices, values) = a.row(i);
         both(indices, values).all(|(&j, value)| {
             let size = value.abs().to_f64();
-            size == 0.0 || size.log2() + root[i] + root[j as usize] <= most
+            // A logarithm takes longer than all else, and overflow is seen by it.
+            size * factors[i] * factors[j as usize] < 0.99
+                || j as usize == i
+                || size == 0.0
+                || size.log2() + root[i] + root[j as usize] <= most
         })
     };
-    (0..a.rows()).all(is_small).then(|| SymmetricMatching {
+    (0..a.rows()).into_par_iter().with_min_len(FEW).all(is_small).then(|| SymmetricMatching {
         partner: (0..a.rows() as u32).collect(),
         scaling: Scaling::from_logarithms(&root, &root),
         unmatched: Vec::new(),

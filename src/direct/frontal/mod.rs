@@ -25,17 +25,20 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
-//! | `numeric` | fronts are put together and eliminated |
+//! | `numeric` | all fronts on all threads: the factors |
+//! | `worker`, `source` | fronts are put together and eliminated one behind the other; entries of the matrix for them |
 //! | `dense`, `symmetric` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
 
 mod dense;
 mod numeric;
 mod solve;
+mod source;
 mod symmetric;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod worker;
 
 pub(super) use numeric::Frontal;
 pub(super) use tree::Tree;

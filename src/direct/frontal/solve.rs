@@ -1,15 +1,17 @@
 //! M^-1 x and M^-T x.
-
 //!
 //! Subtrees go to all threads: each has its own part of x, and a few numbers for the rows behind it, those of its root.
-//! Near the root supernodes follow one another, and rows or columns of a large one go to all threads.
+//! So has each supernode near the root; those of a level go to all threads, as do rows or columns of a large one.
 
 use super::dense::{subtract, subtract_columns};
 use super::numeric::{Frontal, Stretch};
 use super::symmetric::TWO;
 use crate::direct::Factorable;
+use crate::lock::lock;
 use crate::parallel::prelude::*;
-use crate::parallel::{Cut, both, vectorised};
+use crate::parallel::{both, vectorised};
+use std::ops::Range;
+use std::sync::Mutex;
 
 /// Entries of the factors that are worth another thread: in all of them, and in one supernode.
 const WORTH_THREADS: usize = 1 << 17;
@@ -23,8 +25,8 @@ struct Part<'a, T> {
     /// Entries from this one on.
     from: usize,
     own: &'a mut [T],
-    /// Those of rows behind them that matter.
-    beyond: &'a mut [T],
+    /// Those of the rows of the last one, which are behind them.
+    beyond: Vec<T>,
 }
 
 /// A supernode's columns of L and U11, and its rows of U.
@@ -64,89 +66,131 @@ impl<T: Factorable> Part<'_, T> {
         below.extend(front.outside.iter().map(|&row| self.beyond[row as usize]));
     }
 
+    /// Whether a front has nothing to do on the way up: a vector with few entries leads through few fronts.
+    #[inline(always)]
+    fn is_zero(&mut self, front: &Front<'_, T>) -> bool {
+        self.own(front).iter().all(|x| *x == T::default())
+    }
+
     fn own(&mut self, front: &Front<'_, T>) -> &mut [T] {
         &mut self.own[front.begin - self.from..][..front.width]
     }
 }
 
-/// What is done with a front and a part of a vector; the memory to work in is the last.
-type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Vec<T>);
+/// Memory to work in: numbers of the rows below a front, and of its columns.
+struct Scratch<T> {
+    below: Vec<T>,
+    products: Vec<T>,
+}
+
+/// What is done with a front and a part of a vector.
+type Step<T> = fn(&Front<'_, T>, &mut Part<'_, T>, &mut Scratch<T>);
 
 impl<T: Factorable> Frontal<T> {
     /// x becomes M^-1 x, of M^T where `transposed`; `work` is as long.
     pub(in super::super) fn solve(&self, transposed: bool, x: &mut [T], work: &mut [T]) {
+        self.solve_columns(transposed, [(x, work)]);
+    }
+
+    /// The same with several vectors, between which nothing is read of the factors that is not in a cache.
+    pub(in super::super) fn solve_columns<const N: usize>(
+        &self,
+        transposed: bool,
+        mut columns: [(&mut [T], &mut [T]); N],
+    ) {
         let order = &self.tree.order;
-        work.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(new, value)| {
-            *value = x[order[new] as usize];
-        });
-        if self.tree.symmetric {
-            self.up(work, lower_symmetric);
-            self.down(work, upper_symmetric);
-        } else if transposed {
-            self.up(work, upper_transposed);
-            self.down(work, lower_transposed);
-        } else {
-            self.up(work, lower);
-            self.down(work, upper);
+        for (x, work) in &mut columns {
+            work.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(new, value)| {
+                *value = x[order[new] as usize];
+            });
         }
-        for (work, &old) in work.iter().zip(order) {
-            x[old as usize] = *work;
+        let mut works = columns.each_mut().map(|(_, work)| &mut **work);
+        if self.tree.symmetric {
+            self.up(&mut works, lower_symmetric);
+            self.down(&mut works, upper_symmetric);
+        } else if transposed {
+            self.up(&mut works, upper_transposed);
+            self.down(&mut works, lower_transposed);
+        } else {
+            self.up(&mut works, lower);
+            self.down(&mut works, upper);
+        }
+        for (x, work) in columns {
+            x.par_iter_mut().enumerate().with_min_len(1 << 13).for_each(|(old, value)| {
+                *value = work[self.place[old] as usize];
+            });
         }
     }
 
     /// From the leaves to the root.
-    fn up(&self, x: &mut [T], step: Step<T>) {
-        let none = self.pieces.iter().map(|piece| vec![T::default(); self.behind(piece).len()]);
-        let mut beyond: Vec<Vec<T>> = none.collect();
-        self.in_subtrees(x, &mut beyond, |part, piece| {
-            self.steps(piece, piece.supernodes.clone(), part, step);
-        });
-        for (piece, beyond) in self.pieces.iter().zip(beyond) {
-            for (&row, value) in self.behind(piece).iter().zip(beyond) {
-                x[row as usize] += value;
-            }
-            if !piece.is_subtree {
-                let part = &mut Part { from: 0, own: &mut *x, beyond: &mut [] };
-                self.steps(piece, piece.supernodes.clone(), part, step);
-            }
+    fn up<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
+        let parts = self.parts(columns);
+        for level in &self.levels {
+            self.on_threads(level, |number, piece| {
+                let own = &mut *lock(&parts[number]);
+                let width = self.width(piece);
+                for &child in &piece.children {
+                    for (part, child_part) in own.iter_mut().zip(&*lock(&parts[child])) {
+                        for (&at, &value) in both(&self.pieces[child].place, &child_part.beyond) {
+                            match (at as usize).checked_sub(width) {
+                                None => part.own[at as usize] += value,
+                                Some(at) => part.beyond[at] += value,
+                            }
+                        }
+                    }
+                }
+                self.steps(piece, piece.supernodes.clone(), own, step);
+            });
         }
     }
 
     /// From the root to the leaves.
-    fn down(&self, x: &mut [T], step: Step<T>) {
-        for piece in self.pieces.iter().rev().filter(|piece| !piece.is_subtree) {
-            let part = &mut Part { from: 0, own: &mut *x, beyond: &mut [] };
-            self.steps(piece, piece.supernodes.clone().rev(), part, step);
+    fn down<const N: usize>(&self, columns: &mut [&mut [T]; N], step: Step<T>) {
+        let parts = self.parts(columns);
+        for level in self.levels.iter().rev() {
+            self.on_threads(level, |number, piece| {
+                let own = &mut *lock(&parts[number]);
+                if let Some(parent) = piece.parent {
+                    let width = self.width(&self.pieces[parent]);
+                    for (part, above) in own.iter_mut().zip(&*lock(&parts[parent])) {
+                        for (value, &at) in part.beyond.iter_mut().zip(&piece.place) {
+                            *value = match (at as usize).checked_sub(width) {
+                                None => above.own[at as usize],
+                                Some(at) => above.beyond[at],
+                            };
+                        }
+                    }
+                }
+                self.steps(piece, piece.supernodes.clone().rev(), own, step);
+            });
         }
-        let of = |piece: &Stretch| self.behind(piece).iter().map(|&row| x[row as usize]).collect();
-        let mut beyond: Vec<Vec<T>> = self.pieces.iter().map(of).collect();
-        self.in_subtrees(x, &mut beyond, |part, piece| {
-            self.steps(piece, piece.supernodes.clone().rev(), part, step);
-        });
     }
 
-    /// Rows behind a subtree that it has to do with.
-    fn behind(&self, piece: &Stretch) -> &[u32] {
-        if piece.is_subtree { self.tree.rows(piece.supernodes.end - 1) } else { &[] }
+    /// Columns of the root of a piece.
+    fn width(&self, piece: &Stretch) -> usize {
+        self.tree.shape(piece.supernodes.end - 1).0
     }
 
-    /// Does something with the own part of x of each subtree, and with numbers behind it.
-    fn in_subtrees(
-        &self,
-        x: &mut [T],
-        beyond: &mut [Vec<T>],
-        each: impl Fn(&mut Part<'_, T>, &Stretch) + Sync,
-    ) {
-        let firsts = self.pieces.iter().map(|piece| self.tree.begin[piece.supernodes.start]);
-        let starts: Vec<u32> = firsts.collect();
-        let at_once = if self.tree.all_entries() < WORTH_THREADS { self.pieces.len().max(1) } else { 1 };
-        let parts = Cut::new(x, &starts).expect("pieces are in order");
-        let all = parts.zip(beyond.par_iter_mut()).enumerate().with_min_len(at_once);
-        all.for_each(|(number, (own, beyond))| {
-            let piece = &self.pieces[number];
-            if piece.is_subtree {
-                each(&mut Part { from: starts[number] as usize, own, beyond }, piece);
-            }
+    /// What each piece has to do with, for each vector.
+    fn parts<'a, const N: usize>(&self, columns: &'a mut [&mut [T]; N]) -> Vec<Mutex<[Part<'a, T>; N]>> {
+        let mut columns = columns.each_mut().map(|column| &mut **column);
+        let part = |piece: &Stretch| {
+            let Range { start, end } = piece.supernodes.clone();
+            let (from, rows) = (self.tree.begin[start] as usize, self.tree.shape(end - 1).1);
+            Mutex::new(columns.each_mut().map(|x| {
+                let (own, behind) = std::mem::take(x).split_at_mut(self.tree.begin[end] as usize - from);
+                *x = behind;
+                Part { from, own, beyond: vec![T::default(); rows] }
+            }))
+        };
+        self.pieces.iter().map(part).collect()
+    }
+
+    /// Does something with pieces that do not need each other.
+    fn on_threads(&self, pieces: &[u32], each: impl Fn(usize, &Stretch) + Sync) {
+        let at_once = if self.tree.all_entries() < WORTH_THREADS { pieces.len() } else { 1 };
+        pieces.par_iter().with_min_len(at_once).for_each(|&number| {
+            each(number as usize, &self.pieces[number as usize]);
         });
     }
 
@@ -155,12 +199,13 @@ impl<T: Factorable> Frontal<T> {
         &self,
         piece: &Stretch,
         supernodes: impl Iterator<Item = usize>,
-        part: &mut Part<'_, T>,
+        parts: &mut [Part<'_, T>],
         step: Step<T>,
     ) {
-        let below = &mut Vec::new();
+        let scratch = &mut Scratch { below: Vec::new(), products: Vec::new() };
         for s in supernodes {
-            step(&self.front(s, piece), part, below);
+            let front = self.front(s, piece);
+            parts.iter_mut().for_each(|part| step(&front, part, scratch));
         }
     }
 
@@ -170,12 +215,8 @@ impl<T: Factorable> Frontal<T> {
         let entries = self.tree.entries(s);
         let (panel, upper) = self.values[number as usize][first..][..entries].split_at(w * (w + r));
         let (rows, begin) = (self.tree.rows(s), self.tree.begin[s] as usize);
-        let (inside, outside) = if piece.is_subtree {
-            let outside = &self.beyond[self.beyond_at[s]..self.beyond_at[s + 1]];
-            (&rows[..r - outside.len()], outside)
-        } else {
-            (rows, &[][..])
-        };
+        let outside = &self.beyond[self.beyond_at[s]..self.beyond_at[s + 1]];
+        let inside = &rows[..r - outside.len()];
         let swaps = &self.swaps[begin..begin + w];
         let is_large = !piece.is_subtree && entries > WORTH_THREADS;
         Front { width: w, height: w + r, panel, upper, inside, outside, begin, swaps, is_large }
@@ -198,26 +239,38 @@ fn columns_below<T: Factorable>(front: &Front<'_, T>, factors: &[T], below: &mut
 
 /// The products of a front's columns below its own rows with a vector.
 #[inline(always)]
-fn products_below<T: Factorable>(front: &Front<'_, T>, below: &[T]) -> Vec<T> {
+fn products_below<'a, T: Factorable>(front: &Front<'_, T>, scratch: &'a mut Scratch<T>) -> &'a [T] {
     let (w, m) = (front.width, front.height);
-    let of = |k: usize| product(&front.panel[k * m + w..(k + 1) * m], below);
-    let mut products = vec![T::default(); w];
-    if !front.is_large {
-        // A plain loop, which is compiled for wider vectors where an iterator's `collect` is not.
-        for (k, value) in products.iter_mut().enumerate() {
-            *value = of(k);
+    let Scratch { below, products } = scratch;
+    products.clear();
+    products.resize(w, T::default());
+    let some = |first: usize, products: &mut [T]| {
+        let column = |k: usize| &front.panel[(first + k) * m + w..(first + k + 1) * m];
+        let (fours, rest) = products.as_chunks_mut::<4>();
+        let many = 4 * fours.len();
+        for (k, products) in fours.iter_mut().enumerate() {
+            *products = four_products(std::array::from_fn(|j| column(4 * k + j)), below);
         }
-        return products;
+        for (k, value) in rest.iter_mut().enumerate() {
+            *value = product(column(many + k), below);
+        }
+    };
+    if front.is_large {
+        products.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, products)| {
+            vectorised(|| some(chunk * COLUMNS, products));
+        });
+    } else {
+        some(0, products);
     }
-    products.par_chunks_mut(COLUMNS).enumerate().for_each(|(chunk, products)| {
-        vectorised(|| products.iter_mut().zip(chunk * COLUMNS..).for_each(|(value, k)| *value = of(k)));
-    });
     products
 }
 
 /// L, then D. What stands on the diagonal is D.
-fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
+    if x.is_zero(front) {
+        return;
+    }
     vectorised(|| {
         let own = x.own(front);
         for (k, &with) in swaps.iter().enumerate() {
@@ -229,8 +282,8 @@ fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, bel
             let next = k + 1 + usize::from(swaps[k] & TWO != 0);
             subtract(&mut own[next..], &column[next..w], factor);
         }
-        columns_below(front, own, below);
-        x.add(front, below);
+        columns_below(front, own, &mut scratch.below);
+        x.add(front, &scratch.below);
         let own = x.own(front);
         let mut k = 0;
         while k < w {
@@ -252,11 +305,11 @@ fn lower_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, bel
 }
 
 /// L^T.
-fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel, swaps) = (front.width, front.height, front.panel, front.swaps);
     vectorised(|| {
-        x.gather(front, below);
-        let products = products_below(front, below);
+        x.gather(front, &mut scratch.below);
+        let products = products_below(front, scratch);
         let own = x.own(front);
         for k in (0..w).rev() {
             let next = k + 1 + usize::from(swaps[k] & TWO != 0);
@@ -268,8 +321,11 @@ fn upper_symmetric<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, bel
     });
 }
 
-fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
+    if x.is_zero(front) {
+        return;
+    }
     vectorised(|| {
         let own = x.own(front);
         for (k, &with) in front.swaps.iter().enumerate() {
@@ -279,17 +335,17 @@ fn lower<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut V
             let factor = own[k];
             subtract(&mut own[k + 1..], &panel[k * m + k + 1..k * m + w], factor);
         }
-        columns_below(front, own, below);
-        x.add(front, below);
+        columns_below(front, own, &mut scratch.below);
+        x.add(front, &scratch.below);
     });
 }
 
-fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     vectorised(|| {
-        x.gather(front, below);
+        x.gather(front, &mut scratch.below);
         let own = x.own(front);
-        subtract_columns(own, (front.upper, w, 0), below);
+        subtract_columns(own, (front.upper, w, 0), &scratch.below);
         for k in (0..w).rev() {
             let column = &panel[k * m..k * m + k + 1];
             let factor = own[k] / column[k];
@@ -299,25 +355,29 @@ fn upper<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut V
     });
 }
 
-fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn upper_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
+    if x.is_zero(front) {
+        return;
+    }
     vectorised(|| {
         let own = x.own(front);
         for k in 0..w {
             let column = &panel[k * m..k * m + k + 1];
             own[k] = (own[k] - product(&column[..k], &own[..k])) / column[k];
         }
+        let below = &mut scratch.below;
         below.clear();
         below.extend(front.upper.chunks_exact(w).map(|column| -product(column, own)));
         x.add(front, below);
     });
 }
 
-fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, below: &mut Vec<T>) {
+fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, scratch: &mut Scratch<T>) {
     let (w, m, panel) = (front.width, front.height, front.panel);
     vectorised(|| {
-        x.gather(front, below);
-        let products = products_below(front, below);
+        x.gather(front, &mut scratch.below);
+        let products = products_below(front, scratch);
         let own = x.own(front);
         for k in (0..w).rev() {
             own[k] -= product(&panel[k * m + k + 1..k * m + w], &own[k + 1..]) + products[k];
@@ -326,6 +386,26 @@ fn lower_transposed<T: Factorable>(front: &Front<'_, T>, x: &mut Part<'_, T>, be
             own.swap(k, with as usize);
         }
     });
+}
+
+/// Products of four columns with one vector, which is read once.
+#[inline(always)]
+fn four_products<T: Factorable>(columns: [&[T]; 4], b: &[T]) -> [T; 4] {
+    let n = b.len();
+    let columns = columns.map(|column| &column[..n]);
+    let mut sums = [[T::default(); 4]; 4];
+    let whole = n - n % 4;
+    for i in (0..whole).step_by(4) {
+        for (sums, column) in sums.iter_mut().zip(&columns) {
+            for lane in 0..4 {
+                sums[lane] += column[i + lane] * b[i + lane];
+            }
+        }
+    }
+    std::array::from_fn(|j| {
+        let last = both(&columns[j][whole..], &b[whole..]).fold(T::default(), |sum, (&a, &b)| sum + a * b);
+        (sums[j][0] + sums[j][1]) + (sums[j][2] + sums[j][3]) + last
+    })
 }
 
 /// Four sums side by side, none of which waits for another.

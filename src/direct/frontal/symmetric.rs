@@ -16,6 +16,7 @@ use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Real;
 use crate::work::Meter;
+use std::ops::Range;
 
 /// Marks a step that takes a pivot of two rows together with the next one.
 pub(super) const TWO: u32 = 1 << 31;
@@ -23,8 +24,10 @@ pub(super) const TWO: u32 = 1 << 31;
 /// The square of (1 + sqrt 17) / 8, with which pivots of one and of two rows let entries grow alike.
 const ALPHA: f64 = 0.410_097_050_8;
 
-/// Pivots of a block, behind which all other columns are brought up to date.
+/// Pivots of a block, and of a group of blocks: behind a block the other columns of its group are brought up to date,
+/// and behind the group all others, which are read and written four times less often.
 const BLOCK: usize = 32;
+const GROUP: usize = 128;
 
 /// Columns that a thread takes at once, a part of all: half of a square on the diagonal is computed in vain, but a
 /// product of few columns is slow.
@@ -60,30 +63,51 @@ impl<T: Factorable> SymmetricFront<'_, T> {
     /// on the way whether to go on; `work` is memory to work in.
     pub(super) fn eliminate(&mut self, least: f64, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (mut from, mut made_up) = (0, 0);
-        let size = self.height * (self.width.min(BLOCK) + 1);
+        let size = self.height * (self.width.min(GROUP) + 1);
         if work.len() < size {
             work.resize(size, T::default());
         }
+        let mut most = GROUP;
         while from < self.width {
-            meter.advance(0);
-            let to = vectorised(|| self.block(from, least, work, &mut made_up));
-            self.behind(from..to, work, meter);
-            from = to;
+            let group = from..(from + most).min(self.width);
+            while from < group.end {
+                meter.advance(0);
+                let block = from..(from + BLOCK).min(group.end);
+                let to = vectorised(|| self.block(&group, block.clone(), least, work, &mut made_up));
+                let own = &work[(block.start - group.start) * self.height..];
+                self.behind(block.start..to, to..group.end, own, meter);
+                from = to;
+                if to < block.end {
+                    // Columns behind the group are behind in time, too, and cannot be exchanged with those within. This
+                    // front gets groups of one block, where that makes no difference.
+                    most = BLOCK;
+                    break;
+                }
+            }
+            self.behind(group.start..from, from.max(group.end)..self.width, work, meter);
         }
         self.contribute(meter);
         made_up
     }
 
-    /// Eliminates a block of columns and gives where it ends. Column c of `work` becomes that of L D for pivot
-    /// `from + c`.
+    /// Eliminates a block of columns of a group and gives where it ends: before its end where a pivot is wanted from
+    /// behind the group. Column c of `work` becomes that of L D for pivot `group.start + c`.
     #[inline(always)]
-    fn block(&mut self, from: usize, least: f64, work: &mut [T], made_up: &mut usize) -> usize {
-        let (m, end) = (self.height, (from + BLOCK).min(self.width));
-        let mut k = from;
-        while k < end {
+    fn block(
+        &mut self,
+        group: &Range<usize>,
+        block: Range<usize>,
+        least: f64,
+        work: &mut [T],
+        made_up: &mut usize,
+    ) -> usize {
+        let (m, from) = (self.height, group.start);
+        let mut k = block.start;
+        while k < block.end {
             let c = k - from;
-            self.up_to_date(from, k, k, work);
-            match self.choose(from, k, least, work) {
+            self.up_to_date(group, block.start, (k, k), work);
+            match self.choose(group, block.start, k, least, work) {
+                Pivot::One(with) | Pivot::Two(with) if with >= group.end && group.len() > BLOCK => return k,
                 Pivot::One(with) => {
                     if with != k {
                         self.exchange(k, with, &mut work[..(c + 2) * m]);
@@ -124,27 +148,33 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         k
     }
 
-    /// Copies a column, from row k on, to column k of the block's `work`, or behind it where it is another one, and
-    /// subtracts what the block has eliminated.
+    /// Copies a column, from row k on, to column k of the group's `work`, or behind it where it is another one, and
+    /// subtracts what was eliminated since it was brought up to date: by the block that begins at `from`, or by the whole
+    /// group where entries stand in columns behind that.
     #[inline(always)]
-    fn up_to_date(&self, from: usize, k: usize, column: usize, work: &mut [T]) {
+    fn up_to_date(&self, group: &Range<usize>, from: usize, (k, column): (usize, usize), work: &mut [T]) {
         let (m, panel) = (self.height, &*self.panel);
-        let (done, rest) = work.split_at_mut((k - from) * m);
+        let (done, rest) = work.split_at_mut((k - group.start) * m);
         let place = usize::from(column != k) * m;
         let target = &mut rest[place..place + m];
         for j in k..column {
             target[j] = panel[j * m + column];
         }
         target[column..].copy_from_slice(&panel[column * m + column..(column + 1) * m]);
-        let mut factors = [T::default(); BLOCK];
+        let mut factors = [T::default(); GROUP];
         factors.iter_mut().zip(done.chunks_exact(m)).for_each(|(factor, done)| *factor = done[column]);
-        subtract_columns(&mut target[k..], (&panel[from * m..], m, k), &factors[..k - from]);
+        // Entries in this row and in columns of the group stand there, those behind in the column itself.
+        let behind = if column < group.end { m } else { group.end };
+        for (rows, first) in [(k..behind, from), (behind..m, group.start)] {
+            let factors = &factors[first - group.start..k - group.start];
+            subtract_columns(&mut target[rows.clone()], (&panel[first * m..], m, rows.start), factors);
+        }
     }
 
     /// The pivot of step k, whose column is up to date. Where another row is looked at, its column stands behind.
     #[inline(always)]
-    fn choose(&self, from: usize, k: usize, least: f64, work: &mut [T]) -> Pivot {
-        let (m, c) = (self.height, k - from);
+    fn choose(&self, group: &Range<usize>, from: usize, k: usize, least: f64, work: &mut [T]) -> Pivot {
+        let (m, c) = (self.height, k - group.start);
         let size = |value: &T| value.abs2().to_f64();
         // Squares, which take no root of what is complex.
         let largest = |column: &[T], without: usize| {
@@ -160,7 +190,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         if most < least * least || own >= ALPHA * most {
             return Pivot::One(k);
         }
-        self.up_to_date(from, k, row, work);
+        self.up_to_date(group, from, (k, row), work);
         let column = &work[(c + 1) * m..(c + 2) * m];
         let (_, most_of_row) = largest(column, row);
         if own * most_of_row >= ALPHA * most * most {
@@ -192,20 +222,20 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         work.chunks_exact_mut(m).for_each(|column| column.swap(at, with));
     }
 
-    /// Subtracts what a block has eliminated from the own columns behind it.
-    fn behind(&mut self, block: std::ops::Range<usize>, work: &[T], meter: &Meter) {
-        let (m, w) = (self.height, self.width);
-        if block.end == w {
+    /// Subtracts what some pivots have eliminated from own columns behind them. `work` begins with theirs.
+    fn behind(&mut self, pivots: Range<usize>, columns: Range<usize>, work: &[T], meter: &Meter) {
+        let m = self.height;
+        if columns.is_empty() || pivots.is_empty() {
             return;
         }
-        let at_once = at_once(w - block.end);
-        let (left, right) = self.panel.split_at_mut(block.end * m);
-        let left = &left[block.start * m..];
-        right[..(w - block.end) * m].par_chunks_mut(m * at_once).enumerate().for_each(|(chunk, target)| {
+        let at_once = at_once(columns.len());
+        let (left, right) = self.panel.split_at_mut(columns.start * m);
+        let left = &left[pivots.start * m..pivots.end * m];
+        right[..columns.len() * m].par_chunks_mut(m * at_once).enumerate().for_each(|(chunk, target)| {
             meter.advance(0);
-            let first = block.end + chunk * at_once;
+            let first = columns.start + chunk * at_once;
             let columns = first..first + target.len() / m;
-            let products = columns.flat_map(|j| work.chunks_exact(m).take(block.len()).map(move |w| w[j]));
+            let products = columns.flat_map(|j| work.chunks_exact(m).take(pivots.len()).map(move |w| w[j]));
             let products: Vec<T> = products.collect();
             T::subtract_product(left, m, first, &products, target);
         });

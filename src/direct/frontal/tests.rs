@@ -86,6 +86,14 @@ fn residual<T: Factorable>(a: &Csr<T>, lu: &Frontal<T>) -> f64 {
     for transposed in [false, true] {
         let (mut x, mut work) = (b.clone(), vec![T::default(); n]);
         lu.solve(transposed, &mut x, &mut work);
+        // Several vectors at once are none of each other's business.
+        let mut columns = [b.clone(), vec![T::default(); n], b.clone()];
+        columns[1][n / 2] = T::from_f64(1.0);
+        let mut works = columns.clone();
+        let [first, second, third] = &mut columns;
+        let [work, other, last] = &mut works;
+        lu.solve_columns(transposed, [(&mut first[..], &mut work[..]), (second, other), (third, last)]);
+        assert!(columns[0] == x && columns[2] == x);
         let mut r = b.clone();
         for (i, j, value) in a.iter() {
             let (row, column) = if transposed { (i, j) } else { (j, i) };
@@ -224,8 +232,8 @@ fn dense_symmetric<T: Factorable>(n: usize, zeros: usize, value: impl Fn(f64, f6
 
 #[test]
 fn pivots_of_two_rows_are_taken_where_the_diagonal_is_small() {
-    // Of more than one block of pivots, and with a last block of one.
-    for n in [2, 3, 5, 31, 32, 33, 65, 147] {
+    // Of more than one block of pivots and group of blocks, and with a last block of one.
+    for n in [2, 3, 5, 31, 32, 33, 65, 147, 290] {
         for zeros in [0, 3, 7] {
             let a = dense_symmetric(n, zeros, |re, _| re);
             let ldl = symmetric_factor(&a, &shuffled(n, 1));

@@ -5,8 +5,10 @@ use super::super::report::Reason;
 use crate::direct::Factorable;
 use crate::graph::{Adjacency, Permutation};
 use crate::matrix::Csr;
-use crate::prepare::{Renumbered, column_counts, elimination_tree, postorder};
+use crate::parallel::prelude::*;
+use crate::prepare::{Counted, Renumbered, postorder};
 use crate::work::look_at;
+use std::ops::Range;
 
 /// No parent.
 pub(super) const NONE: u32 = u32::MAX;
@@ -49,16 +51,18 @@ impl Tree {
     }
 
     fn of_graph(graph: &Adjacency<'_>, order: &Permutation, symmetric: bool) -> Result<Self, Reason> {
-        let renumbered = Renumbered::new(graph, order);
-        let parents = elimination_tree(&renumbered);
-        let counts = column_counts(&renumbered, &parents);
-        let columns = Columns::new(order, &parents, &counts);
-        let (order, begin, parents) = columns.supernodes();
-        let permutation = Permutation::from_new_to_old(order).map_err(as_reason)?;
-        let (rows_at, rows) = structure(&Renumbered::new(graph, &permutation), &begin, &parents);
+        let counted = Counted::new(graph, order).map_err(as_reason)?;
+        Ok(Self::of_counted(&counted, order.new_to_old(), symmetric))
+    }
+
+    /// The structure for an order whose elimination tree is known.
+    pub(in super::super) fn of_counted(counted: &Counted, order: &[u32], symmetric: bool) -> Self {
+        let columns = Columns::new(&counted.parents, &counted.counts);
+        let (places, begin, parents) = columns.supernodes();
+        let (rows_at, rows) = structure(&counted.graph.again(&places), &begin, &parents);
         let mut tree = Self {
             symmetric,
-            order: permutation.into_parts().0,
+            order: places.into_iter().map(|place| order[place as usize]).collect(),
             begin,
             parents,
             rows_at,
@@ -67,7 +71,7 @@ impl Tree {
             first: vec![],
         };
         tree.add_up();
-        Ok(tree)
+        tree
     }
 
     pub(super) fn len(&self) -> usize {
@@ -124,14 +128,14 @@ impl Tree {
 
 /// Columns in postorder.
 struct Columns {
-    /// Old indices.
+    /// Their places in the order of elimination.
     order: Vec<u32>,
     parents: Vec<u32>,
     counts: Vec<u32>,
 }
 
 impl Columns {
-    fn new(order: &Permutation, parents: &[u32], counts: &[u32]) -> Self {
+    fn new(parents: &[u32], counts: &[u32]) -> Self {
         let post = postorder(parents);
         let mut place = vec![0; post.len()];
         post.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
@@ -139,11 +143,9 @@ impl Columns {
             NONE => NONE,
             parent => place[parent as usize],
         };
-        Self {
-            order: post.iter().map(|&old| order.new_to_old()[old as usize]).collect(),
-            parents: post.iter().map(parent).collect(),
-            counts: post.iter().map(|&old| counts[old as usize]).collect(),
-        }
+        let parents = post.iter().map(parent).collect();
+        let counts = post.iter().map(|&old| counts[old as usize]).collect();
+        Self { order: post, parents, counts }
     }
 
     /// Order of columns, first columns of supernodes and their tree, once small supernodes are merged.
@@ -180,29 +182,41 @@ impl Columns {
             }
         }
         let mut tree = vec![NONE; kept as usize];
-        let mut members = vec![Vec::new(); kept as usize];
+        // Members of each: first[own]..first[own + 1].
+        let mut first = vec![0_u32; kept as usize + 2];
         for s in 0..count {
             let own = number[leaders[s] as usize];
-            members[own as usize].push(s);
+            first[own as usize + 2] += 1;
             if leaders[s] == s as u32 && parents[s] != NONE {
                 tree[own as usize] = number[leaders[parents[s] as usize] as usize];
             }
         }
+        for own in 0..kept as usize {
+            first[own + 2] += first[own + 1];
+        }
+        let mut members = vec![0_u32; count];
+        for s in 0..count {
+            let next = &mut first[number[leaders[s] as usize] as usize + 1];
+            members[*next as usize] = s as u32;
+            *next += 1;
+        }
         let post = postorder(&tree);
         let mut place = vec![0; post.len()];
         post.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
-        let (mut order, mut first, mut up) = (Vec::with_capacity(n), vec![0], Vec::new());
+        let (mut order, mut columns, mut up) = (Vec::with_capacity(n), vec![0], Vec::new());
         for &old in &post {
-            for &s in &members[old as usize] {
-                order.extend_from_slice(&self.order[begin[s] as usize..begin[s + 1] as usize]);
+            for &s in &members[first[old as usize] as usize..first[old as usize + 1] as usize] {
+                order.extend_from_slice(
+                    &self.order[begin[s as usize] as usize..begin[s as usize + 1] as usize],
+                );
             }
-            first.push(order.len() as u32);
+            columns.push(order.len() as u32);
             up.push(match tree[old as usize] {
                 NONE => NONE,
                 parent => place[parent as usize],
             });
         }
-        (order, first, up)
+        (order, columns, up)
     }
 
     /// The supernode with which each one is merged; its own number where it stays.
@@ -240,41 +254,107 @@ impl Columns {
     }
 }
 
+/// Parts of the tree that threads take have about this part of all columns, and so many at least.
+const PART: u32 = 48;
+const LEAST: u32 = 1 << 11;
+
 /// Rows below each supernode: what its columns of M + M^T have there, and what its children have.
 fn structure(graph: &Renumbered, begin: &[u32], parents: &[u32]) -> (Vec<usize>, Vec<u32>) {
-    let count = parents.len();
-    let (mut rows_at, mut rows) = (Vec::with_capacity(count + 1), Vec::<u32>::new());
-    rows_at.push(0);
-    let (mut child, mut next) = (vec![NONE; count], vec![NONE; count]);
-    let mut met = vec![NONE; graph.len()];
+    let (count, n) = (parents.len(), graph.len());
+    let most = (n as u32 / PART).max(LEAST);
+    // Supernodes in order: a subtree that one thread takes, or one above these.
+    let mut first: Vec<u32> = (0..count as u32).collect();
+    let mut subtrees: Vec<Range<usize>> = Vec::new();
+    let is_small = |s: usize, first: &[u32]| begin[s + 1] - begin[first[s] as usize] <= most;
     for s in 0..count {
-        look_at(s);
-        let (from, end) = (begin[s], begin[s + 1]);
-        let start = rows.len();
-        for column in from..end {
-            for &row in graph.row(column as usize) {
-                if row >= end && met[row as usize] != s as u32 {
-                    met[row as usize] = s as u32;
-                    rows.push(row);
-                }
-            }
-        }
-        let mut at = child[s];
-        while at != NONE {
-            for k in rows_at[at as usize]..rows_at[at as usize + 1] {
-                let row = rows[k];
-                if row >= end && met[row as usize] != s as u32 {
-                    met[row as usize] = s as u32;
-                    rows.push(row);
-                }
-            }
-            at = next[at as usize];
-        }
-        rows[start..].sort_unstable();
-        rows_at.push(rows.len());
         if parents[s] != NONE {
-            next[s] = std::mem::replace(&mut child[parents[s] as usize], s as u32);
+            let parent = parents[s] as usize;
+            first[parent] = first[parent].min(first[s]);
         }
     }
-    (rows_at, rows)
+    for s in 0..count {
+        if is_small(s, &first) && (parents[s] == NONE || !is_small(parents[s] as usize, &first)) {
+            subtrees.push(first[s] as usize..s + 1);
+        }
+    }
+    let of_subtree = |range: &Range<usize>| {
+        let mut part = Rows::new(graph, begin, parents, range.start);
+        range.clone().for_each(|s| part.add(s));
+        (part.at, part.rows)
+    };
+    let parts = subtrees.par_iter().map(of_subtree).collect();
+    let mut all = Rows::new(graph, begin, parents, 0);
+    for (range, (at, rows)) in subtrees.into_iter().zip(parts) {
+        while all.at.len() - 1 < range.start {
+            all.add(all.at.len() - 1);
+        }
+        let before = all.rows.len();
+        all.rows.extend(rows);
+        all.at.extend(at[1..].iter().map(|end| before + end));
+        all.hang(range.end - 1);
+    }
+    while all.at.len() <= count {
+        all.add(all.at.len() - 1);
+    }
+    (all.at, all.rows)
+}
+
+/// Rows of consecutive supernodes, the children of each before it.
+struct Rows<'a> {
+    graph: &'a Renumbered,
+    begin: &'a [u32],
+    parents: &'a [u32],
+    /// The first supernode, and its first column.
+    from: usize,
+    column: usize,
+    at: Vec<usize>,
+    rows: Vec<u32>,
+    /// Children of each supernode, one behind the other.
+    child: Vec<u32>,
+    next: Vec<u32>,
+    /// The last supernode that has met each row, and one more.
+    met: Vec<u32>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(graph: &'a Renumbered, begin: &'a [u32], parents: &'a [u32], from: usize) -> Self {
+        let (count, column) = (parents.len() - from, begin[from] as usize);
+        // Zeros that nobody touches cost nothing.
+        let (child, next, met) = (vec![0; count], vec![0; count], vec![0; graph.len() - column]);
+        Self { graph, begin, parents, from, column, at: vec![0], rows: Vec::new(), child, next, met }
+    }
+
+    fn add(&mut self, s: usize) {
+        look_at(s);
+        let (begin, end, start) = (self.begin[s], self.begin[s + 1], self.rows.len());
+        let (met, column) = (&mut self.met, self.column);
+        let mut is_new = |row: u32| {
+            row >= end && std::mem::replace(&mut met[row as usize - column], s as u32 + 1) != s as u32 + 1
+        };
+        for own in begin..end {
+            self.rows.extend(self.graph.row(own as usize).iter().copied().filter(|&row| is_new(row)));
+        }
+        let mut at = self.child[s - self.from] as usize;
+        while at > 0 {
+            for k in self.at[at - 1]..self.at[at] {
+                let row = self.rows[k];
+                if is_new(row) {
+                    self.rows.push(row);
+                }
+            }
+            at = self.next[at - 1] as usize;
+        }
+        self.rows[start..].sort_unstable();
+        self.at.push(self.rows.len());
+        self.hang(s);
+    }
+
+    /// Tells the parent of a supernode of it.
+    fn hang(&mut self, s: usize) {
+        let place = s - self.from;
+        if self.parents[s] != NONE {
+            let child = &mut self.child[self.parents[s] as usize - self.from];
+            self.next[place] = std::mem::replace(child, place as u32 + 1);
+        }
+    }
 }

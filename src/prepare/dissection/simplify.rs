@@ -5,8 +5,8 @@ use crate::backend::{Backend, Host};
 use crate::error::Result;
 use crate::graph::Adjacency;
 use crate::mixing::mixed;
+use crate::parallel::Cut;
 use crate::parallel::prelude::*;
-use crate::work::look_at;
 
 /// Neighbours of a vertex that is set aside, in units of the root of n, and at least.
 const DENSE: f64 = 10.0;
@@ -55,36 +55,41 @@ pub(super) fn simplify(graph: &Adjacency<'_>) -> Result<Simple> {
     let vertices = |vertex: &usize| !is_dense(*vertex);
     (0..n).filter(vertices).for_each(|vertex| sizes[leaders[vertex] as usize] += 1);
     let mut numbers = Host.zeros::<u32>(n)?;
-    let (mut starts, mut weights, mut entries) = (vec![0], Vec::new(), 0);
+    let (mut starts, mut weights, mut found) = (vec![0], Vec::new(), Vec::new());
     for vertex in (0..n).filter(|&vertex| sizes[vertex] > 0) {
         numbers[vertex] = weights.len() as u32;
         weights.push(sizes[vertex]);
-        entries += graph.degree(vertex);
+        found.push(vertex as u32);
         starts.push(starts[starts.len() - 1] + sizes[vertex]);
     }
-    let mut simple = Graph { starts: Vec::with_capacity(weights.len() + 1), weights, ..Graph::default() };
-    simple.neighbours.reserve_exact(entries);
-    simple.starts.push(0);
     let mut members = Host.zeros::<u32>(n - dense.len())?;
     let mut next = starts.clone();
     for vertex in (0..n).filter(vertices) {
-        look_at(vertex);
-        let leader = leaders[vertex] as usize;
-        let place = &mut next[numbers[leader] as usize];
+        let place = &mut next[numbers[leaders[vertex] as usize] as usize];
         members[*place as usize] = vertex as u32;
         *place += 1;
-        if leader == vertex {
-            // Those that are alike are all neighbours or none: their leader speaks for them.
-            let others = graph.neighbours(vertex).filter(|&other| sizes[other] > 0);
-            simple.neighbours.extend(others.map(|other| numbers[other]));
-            simple.starts.push(simple.neighbours.len());
-        }
     }
+    // Those that are alike are all neighbours or none: their leader speaks for them.
+    let others = |vertex: u32| graph.neighbours(vertex as usize).filter(|&other| sizes[other] > 0);
+    let mut row_starts = Host.zeros::<u64>(found.len() + 1)?;
+    row_starts[1..].par_iter_mut().zip(&found).with_min_len(FEW).for_each(|(count, &vertex)| {
+        *count = others(vertex).count() as u64;
+    });
+    for row in 0..found.len() {
+        row_starts[row + 1] += row_starts[row];
+    }
+    let mut neighbours = Host.zeros::<u32>(row_starts[found.len()] as usize)?;
+    let rows = Cut::new(&mut neighbours, &row_starts[..found.len()]).expect("sums ascend");
+    rows.zip(&found).with_min_len(FEW).for_each(|(row, &vertex)| {
+        row.iter_mut().zip(others(vertex)).for_each(|(place, other)| *place = numbers[other]);
+    });
+    let row_starts = row_starts.into_iter().map(|start| start as usize).collect();
+    let simple = Graph { starts: row_starts, neighbours, weights, ..Graph::default() };
     Ok(Simple { graph: simple, names: Names { starts, members, dense } })
 }
 
 /// For each vertex the first that has the same neighbours, both of them counted among these.
-fn leaders(graph: &Adjacency<'_>, is_dense: &dyn Fn(usize) -> bool) -> Result<Vec<u32>> {
+fn leaders(graph: &Adjacency<'_>, is_dense: &(dyn Fn(usize) -> bool + Sync)) -> Result<Vec<u32>> {
     let n = graph.vertices();
     let mut hashes = Host.zeros::<u64>(n)?;
     hashes.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(vertex, hash)| {
@@ -92,18 +97,15 @@ fn leaders(graph: &Adjacency<'_>, is_dense: &dyn Fn(usize) -> bool) -> Result<Ve
         *hash = all.fold(mixed(vertex as u64), u64::wrapping_add);
     });
     let mut leaders = Host.zeros::<u32>(n)?;
-    for vertex in 0..n {
-        look_at(vertex);
-        let alike = |&other: &usize| {
-            hashes[other] == hashes[vertex] && leaders[other] as usize == other && !is_dense(vertex)
-        };
-        let same = |other: &usize| {
+    leaders.par_iter_mut().enumerate().with_min_len(FEW).for_each(|(vertex, leader)| {
+        let same = |&other: &usize| {
             let without = |of: usize, but: usize| graph.neighbours(of).filter(move |&next| next != but);
-            without(vertex, *other).eq(without(*other, vertex))
+            hashes[other] == hashes[vertex] && without(vertex, other).eq(without(other, vertex))
         };
-        let before = graph.neighbours(vertex).take_while(|&other| other < vertex);
-        let leader = before.filter(alike).find(same).unwrap_or(vertex);
-        leaders[vertex] = leader as u32;
-    }
+        // The first of all that are alike is before all of them.
+        let mut before = graph.neighbours(vertex).take_while(|&other| other < vertex);
+        let first = if is_dense(vertex) { None } else { before.find(same) };
+        *leader = first.unwrap_or(vertex) as u32;
+    });
     Ok(leaders)
 }

@@ -1,0 +1,170 @@
+//! What is said of an x, and of A.
+
+use super::super::condition::{forward_error, inverse_norm, scaled_condition};
+use super::super::factor::{Factor, caught};
+use super::super::goal::{Goal, Weights};
+use super::super::inverse::{column_units, is_inverse};
+use super::super::null::{NULL_UNITS, nearest_to_null};
+use super::super::options::Kind;
+use super::super::refine::{AT_ROUNDING, LEAST, Refined, largest, residual};
+use super::super::report::{DirectReport, Reason, Singularity};
+use super::Direct;
+use crate::direct::Factorable;
+use crate::scalar::Real;
+use crate::work;
+use num_traits::Float;
+
+/// A residual of so many times the tolerance is not what a least-squares solution leaves.
+const ALMOST: f64 = 1e3;
+
+impl<T: Factorable> Direct<T> {
+    /// An estimate of the condition number ||A||_1 ||A^-1||_1 of the caller's matrix, where there is a factor that
+    /// tells it; the matrix at hand may be scaled.
+    pub(crate) fn condition_of(&mut self, weights: &Weights) -> Option<f64> {
+        if !self.is_of_a() {
+            return None;
+        }
+        if weights.plain.is_none() {
+            return self.condition();
+        }
+        let factor = self.factor.as_ref()?;
+        caught(|| Ok(scaled_condition((&self.a, factor), weights))).unwrap_or_default()
+    }
+
+    /// Whether what is known of the factor's matrix is known of A: where pivots were replaced, it may not be.
+    fn is_of_a(&self) -> bool {
+        let Some(factor) = &self.factor else { return true };
+        let in_units =
+            || column_units(&self.a).into_iter().map(|unit| T::from_f64(unit.max(f64::MIN_POSITIVE).recip()));
+        factor.made_up() == 0
+            || caught(|| Ok(is_inverse(&self.a, factor, &in_units().collect::<Vec<T>>()))).unwrap_or_default()
+    }
+
+    /// The same of the matrix at hand.
+    fn condition(&mut self) -> Option<f64> {
+        if self.inverse.is_none() {
+            let n = self.a.columns();
+            self.inverse =
+                self.factor.as_ref().map(|factor| caught(|| Ok(inverse_norm(factor, n))).unwrap_or_default());
+        }
+        self.inverse.flatten().map(|inverse| inverse * self.norms.0)
+    }
+
+    /// Whether A^H r says that nothing is nearer than x. A residual that is almost small enough may be due to rounding,
+    /// and something else reach the tolerance.
+    pub(super) fn is_nearest(&self, refined: &Refined<T>, goal: &Goal<'_>, tolerance: f64) -> bool {
+        refined.normal_of_x.is_some_and(|normal| normal <= LEAST * tolerance)
+            && refined.residual > ALMOST * goal.norm
+    }
+
+    /// Whether there are b without a solution: A is not square, or was shown to be singular.
+    pub(super) fn may_have_no_solution(&mut self) -> bool {
+        self.a.rows() != self.a.columns() || self.is_singular()
+    }
+
+    /// Whether A is singular, by its structure or up to rounding.
+    pub(super) fn is_singular(&mut self) -> bool {
+        self.singularity().is_some()
+    }
+
+    /// The proof that a square A is singular. A vector is looked for with the factor at hand, unless a factor has found
+    /// one before.
+    fn singularity(&mut self) -> Option<Singularity> {
+        if self.a.rows() != self.a.columns() {
+            return None;
+        }
+        if let Some(rows) = self.structures.matched.as_ref().filter(|rows| rows.matched < self.a.rows()) {
+            return Some(Singularity::Structural { rank: rows.matched });
+        }
+        if let Some(factor) = &self.factor
+            && self.null.is_none_or(|ratio| ratio > NULL_UNITS)
+        {
+            let ratio = caught(|| Ok(nearest_to_null(&self.a, factor))).unwrap_or(f64::INFINITY);
+            self.null = Some(self.null.unwrap_or(f64::INFINITY).min(ratio));
+        }
+        self.null.filter(|ratio| *ratio <= NULL_UNITS).map(|ratio| Singularity::NullVector { ratio })
+    }
+
+    pub(super) fn is_structurally_singular(&self) -> bool {
+        self.structures.matched.as_ref().is_some_and(|rows| rows.matched < self.a.rows())
+    }
+
+    pub(super) fn singular(&self) -> Reason {
+        match &self.structures.matched {
+            Some(rows) if rows.matched < self.a.rows() => {
+                Reason::StructurallySingular { rank: rows.matched, unmatched: rows.unmatched.clone() }
+            }
+            _ => Reason::NumericallySingular,
+        }
+    }
+
+    pub(super) fn report(
+        &mut self,
+        best: Refined<T>,
+        kind: Kind,
+        b: &[T],
+        x: &mut [T],
+        (goal, tolerance): (&Goal<'_>, f64),
+        solve_seconds: f64,
+    ) -> DirectReport {
+        x.copy_from_slice(&best.x);
+        let size = goal.norm_of(b);
+        let relative = |r: f64| if size > 0.0 { r / size } else { r };
+        let solved = best.residual <= goal.norm;
+        let weight = self.norms.1 * largest(x) + largest(b);
+        let backward_error = if weight > 0.0 { best.largest / weight } else { 0.0 };
+        let unit = <T::Real as Float>::epsilon().to_f64();
+        let normal_residual = best.normal_of_x.filter(|_| {
+            self.is_nearest(&best, goal, tolerance)
+                && (self.a.rows() != self.a.columns() || self.is_singular())
+        });
+        let told = |told: &Reason| self.reasons.iter().any(|(_, reason)| reason == told);
+        let (overflowed, stopped) =
+            (told(&Reason::NotFinite) && kind == Kind::Triangular, told(&Reason::Stopped));
+        let given_up = solved || normal_residual.is_some() || overflowed || stopped;
+        let singularity = if solved || overflowed || stopped { None } else { self.singularity() };
+        // What no kind could bring nearer, though its backward error is one of rounding, has met the same limit.
+        let at_rounding = best.limited || backward_error <= AT_ROUNDING * unit;
+        let has_x = best.residual.is_finite() && best.x.iter().any(|x| *x != T::default());
+        let precision_limited = !given_up && singularity.is_none() && at_rounding && has_x;
+        let wished = self.options.condition || precision_limited;
+        let condition = if wished && !work::is_asked() { self.condition_of(goal.weights) } else { None };
+        let mut digits = condition.map(|c| (-(c * backward_error.max(unit)).log10()).max(0.0));
+        if let Some(factor) = self.factor.as_ref().filter(|_| precision_limited) {
+            let mut r = vec![T::default(); b.len()];
+            residual(&self.a, b, x, None, &mut r);
+            let error = caught(|| Ok(forward_error((&self.a, factor), b, x, &r))).unwrap_or_default();
+            let by_components = error.map(|error| (-error.max(unit).log10()).max(0.0));
+            digits = digits.into_iter().chain(by_components).reduce(f64::max);
+            if !caught(|| Ok(is_inverse(&self.a, factor, x))).unwrap_or_default() {
+                // Of pivots that were not replaced, but are rounding errors, the same holds.
+                digits = Some(0.0);
+            }
+        }
+        let factor = self.factor.as_ref();
+        self.second = best.second;
+        DirectReport {
+            solved,
+            precision_limited,
+            singularity,
+            kind,
+            residual_norm: best.norm,
+            relative_residual: relative(best.norm),
+            two_part_residual: relative(best.two_part),
+            backward_error,
+            refinements: best.steps,
+            iterations: best.iterations,
+            condition,
+            digits,
+            order: factor.and_then(Factor::order),
+            rank: factor.and_then(Factor::rank),
+            perturbed: factor.map_or(0, Factor::made_up),
+            normal_residual,
+            minimum_norm: factor.is_some_and(Factor::is_minimum_norm),
+            factor_seconds: self.seconds,
+            solve_seconds,
+            factor_bytes: factor.map_or(0, |factor| factor.bytes),
+            reasons: self.reasons.clone(),
+        }
+    }
+}
