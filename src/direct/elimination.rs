@@ -127,6 +127,8 @@ impl Elimination {
         options: &DirectOptions,
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Lu<T>, Reason> {
+        // Columns one by one need no tree.
+        lock(&self.counted).take();
         let entry = size_of::<T>() as u64 + 4;
         within((self.entries * 2.0) as u64 * entry, self.flops, options)?;
         let most = (options.memory_limit / entry) as usize;

@@ -83,7 +83,11 @@ impl Structures {
             return Ok(structure.clone());
         }
         let (structure, kind) = match self.large(a, options)? {
-            Some(large) => structure_in_order(a, &large.order)?,
+            Some(large) => {
+                // The library counts for itself.
+                lock(&large.counted).take();
+                structure_in_order(a, &large.order)?
+            }
             None => self.sought(|_| structure_by_degree(a, options))?,
         };
         let structure = Arc::new(structure);

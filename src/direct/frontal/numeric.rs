@@ -187,7 +187,7 @@ fn pieces<'a, T: Factorable>(
     // The piece that each supernode near the root is.
     let mut numbers = vec![0; tree.len()];
     let mut from = 0;
-    for s in 0..tree.len() {
+    for (s, number) in numbers.iter_mut().enumerate() {
         let alone = !small(s);
         let ends = small(s) && (tree.parents[s] == NONE || !small(tree.parents[s] as usize));
         if !alone && !ends {
@@ -206,7 +206,7 @@ fn pieces<'a, T: Factorable>(
             values.try_reserve_exact(entries).map_err(|_| too_large())?;
             values
         };
-        numbers[s] = pieces.len();
+        *number = pieces.len();
         pieces.push(Piece { supernodes: from..s + 1, values, swaps: own_swaps });
         let (parent, place, children) = (None, Vec::new(), Vec::new());
         stretches.push(Stretch { supernodes: from..s + 1, is_subtree: !alone, parent, place, children });
