@@ -205,14 +205,20 @@ pub(super) type Changed<'a, T, S, B> =
 /// Copies values in the precision of a cycle.
 type Write<'a, T, S, B> = dyn Fn(&<B as Backend>::Slice<T>, &mut <B as Backend>::Slice<S>) -> Result<()> + 'a;
 
+/// Makes a cycle of levels.
+type Make<'a, T, S, B> = dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>> + 'a;
+
+/// Rounds a matrix to the precision of a cycle.
+type Narrow<'a, T, S, B> = dyn Fn(Csr<T, B>) -> Result<Csr<S, B>> + 'a;
+
 /// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
 pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
     backend: &B,
     a: &Csr<T, B>,
     (cycle, plans, kept, facts): Changed<'_, T, S, B>,
     options: &MultigridOptions,
-    made: &dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>>,
-    (write, narrowed): (&Write<'_, T, S, B>, &dyn Fn(Csr<T, B>) -> Result<Csr<S, B>>),
+    made: &Make<'_, T, S, B>,
+    (write, narrowed): (&Write<'_, T, S, B>, &Narrow<'_, T, S, B>),
 ) -> Result<()> {
     let Some(kept) = kept else {
         let (known, new) = Kept::new(backend, a, plans)?;
@@ -234,9 +240,9 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
 /// The smoother of each level, with `steps` of the options if they are set. The scales of the first level may be known.
 /// The bound of the eigenvalues is 1, except for blocks. Unless the options say whether to use blocks, the first level
 /// decides. Incomplete factors are used if the options ask for them.
-fn smoothers<'a, T: Scalar, B: MultigridBackend>(
+fn smoothers<T: Scalar, B: MultigridBackend>(
     backend: &B,
-    levels: Vec<(&'a Csr<T, B>, Option<usize>)>,
+    levels: Vec<(&Csr<T, B>, Option<usize>)>,
     mut known: Option<Scales<T, B>>,
     options: &MultigridOptions,
 ) -> Result<Vec<Smoother<T, B>>> {
