@@ -26,8 +26,8 @@ const STAGED_FROM: usize = 1 << 17;
 const ASCENDING_SUM: [(usize, u32, u32); 3] = [(4, 512, 4), (8, 1024, 2), (16, 1024, 1)];
 /// Maximum shared memory that the kernel declares statically.
 const ASCENDING_STATIC: usize = 4 << 10;
-/// Maximum number of windows that contain the sources of a tile, and sources per window: 62 of a tile per window in the
-/// mean. If the others were so far apart, each would need a sector of its own.
+/// Maximum number of windows that contain the sources of a tile, and places of a window. A tile with this many windows
+/// has 62 sources per window in the mean; if sources are farther apart, each needs a sector of its own.
 const ASCENDING_WINDOWS: u32 = 128;
 const ASCENDING_SPAN: usize = 1 << 11;
 /// Number of sources from which on they are put in ascending order: with fewer, values, result and map fit the
