@@ -5,7 +5,7 @@
 //     | . 4 3 . |     values   1 7 | 8 | 4 3 | 2 1          then thread 0 sums row 0, thread 1 row 1 ... (LANES = 1)
 //     | 2 . . 1 |
 //
-// A block takes THREADS / LANES rows. Their columns and values to shared memory, sixteen bytes per copy,
+// A block takes THREADS / LANES rows. Their columns and values are copied to shared memory, sixteen bytes per copy,
 // whatever the lengths of rows, so that memory is read in full lines. Then LANES threads per row sum it from there: at
 // each step neighbouring threads read x at the columns of neighbouring rows, which on meshes are close together. (One
 // thread per row reading from memory directly would read lines in pieces; one thread per nonzero would read x in the

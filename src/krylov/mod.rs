@@ -19,7 +19,7 @@
 //! | `fixed_pattern` | one pattern, many sets of values, many right-hand sides |
 //! | `options`, `report` | options and outcome of a solve |
 //!
-//! | method | for A | bytes an iteration in addition to the matrix, n unknowns |
+//! | method | for A | bytes per iteration in addition to the matrix, n unknowns |
 //! |---|---|---|
 //! | [`Cg`] | Hermitian positive definite | 10 vectors |
 //! | [`Minres`] | Hermitian, indefinite or singular too | 12 vectors |

@@ -7,9 +7,9 @@
 //!
 //! An iteration of k systems moves the matrix once and 10 k vectors of n scalars; Jacobi adds twice the diagonal, once
 //! for all (n reals, or n in single precision). One by one it would be k matrices and k diagonals. So solving together
-//! pays if a row of the matrix takes many bytes compared to 80 (in double precision), as with 27 or more entries a row;
-//! it does not if the matrix is compressed to almost nothing. Before and after the common iterations each system takes
-//! one product by itself.
+//! pays if a row of the matrix takes many bytes compared to 80 (in double precision), as with 27 or more entries per
+//! row; it does not if the matrix is compressed to almost nothing. Before and after the common iterations each system
+//! takes one product by itself.
 
 use super::cg::{Work, inverse_bytes};
 use super::cycle::{Best, End, Iterations, Pace, Run};
@@ -95,7 +95,7 @@ impl<T: Scalar, B: KrylovSteps> MultiCg<T, B> {
 
     /// Solves A x = b for the right-hand sides that are stored one after another in `b`, at most as many as the solver
     /// is for. x, stored the same way, holds the starting vectors and gets the solutions. Returns a report for each, as
-    /// [`Cg::solve`] does: its iterations are those together with the others plus those alone, and its bytes an
+    /// [`Cg::solve`] does: its iterations are those together with the others plus those alone, and its bytes per
     /// iteration are its share of a common iteration. `observer(system, iteration, residual norm)` sees each
     /// recurrence, and can stop all. Fewer systems than the solver is for take as long as the full number.
     ///

@@ -20,7 +20,7 @@ impl<V: Scalar> Csr<V, Host> {
     }
 
     /// The same matrix with values in the narrower type, or `None` if [`Csr::is_narrow`] is false. Products in type `V`
-    /// give the same bits and move 8 bytes a nonzero instead of 12 (from `f64`, with 32-bit indices).
+    /// give the same bits and move 8 bytes per nonzero instead of 12 (from `f64`, with 32-bit indices).
     ///
     /// ```
     /// use residua::{Csr, Host, LinearOperator};

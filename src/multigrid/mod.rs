@@ -96,7 +96,7 @@ pub(crate) use spread::{planes, seeming_grid, some_distances};
 use symmetrize::symmetrized;
 use tentative::{NearNull, Vectors};
 
-/// With longer rows a cycle stays in full precision: in half of it, rounding errors of so long sums are as large as the
+/// With longer rows a cycle stays in full precision: in half of it, rounding errors of such long sums are as large as the
 /// terms that keep such a matrix from being singular. On a graph with a vertex of 42 000 neighbours and weights over
 /// six decades, conjugate gradients take 14 iterations in full precision, and do not converge in hundreds in single.
 const LONGEST_IN_HALF: u32 = 10_000;

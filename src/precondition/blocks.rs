@@ -96,7 +96,7 @@ impl<T: Scalar, B: PreconditionSteps + RowFacts> BlockJacobi<T, B> {
     }
 
     /// Sizes of blocks of neighbouring rows that have the same columns, at most `largest` rows each. These are the
-    /// unknowns of one point of a mesh, if they are numbered one after another. Copies one byte a row from a device.
+    /// unknowns of one point of a mesh, if they are numbered one after another. Copies one byte per row from a device.
     ///
     /// # Errors
     /// If memory runs out, or if the device fails.

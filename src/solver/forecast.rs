@@ -107,7 +107,7 @@ mod tests {
         };
         let n = 250 * 250 * 250;
         let products = expected_products(n, 1, None);
-        // One byte a row, as for a stencil; 7 entries of 8 or of 12 bytes.
+        // One byte per row, as for a stencil; 7 entries of 8 or of 12 bytes.
         assert!(pays(n, 1, products));
         assert!(!pays(n, 84, products));
         // With few unknowns or iterations, the solve ends before the setup would have paid.

@@ -24,12 +24,12 @@ use crate::scalar::{Element, Scalar, Widen};
 /// One of five forms is chosen for each matrix:
 ///
 /// 1. **Lines.** If there are at most 255 kinds of rows, distinguished by distances (column - row) and values, one
-///    byte a row is stored: stencils with constant coefficients. If the kinds are parts of one stencil with at most one
-///    step along each of three directions of a grid, that is stored too: a GPU then reads x once for several rows, and
-///    nothing of the matrix if the rows are all points of a grid and no point is missing.
-/// 2. **Kinds.** If there are at most 255 kinds of rows by distances only, one byte a row replaces its columns:
+///    byte per row is stored: stencils with constant coefficients. If the kinds are parts of one stencil with at most
+///    one step along each of three directions of a grid, that is stored too: a GPU then reads x once for several rows,
+///    and nothing of the matrix if the rows are all points of a grid and no point is missing.
+/// 2. **Kinds.** If there are at most 255 kinds of rows by distances only, one byte per row replaces its columns:
 ///    structured grids, also with several unknowns a point.
-/// 3. **Codes.** If there are at most 255 distances, one byte an entry.
+/// 3. **Codes.** If there are at most 255 distances, one byte per entry.
 /// 4. **Wide.** Else two bytes per entry: 16 bits above the smallest distance of the slice, or, in a slice that
 ///    spans more, 14 bits above one of four distances; if that is not enough either, the slice has columns of 32 bits.
 ///
@@ -40,7 +40,7 @@ use crate::scalar::{Element, Scalar, Widen};
 ///
 /// 5. **Balanced.** If that takes fewer bytes than 2 to 4 with their padding and long rows, a GPU distributes
 ///    entries evenly, 2048 to a tile in the order of CSR, provided that the columns of every tile fit 16 bits: two
-///    bytes and a bit per entry in addition to its value, which is not coded, and two bytes a row, whatever the row
+///    bytes and a bit per entry in addition to its value, which is not coded, and two bytes per row, whatever the row
 ///    lengths.
 ///
 /// The running example has codes for both columns and values. Distances -3 -1 0 1 2 have codes 0 to 4, values 1 2 3 4 7

@@ -125,7 +125,7 @@ impl<S: Scalar, B: MultigridBackend> Slab<S, B> {
         Ok(this)
     }
 
-    /// For the next level, whose rows are among those of a wider grid, from plane `before` on.
+    /// This rank's planes of the next level. `values` are those of a wider grid, in which they begin at plane `before`.
     pub(super) fn within(
         backend: &B,
         (planes, neighbours): (Planes, Neighbours),

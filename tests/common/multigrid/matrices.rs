@@ -23,8 +23,8 @@ pub fn triangles(n: usize) -> Csr<f64> {
     triangles_in_wind(n, 0.0)
 }
 
-/// The same with a wind that rotates about the middle, where `wind` is its speed at that distance: Galerkin's
-/// discretisation, without any upwinding.
+/// The same with a wind that rotates about the middle, whose speed is `wind` times the distance from it in units of the
+/// side: Galerkin's discretisation, without any upwinding.
 pub fn triangles_in_wind(n: usize, wind: f64) -> Csr<f64> {
     let mut random = Random(11);
     let points: Vec<[f64; 2]> = (0..n * n)

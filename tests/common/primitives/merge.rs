@@ -1,4 +1,4 @@
-//! Merges, and the sort made of them.
+//! Merges, and merge sort.
 
 use super::{down, ordered, patterns, sizes, small_enough, up};
 use crate::random::Random;

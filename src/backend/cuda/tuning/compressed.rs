@@ -18,8 +18,8 @@ const LONG_ROWS: usize = 16;
 const CHUNK: [u32; 2] = [128, 16];
 const FEW_ROWS: usize = 1 << 20;
 /// Blocks per multiprocessor in the survey, which fills shared memory, and their threads. Up to `SURVEYED_BY_FEW`
-/// nonzeros there is one block with twice as many threads, and half as many lanes per row, because the tables of all
-/// blocks are merged at the end, and more blocks would have more in common.
+/// nonzeros there is one block per multiprocessor, with twice as many threads and half as many lanes per row: the
+/// tables of all blocks are merged at the end, and fewer blocks have fewer keys in common.
 const SURVEY_BLOCKS: u32 = 3;
 const SURVEYED_BY_FEW: usize = 1 << 22;
 const SURVEY_THREADS: [u32; 2] = [512, 1024];
