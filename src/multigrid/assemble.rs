@@ -75,7 +75,7 @@ pub(super) fn moved<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBacken
     coarsest: Csr<T, B>,
     scales: Option<Scales<S, B>>,
     options: &MultigridOptions,
-    rounded: &dyn Fn(Csr<T, B>) -> Result<Csr<S, B>>,
+    rounded: &Rounded<'_, T, S, B>,
 ) -> Result<Cycle<S, B>> {
     let small = small_to_host(backend, &coarsest)?;
     let large = if small.is_some() { None } else { Some(rounded(coarsest)?) };
@@ -205,11 +205,11 @@ pub(super) type Changed<'a, T, S, B> =
 /// Copies values in the precision of a cycle.
 type Write<'a, T, S, B> = dyn Fn(&<B as Backend>::Slice<T>, &mut <B as Backend>::Slice<S>) -> Result<()> + 'a;
 
-/// Makes a cycle of levels.
-type Make<'a, T, S, B> = dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>> + 'a;
+/// Brings a matrix to the precision of a cycle.
+type Rounded<'a, T, S, B> = dyn Fn(Csr<T, B>) -> Result<Csr<S, B>> + 'a;
 
-/// Rounds a matrix to the precision of a cycle.
-type Narrow<'a, T, S, B> = dyn Fn(Csr<T, B>) -> Result<Csr<S, B>> + 'a;
+/// Makes a cycle anew.
+type Made<'a, T, S, B> = dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>> + 'a;
 
 /// Takes new values over: the first time by a cycle that is made anew, then into its matrices.
 pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBackend>(
@@ -217,8 +217,9 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
     a: &Csr<T, B>,
     (cycle, plans, kept, facts): Changed<'_, T, S, B>,
     options: &MultigridOptions,
-    made: &Make<'_, T, S, B>,
-    (write, narrowed): (&Write<'_, T, S, B>, &Narrow<'_, T, S, B>),
+    made: &Made<'_, T, S, B>,
+    write: &Write<'_, T, S, B>,
+    narrowed: &Rounded<'_, T, S, B>,
 ) -> Result<()> {
     let Some(kept) = kept else {
         let (known, new) = Kept::new(backend, a, plans)?;
@@ -237,9 +238,9 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
     renew(backend, cycle, numbers?, inverse)
 }
 
-/// The smoother of each level, with `steps` of the options if they are set. The scales of the first level may be known.
-/// The bound of the eigenvalues is 1, except for blocks. Unless the options say whether to use blocks, the first level
-/// decides. Incomplete factors are used if the options ask for them.
+/// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds
+/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides; where
+/// factors are asked for, smoothing is with these.
 fn smoothers<T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Vec<(&Csr<T, B>, Option<usize>)>,

@@ -584,7 +584,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                     let (levels, coarsest) = of_new(a.copied(backend)?, new);
                     cycle_of(backend, levels, coarsest, None, options)
                 };
-                take_over(backend, a, (cycle, plans, kept, facts), options, &made, (&write, &Ok))
+                take_over(backend, a, (cycle, plans, kept, facts), options, &made, &write, &Ok)
             }
             (AnyCycle::Narrow(cycle), Plans::Full(plans)) => {
                 let write = |from: &B::Slice<T>, to: &mut B::Slice<T::Narrow>| {
@@ -595,7 +595,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                     narrow_cycle_of(backend, levels, coarsest, options)
                 };
                 let narrowed = |inverse: Csr<T, B>| inverse.into_rounded(backend);
-                take_over(backend, a, (cycle, plans, kept, facts), options, &made, (&write, &narrowed))
+                take_over(backend, a, (cycle, plans, kept, facts), options, &made, &write, &narrowed)
             }
             (AnyCycle::Narrow(cycle), Plans::Narrow(plans)) => {
                 let a = &a.to_rounded(backend)?;
@@ -604,7 +604,7 @@ impl<T: Scalar, B: MultigridBackend> Preconditioner<T, B> for Multigrid<T, B> {
                     let (levels, coarsest) = of_new(a.copied(backend)?, new);
                     cycle_of(backend, levels, coarsest, None, options)
                 };
-                take_over(backend, a, (cycle, plans, kept, facts), options, &made, (&write, &Ok))
+                take_over(backend, a, (cycle, plans, kept, facts), options, &made, &write, &Ok)
             }
             (AnyCycle::Full(_), Plans::Narrow(_)) => unreachable!("a cycle is no wider than its levels"),
         }

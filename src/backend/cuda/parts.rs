@@ -2,7 +2,7 @@
 
 use super::inverse::with_diagonal;
 use super::launch::kernels;
-use super::peers::Windows;
+use super::peers::{Way, Windows};
 use super::slice::Slice;
 use super::{Cuda, tuning};
 use crate::backend::{Backend, CgSlot, Inverse, PartDirection, PartResidual, Sends};
@@ -52,15 +52,6 @@ mod kernel {
             first: u64,
         );
     }
-}
-
-/// The windows through which sums are sent and received; without, they are in memory.
-pub(super) struct Way<'a> {
-    pub(super) rank: u64,
-    pub(super) ranks: u64,
-    pub(super) windows: &'a Slice<u64>,
-    pub(super) rounds: &'a mut Slice<u64>,
-    pub(super) room: u64,
 }
 
 /// See [`KrylovSteps::cg_part_residual`](crate::backend::KrylovSteps::cg_part_residual).

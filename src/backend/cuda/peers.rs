@@ -2,7 +2,6 @@
 
 use super::driver::call;
 use super::launch::kernels;
-use super::parts::Way;
 use super::slice::{Slice, Vec as DeviceVec};
 use super::{Cuda, tuning};
 use crate::backend::{Backend, HaloProduct, OffsetsRef};
@@ -99,7 +98,16 @@ pub struct Window {
     room: usize,
 }
 
-/// The windows of all ranks, as mapped in this process, and the number of exchanges so far.
+/// Where sums go, and where they come from, if not to memory and from there.
+pub(super) struct Way<'a> {
+    pub(super) rank: u64,
+    pub(super) ranks: u64,
+    pub(super) windows: &'a Slice<u64>,
+    pub(super) rounds: &'a mut Slice<u64>,
+    pub(super) room: u64,
+}
+
+/// The windows of all ranks, as this process sees them, and how far it has come.
 #[derive(Debug)]
 pub struct Windows {
     cuda: Cuda,
