@@ -189,7 +189,8 @@ fn bench_compares_the_formats() {
     }
     assert_eq!(lines.iter().filter(|line| line["matrix"] == "a.mtx").count() * 2, lines.len());
     assert_eq!(lines.iter().filter(|line| line["type"] == "f32").count() * 2, lines.len());
-    for word in ["claim", "ell wastes space on ragged rows", "coo takes the most bytes", "holds", "does not"] {
+    for word in ["claim", "ell wastes space on ragged rows", "coo takes the most bytes", "holds", "does not"]
+    {
         assert!(run.stdout.contains(word), "{word} in {}", run.stdout);
     }
     let of = |matrix: &str, format: &str| {

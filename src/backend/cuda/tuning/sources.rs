@@ -1,4 +1,5 @@
-//! Sums of values by their sources: one by one, and staged in pieces where they lie near each other.
+//! Constants and launch shapes of sums of values from their sources: read directly, or staged in pieces if sources are
+//! close together.
 
 use super::{Shape, elementwise};
 use crate::backend::RUN_TILE;
@@ -18,42 +19,6 @@ const STAGED_SUM: [(&str, u32, u32); 4] = [("f32", 16, 3), ("f64", 14, 5), ("c32
 /// Number of sources from which on codes are used: a smaller map is read from the second-level cache.
 const STAGED_FROM: usize = 1 << 17;
 
-<<<<<<< HEAD
-=======
-/// Threads per block that sums a tile with ascending sources, and blocks for which a multiprocessor should have room,
-/// by bytes per element.
-const ASCENDING_SUM: [(usize, u32, u32); 3] = [(4, 512, 4), (8, 1024, 2), (16, 1024, 1)];
-/// Maximum shared memory that the kernel declares statically.
-const ASCENDING_STATIC: usize = 4 << 10;
-/// Maximum number of windows that contain the sources of a tile, and places of a window. A tile with this many windows
-/// has 62 sources per window in the mean; if sources are farther apart, each needs a sector of its own.
-const ASCENDING_WINDOWS: u32 = 128;
-const ASCENDING_SPAN: usize = 1 << 11;
-/// Number of sources from which on they are put in ascending order: with fewer, values, result and map fit the
-/// second-level cache.
-const ASCENDING_FROM: usize = 1 << 22;
-
-/// Threads per block that sorts a tile of elements into buckets, and blocks for which a multiprocessor should have
-/// room: fewer if elements have 16 bytes.
-const BUCKET_THREADS: u32 = 1024;
-const BUCKET_BLOCKS: [u32; 2] = [2, 1];
-/// Number of values from which on moving them close together pays: fewer stay in the second-level cache.
-const BUCKETS_FROM: usize = 1 << 23;
-/// Bits of a position in a bucket: the few buckets that sums read next fit the second-level cache, and a tile's values
-/// for one bucket fill cache lines.
-const BUCKET_BITS: u32 = 20;
-
-/// Threads per block that orders or sums tiles; it has a multiprocessor to itself.
-const TILED_THREADS: u32 = 1024;
-/// Sums whose sources a thread holds while its bucket is loaded, and lanes that copy a run, by bytes per element:
-/// enough for all sums if each has two sources.
-const TILED_SUM: [(usize, u32, u32); 3] = [(4, 27, 16), (8, 14, 8), (16, 8, 8)];
-/// Bytes that a tile should have for a bucket in the mean: a sector, since for less memory transfers more than is
-/// requested, and four values if these are large (then buckets whose values are read through a cache should be as fast,
-/// which was not measured).
-const TILED_RUN: usize = 32;
-
->>>>>>> words
 /// The constants of a unit of these kernels.
 pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     match unit.source() {
@@ -71,7 +36,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// Lists of pieces, as those read them who did not make them.
+/// The format of lists of pieces, for kernels that read them.
 fn staged_form() -> [(&'static str, u32); 4] {
     [("PART", PART), ("BLOCK_PARTS", BLOCK_PARTS), ("PIECE", PIECE), ("MOST_PIECES", MOST_PIECES)]
         .map(|(name, value)| (name, value as u32))
@@ -99,7 +64,7 @@ pub(in crate::backend::cuda) fn sum_staged(lists: usize, most: usize, bytes: usi
     Shape::new(lists as u32, 32 * BLOCK_PARTS as u32).shared(elements * bytes)
 }
 
-/// A block a tile of sources.
+/// One block per tile of sources.
 pub(in crate::backend::cuda) fn gather_sum(tiles: usize) -> Shape {
     Shape::new(tiles as u32, GATHER_SUM_THREADS)
 }
