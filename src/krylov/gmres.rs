@@ -53,8 +53,8 @@ pub type Gmres<T, B, C = Alone> = Krylov<T, B, FlexibleMinimalResidual<T, B>, C>
 
 impl<T: Scalar, B: VectorOps> Gmres<T, B> {
     /// A solver for `n` unknowns with a restart after `restart` iterations. Its first solve takes memory for
-    /// (restart + 4) n scalars, and restart n more with a preconditioner that is not a diagonal. Without such a preconditioner,
-    /// a basis of more than 128 MiB in double precision takes half of that.
+    /// (restart + 4) n scalars, and restart n more with a preconditioner that is not a diagonal. Without such a
+    /// preconditioner, a basis of more than 128 MiB in double precision takes half of that.
     ///
     /// # Errors
     /// If `restart` is zero, the tolerance is negative, infinite or NaN, or memory runs out.

@@ -41,7 +41,7 @@ mod kernel {
     }
     kernels! {
         "cg_resident.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED; offsets as OFFSET);
-        /// `d` is null but for a diagonal inverse.
+        /// `d` is null unless the inverse is a diagonal.
         fn cg_resident(
             rows: u32,
             rows_a_block: u32,
@@ -92,7 +92,7 @@ mod kernel {
     }
     kernels! {
         "cg_streamed.cu", types(T: Scalar as SCALAR, D: Element as DIAGONAL, V: Element as STORED; offsets as OFFSET);
-        /// `d` is null but for a diagonal inverse.
+        /// `d` is null unless the inverse is a diagonal.
         fn cg_streamed(
             rows: u32,
             rows_a_block: u32,

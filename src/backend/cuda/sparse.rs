@@ -245,9 +245,9 @@ pub(super) fn alike<R>(
     }
 }
 
-/// Calls `sort` for the rows of each class whose products are sorted, and returns how all rows are dealt, which `dealt`
-/// tells where it is known. Where `sort` gets classes, it is launched for all rows, and writes down the class of each row
-/// that it leaves out.
+/// Calls `sort` for the rows of each class whose products are sorted, and returns the classes of all rows; `dealt`
+/// holds them if they are known. If `sort` is given classes, it is launched for all rows and records the class of each
+/// row that it leaves out.
 fn sort_rows<V: Scalar>(
     cuda: Cuda,
     (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
@@ -289,7 +289,7 @@ fn merges<V: Scalar>(cuda: Cuda, a: &CsrParts<'_, V, Cuda>, b: &CsrParts<'_, V, 
         && scattered(cuda, a)? != Some(true))
 }
 
-/// How long the rows of C are, and a zero behind; and how the rows are dealt, unless they are merged.
+/// Lengths of the rows of C, followed by a zero; and the classes of rows, unless rows are merged.
 fn lengths<V: Scalar>(
     cuda: Cuda,
     (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
@@ -389,7 +389,8 @@ impl Columns<'_> {
     }
 }
 
-/// Values of C, and its columns unless they are known; `dealt`: how the rows are, where that is known.
+/// Computes the values of C, and its columns unless they are known. `dealt` holds the classes of rows if they are
+/// known.
 fn rows_of_product<V: Scalar>(
     cuda: Cuda,
     dealt: Option<Dealt>,

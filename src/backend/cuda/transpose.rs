@@ -90,7 +90,8 @@ pub(super) fn csr_to_csc<V: Element>(
     }
 }
 
-/// Whether the pattern is symmetric, and mirror images are found sooner than by sorting; then all is done.
+/// Transposes by moving values if the pattern is symmetric and searching mirror images is faster than sorting; returns
+/// whether it did.
 pub(super) fn mirror<V: Element>(
     cuda: Cuda,
     a: CsrParts<'_, V, Cuda>,
@@ -129,8 +130,8 @@ const MARKED: usize = 1024;
 /// The number of digits in `transpose_sort.cu`.
 const RADIX: usize = 256;
 
-/// Entries' numbers are sorted by windows in the target's `indices`, where the columns' keys lie before, and behind
-/// these the first pass's workspace, if there is room. In its values lie the words between the passes.
+/// Sorts the numbers of entries by windows of columns. The target's `indices` hold the columns' keys at first, followed
+/// by the first pass's workspace if there is room. Its values hold the words between the passes.
 fn by_windows<V: Element>(
     cuda: Cuda,
     plan: tuning::Windows,

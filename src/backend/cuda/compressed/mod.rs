@@ -36,7 +36,7 @@ mod kernel {
     }
     kernels! {
         "compressed.cu", types(T: Scalar as SCALAR, V: Element as VALUE, S: Element as STORED; offsets as OFFSET);
-        /// What a storage does not have is null.
+        /// Arrays that a storage does not have are null.
         fn compressed(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: OffsetsRef<'_, Cuda>, bases: Option<&Slice<u32>>, words: &Slice<u32>,

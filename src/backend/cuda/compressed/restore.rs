@@ -13,7 +13,7 @@ mod kernel {
     use super::*;
     kernels! {
         "compressed_restore.cu", types(V: Element as VALUE, S: Element as STORED; offsets as OFFSET, "u32" as TARGET);
-        /// What a storage does not have is null.
+        /// Arrays that a storage does not have are null.
         fn compressed_lengths(
             rows: u64, order: Option<&Slice<u8>>, kind_of: Option<&Slice<u8>>, starts: Option<&Slice<u32>>,
             distances: Option<&Slice<u32>>, offsets: Option<OffsetsRef<'_, Cuda>>, bases: Option<&Slice<u32>>,

@@ -45,7 +45,7 @@ mod kernel {
     }
     kernels! {
         "sell.cu", types(T: Scalar as SCALAR, V: Element as STORED; offsets as OFFSET);
-        /// `order` is null where rows keep theirs, `lengths` where no column has the number that tells padding.
+        /// `order` is null if rows keep theirs, and `lengths` if no column has the number of padding.
         fn sell(
             rows: u64,
             height: u32,

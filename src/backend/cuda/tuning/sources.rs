@@ -1,4 +1,5 @@
-//! Sums of values by their sources: one by one, and staged in pieces where they lie near each other.
+//! Constants and launch shapes of sums of values from their sources: read directly, or staged in pieces if sources are
+//! close together.
 
 use super::{Shape, elementwise};
 use crate::backend::RUN_TILE;
@@ -35,7 +36,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// Lists of pieces, as those read them who did not make them.
+/// The format of lists of pieces, for kernels that read them.
 fn staged_form() -> [(&'static str, u32); 4] {
     [("PART", PART), ("BLOCK_PARTS", BLOCK_PARTS), ("PIECE", PIECE), ("MOST_PIECES", MOST_PIECES)]
         .map(|(name, value)| (name, value as u32))
@@ -63,7 +64,7 @@ pub(in crate::backend::cuda) fn sum_staged(lists: usize, most: usize, bytes: usi
     Shape::new(lists as u32, 32 * BLOCK_PARTS as u32).shared(elements * bytes)
 }
 
-/// A block a tile of sources.
+/// One block per tile of sources.
 pub(in crate::backend::cuda) fn gather_sum(tiles: usize) -> Shape {
     Shape::new(tiles as u32, GATHER_SUM_THREADS)
 }
