@@ -1,7 +1,6 @@
 //! Orders of elimination on a CPU: their expected cost and that of the factorisation, before any of it is done.
 
 use super::budgets::BLOCKS;
-use crate::report::seconds;
 
 /// Minimum seconds to compute an order, for each row and for each entry; from a mesh in the plane with 10^4 points
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
@@ -55,16 +54,6 @@ impl OrderGuess {
     pub(crate) fn exceeds(&self, multiplications: f64) -> bool {
         BLOCKS * self.seconds + self.multiplications > multiplications
     }
-
-    /// The same in words.
-    pub(crate) fn words(&self, multiplications: f64) -> String {
-        format!(
-            "by the width of the graph an order takes {} and the factorisation {:.1e} multiplications, {:.1e} at most",
-            seconds(self.seconds),
-            self.multiplications,
-            multiplications
-        )
-    }
 }
 
 #[cfg(test)]
@@ -78,7 +67,7 @@ mod tests {
         let space = OrderGuess::new([21_952, 148_960], 21_952.0 / 82.0);
         assert!(plane.seconds > 8e-3 && plane.seconds < 3.5e-2, "{plane:?}");
         assert!(space.seconds > 5e-2 && space.seconds < 3.3e-1, "{space:?}");
-        assert!(plane.multiplications > 1.2e7 && plane.multiplications < 5e7, "{plane:?}");
+        assert!(plane.multiplications > 6e6 && plane.multiplications < 1e8, "{plane:?}");
         assert!(space.multiplications > 2e8 && space.multiplications < 1.8e9, "{space:?}");
         assert!(space.exceeds(5e8) && !plane.exceeds(5e8));
     }

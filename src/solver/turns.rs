@@ -12,6 +12,7 @@ use super::watch::Watch;
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report};
+use crate::report::seconds;
 use crate::scalar::Scalar;
 use crate::work::{StopRequest, within_solve};
 use std::cell::Cell;
@@ -110,7 +111,14 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             return None;
         }
         let guess = self.stored.guess_of_order(&self.backend, &self.width);
-        guess.exceeds(most).then(|| guess.words(most))
+        guess.exceeds(most).then(|| {
+            format!(
+                "by the width of the graph an order takes {} and the factorisation {:.1e} multiplications, at most {most:.1e} \
+                 are allowed",
+                seconds(guess.seconds),
+                guess.multiplications
+            )
+        })
     }
 
     /// Solves with a stage, and records its result; returns whether the solve is over.

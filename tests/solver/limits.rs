@@ -148,8 +148,8 @@ fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
         assert_eq!((report.method, report.outcome), (Method::Gmres, Outcome::Converged), "{report:?}");
         assert!(report.preconditioner.to_string().starts_with("ilut"), "{report:?}");
         assert!(solves(&a, &b, &solution.x, 1e-8));
-        // Only one factorisation was examined, not one after another.
-        assert_eq!(factorisations(report).iter().filter(|stage| stage.refused.is_some()).count(), 1);
+        // At most one factorisation was examined, not one after another.
+        assert!(factorisations(report).iter().filter(|stage| stage.refused.is_some()).count() <= 1);
     }
 }
 
