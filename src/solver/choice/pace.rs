@@ -7,7 +7,7 @@ use super::trial::{JUDGED_FROM, Trial};
 use super::{Candidate, When};
 use crate::krylov::Outcome;
 use crate::prices::budgets::{LOOKED_AT, PART, before_expected_factors, seconds_of_levels};
-use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, WITH_FILL};
+use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, PRODUCTS_OF_BICGSTAB, WITH_FILL};
 use crate::prices::order::{OrderGuess, least_order_seconds};
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
@@ -58,9 +58,9 @@ pub(in crate::solver) struct Pace {
     race: Option<Race>,
     /// What the race has called for last.
     call: Call,
-    /// Rows and nonzeros of a matrix on a GPU whose graph is looked at if the iterations are many.
-    unseen: Option<[usize; 2]>,
-    has_two_products: bool,
+    /// Rows and nonzeros of a matrix on a GPU whose graph is looked at if the iterations are many, and the products with
+    /// it in an iteration.
+    unseen: Option<([usize; 2], f64)>,
     /// Why there is no factorisation to compare with.
     pub(in crate::solver) refused: Option<String>,
 }
@@ -70,6 +70,7 @@ impl Candidate {
         matches!(self.preconditioner, Name::Multigrid(_))
     }
 
+    /// Whether it has incomplete factors. They are tried, and given up if they do not suit the matrix.
     fn is_incomplete(&self) -> bool {
         self.has_fill() || self.preconditioner == Name::Ilu
     }
@@ -78,15 +79,10 @@ impl Candidate {
         matches!(self.preconditioner, Name::Ilut(_))
     }
 
-    /// Whether it has incomplete factors that are tried, and given up if they do not suit the matrix.
-    fn is_tried(&self) -> bool {
-        self.is_incomplete()
-    }
-
     /// Whether its iterations are judged on the way, for which the norm of b has to be known.
     pub(in crate::solver) fn is_judged(&self, turn: &Turn) -> bool {
         turn.rival.is_some()
-            || turn.share.is_some() && (self.has_levels() || self.is_tried() || self.may_go_on)
+            || turn.share.is_some() && (self.has_levels() || self.is_incomplete() || self.may_go_on)
     }
 }
 
@@ -106,12 +102,13 @@ impl Pace {
         let instead = costs.filter(|_| takes_over).map_or(usize::MAX, instead);
         let trial = match turn.share {
             Some(most) if plan.has_levels() => Trial::of_levels(plan.method, goal, most),
-            Some(most) if plan.is_tried() => Trial::of_factors(goal, most.min(instead)),
+            Some(most) if plan.is_incomplete() => Trial::of_factors(goal, most.min(instead)),
             Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
             _ => Trial::None,
         };
         let on_device = costs.filter(|costs| costs.on_device && matches!(trial, Trial::Budget { .. }));
-        let unseen = on_device.map(|costs| costs.size).filter(|_| plan.method != Method::Cg);
+        let products = if plan.method == Method::BiCgStab { PRODUCTS_OF_BICGSTAB } else { 1.0 };
+        let unseen = on_device.filter(|_| plan.method != Method::Cg).map(|costs| (costs.size, products));
         let race = costs.filter(|_| turn.rival.is_some()).map(|costs| {
             let least = match costs.least {
                 // A factorisation that is as fast has had its turn.
@@ -128,8 +125,7 @@ impl Pace {
             race.with_factors(takes_over.map(|factors| costs.take_over(factors, has_levels)))
                 .before_better(is_better)
         });
-        let has_two_products = plan.method == Method::BiCgStab;
-        Self { trial, race, call: Call::GoOn, unseen, has_two_products, refused: None }
+        Self { trial, race, call: Call::GoOn, unseen, refused: None }
     }
 
     /// Goes on towards another residual norm.
@@ -147,10 +143,9 @@ impl Pace {
         analyse: impl FnOnce() -> Result<f64, String>,
     ) -> bool {
         if iteration >= LOOKED_AT
-            && let Some(size) = self.unseen.take()
+            && let Some((size, products)) = self.unseen.take()
         {
-            let most = before_expected_factors(size, &guess());
-            self.trial.shorten(if self.has_two_products { PART * most } else { most });
+            self.trial.shorten(before_expected_factors(size, &guess()) / products);
             return !self.trial.is_futile(iteration, norm);
         }
         if self.trial.is_futile(iteration, norm) {

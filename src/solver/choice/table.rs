@@ -5,10 +5,10 @@ use super::wanted::wanted;
 use super::{Candidate, Facts, Hierarchy, Source, When};
 use crate::prices::budgets::{
     AT_ONCE, BEFORE_FACTORS, BEFORE_FORECAST, BEFORE_INCOMPLETE, BEFORE_LEVELS_OF_OTHERS, BEFORE_MINRES,
-    BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, MEDIUM, PART, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
+    BEFORE_TRIALS, IN_RACE, LEVELS_ITERATIONS, MEDIUM, PATIENCE, PATIENT, QUICK, SHARE, SMALL,
     SMALL_ITERATIONS, before_factors_on_device, before_levels, flops_of_levels,
 };
-use crate::prices::iterations::MORE_PRODUCTS;
+use crate::prices::iterations::{MORE_PRODUCTS, PRODUCTS_OF_BICGSTAB};
 use crate::solver::forecast::expected_products;
 use crate::solver::names::{Method, Precision, PreconditionerChoice as Name};
 
@@ -229,8 +229,7 @@ fn general(facts: &Facts) -> Vec<Candidate> {
         if facts.may_take_factors() && (levels_later.is_some() || hierarchy.is_none()) {
             list[0].may_go_on = hierarchy.is_none();
             list.push(facts.incomplete(Name::Ilu, FACTORS));
-            // An iteration has two products.
-            let most = PART * before_factors_on_device(n, facts.nonzeros);
+            let most = before_factors_on_device(n, facts.nonzeros) / PRODUCTS_OF_BICGSTAB;
             let share = Some(facts.patience(most));
             list.push(Candidate { share, may_go_on: true, ..facts.plain(Method::BiCgStab, SHORT) });
         }
