@@ -6,10 +6,10 @@ use super::budgets::BLOCKS;
 /// (`benches/choice/cpu.csv`: the column `analysis`, two cores of a Xeon, 2026-11-28).
 const ORDER: [f64; 2] = [1.5e-7, 6e-8];
 
-/// Multiplications of a factorisation: this number times powers of the mean width of breadth-first levels and of the
-/// number of rows. Fitted to half of the systems of the same file; on the other half the median is off by a factor of 2,
-/// nine tenths by less than 4. A few edges between far ends of the graph make levels wide that are no separators: 40
-/// times as many as there are for the KKT systems of a band with such edges.
+/// Estimated multiplications of a factorisation: FACTOR * width^OF_WIDTH * rows^OF_ROWS, for the mean width of
+/// breadth-first levels. It was fitted to half of the systems of the same file. On the other half the median error is a
+/// factor of 2, and nine tenths are within 4. A few edges between distant parts of the graph make levels wider than
+/// separators: for banded KKT systems with such edges the estimate is 40 times too high.
 const FACTOR: f64 = 11.0;
 const OF_WIDTH: f64 = 1.75;
 const OF_ROWS: f64 = 0.8;

@@ -98,8 +98,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// Why a factorisation is left out before an order is sought for it: if multigrid comes next, and the factorisation
-    /// is there in case it is faster, the search for the order counts too.
+    /// The reason to skip a factorisation before an order is computed for it, if there is one. If multigrid is the next
+    /// candidate, the time for the order counts as part of the factorisation.
     fn refuses_unseen(&self, number: usize) -> Option<String> {
         let stage = &self.stages[number];
         let most = stage.plan.flops.filter(|_| stage.ready.is_none() && stage.forecast.is_none())?;

@@ -71,13 +71,13 @@ pub(in crate::solver) struct TakeOver {
     /// Seconds of their setup, and of an iteration with them.
     pub(in crate::solver) setup: f64,
     pub(in crate::solver) each: f64,
-    /// What they divide the number of iterations by.
+    /// The factor by which they are expected to reduce the number of iterations.
     pub(in crate::solver) fewer: f64,
-    /// Iterations after which they are given up if they do not suit the matrix, and the part that the setup and these
-    /// may take of what is left otherwise: many matrices are not suited.
+    /// Iterations after which they are given up if they do not suit the matrix, and the largest fraction of the remaining
+    /// time that the setup and these iterations may take.
     pub(in crate::solver) trial: usize,
     pub(in crate::solver) part: f64,
-    /// Seconds of multigrid, if it comes next; infinity else.
+    /// Estimated seconds of multigrid; infinity if it does not come next.
     pub(in crate::solver) levels: f64,
 }
 
@@ -243,8 +243,8 @@ impl Race {
         }
     }
 
-    /// Whether incomplete factors are forecast to be sooner at their end than the iterations that are left, than
-    /// multigrid and than the factorisation, and whether a trial of them in vain would cost little beside both.
+    /// Whether iterations with incomplete factors are forecast to finish before the iterations that are left, before
+    /// multigrid and before the factorisation, and a failed trial of them would cost a small part of the remaining time.
     fn hands_over(&self, left: f64) -> bool {
         self.incomplete.is_some_and(|TakeOver { setup, each, fewer, trial, part, levels }| {
             let theirs = setup + left / fewer * each;
