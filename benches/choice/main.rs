@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench choice -- [--cuda] [--seed N] [--part I/N] [--widths] [WORD ...]` prints a line for each candidate
 //! of each system whose name contains one of the words: what the choice knew, the cost of the candidate, and the residual
-//! norms of some of its iterations. A candidate is stopped at five times the seconds of the best so far. With `--widths`
+//! norms of some of its iterations; and to standard error the way of the choice. A candidate is stopped at five times the seconds of the best so far. With `--widths`
 //! it prints the mean width of the levels of each graph, and solves nothing. `benches/choice/*.csv` contain lines of the
 //! former kind; `cargo test choice` replays the choice on them.
 
@@ -107,6 +107,7 @@ fn every_candidate<T: Solvable + Factorable>(system: &System, a: &Csr<T>, wishes
         let Some(run) = run(a, &b, (method, name), best, wishes.cuda) else { continue };
         if method == Method::Auto {
             facts.clone_from(&run.facts);
+            eprintln!("{}: {}", system.name, run.way);
         }
         let word = match (method, name) {
             (Method::Auto, _) => "auto".into(),
@@ -139,6 +140,8 @@ fn candidates<T: Solvable>(a: &Csr<T>) -> Vec<(Method, Name)> {
 
 struct Run {
     facts: String,
+    /// The candidates that had their turn, with their iterations and seconds.
+    way: String,
     line: String,
     solved: bool,
     total: f64,
@@ -178,6 +181,12 @@ fn run<T: Solvable>(
                 facts.polynomial.map_or(String::new(), |steps| steps.to_string()),
             )
         });
+        let tried = report.trail.stages.iter().filter(|stage| stage.outcome.is_some());
+        let told = |stage: &StageReport| {
+            let (method, name) = (stage.method, &stage.preconditioner);
+            format!("{method}+{name} {} in {:.4} s", stage.iterations, stage.seconds)
+        };
+        let way = tried.map(told).collect::<Vec<_>>().join(", ");
         let stage = report.trail.stages.iter().rfind(|stage| stage.outcome.is_some());
         let each = |all: fn(&StageReport) -> Option<f64>| {
             stage
@@ -193,7 +202,7 @@ fn run<T: Solvable>(
             report.iterations,
             thinned(&solution.history, length),
         );
-        Ok(Run { facts, line, solved: report.outcome.is_converged(), total })
+        Ok(Run { facts, way, line, solved: report.outcome.is_converged(), total })
     };
     let first = once();
     let run = match first {
