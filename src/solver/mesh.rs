@@ -107,10 +107,15 @@ impl Mesh {
         EDGE * path * (1.0 + DECADE * self.decades)
     }
 
+    /// Whether row sums are so large in nearly all rows that conjugate gradients need few iterations.
+    pub(super) fn is_soon_done(&self) -> bool {
+        self.low_row_sums > SOON_DONE
+    }
+
     /// Returns whether multigrid, including its setup, is likely to be faster. `setup` is its seconds on a device, none
     /// on the host.
     pub(super) fn wants_levels<T: Scalar>(&self, setup: Option<f64>) -> bool {
-        if self.low_row_sums > SOON_DONE {
+        if self.is_soon_done() {
             return false;
         }
         let matrix = self.nonzeros * (size_of::<T>() + size_of::<u32>());

@@ -32,7 +32,13 @@ impl<B: SolverBackend> Planner<'_, B> {
         let pays = grid.is_some_and(|(grid, _)| {
             grids_pay::<T>(grid.sizes, a.nonzeros(), price, (on_device, self.hermitian))
         });
-        let suits = pays && (self.hermitian || !multigrid::is_shifted(backend, a)?);
+        // With much on the diagonal the iterations are few.
+        let suits = pays
+            && if self.hermitian {
+                !Mesh::of(backend, a)?.is_soon_done()
+            } else {
+                !multigrid::is_shifted(backend, a)?
+            };
         Ok(suits.then_some(found))
     }
 
