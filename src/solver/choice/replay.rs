@@ -1,7 +1,7 @@
 //! The choice replayed on what was measured: `benches/choice/*.csv` has what each candidate took on a collection of
-//! systems, on a machine each, and [`replay`] goes through a solve without one. So a change of prices, of budgets or of the
-//! order of candidates is judged in seconds: `cargo test choice -- --nocapture` prints the regret, which is the time of
-//! the choice divided by that of the best candidate alone.
+//! systems, on a machine each, and [`replay`] goes through a solve without one. So a change of prices, of budgets or of
+//! the order of candidates is judged in seconds: `cargo test choice -- --nocapture` prints the regret, which is the
+//! time of the choice divided by that of the best candidate alone.
 //!
 //! What is not known is taken from what is: a candidate that goes on from the x of another falls as it did from zero,
 //! and one that was ended by its time falls as in the second half of what was seen.
