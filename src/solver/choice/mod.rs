@@ -24,6 +24,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod unseen;
 mod wanted;
 
 pub(super) use candidate::{Candidate, Source, When};
@@ -33,3 +34,4 @@ pub(super) use facts::{Facts, Hierarchy};
 pub(super) use pace::{Costs, Pace};
 pub(super) use race::is_left_out;
 pub(super) use table::{AS_ASKED, CLASSICAL, GRIDS, MESH, SYMMETRIZED, candidates, in_half};
+pub(super) use unseen::{refuses_factors, refuses_trial};

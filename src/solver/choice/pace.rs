@@ -4,6 +4,7 @@
 use super::course::Turn;
 use super::race::{Call, Race, TakeOver};
 use super::trial::{JUDGED_FROM, Trial};
+use super::unseen::refuses_factors;
 use super::{Candidate, When};
 use crate::krylov::Outcome;
 use crate::prices::budgets::{LOOKED_AT, PART, before_expected_factors, seconds_of_levels};
@@ -61,6 +62,9 @@ pub(in crate::solver) struct Pace {
     /// Rows and nonzeros of a matrix on a GPU whose graph is searched after many iterations, and the number of products
     /// with it in an iteration.
     unseen: Option<([usize; 2], f64)>,
+    /// The limit of multiplications of the rival, and the rows of A, if the rival is refused by its expected cost because
+    /// multigrid follows.
+    before_levels: Option<(f64, usize)>,
     /// Why no factorisation is possible.
     pub(in crate::solver) refused: Option<String>,
 }
@@ -71,11 +75,11 @@ impl Candidate {
     }
 
     /// Whether it has incomplete factors. These are given up after a trial if they do not suit the matrix.
-    fn is_incomplete(&self) -> bool {
+    pub(super) fn is_incomplete(&self) -> bool {
         self.has_fill() || self.preconditioner == Name::Ilu
     }
 
-    fn has_fill(&self) -> bool {
+    pub(super) fn has_fill(&self) -> bool {
         matches!(self.preconditioner, Name::Ilut(_))
     }
 
@@ -87,16 +91,19 @@ impl Candidate {
 }
 
 impl Pace {
-    /// The pace of the candidate `plan` until the residual norm is `goal`. `behind` is the next candidate, and `then`
-    /// the one that follows its rival. `memory` is the vector of an earlier race, so that repeated solves allocate
-    /// nothing.
+    /// The pace of the candidate `plan`, which the candidates `behind` follow, until the residual norm is `goal`. `memory`
+    /// is the vector of an earlier race, so that repeated solves allocate nothing.
     pub(in crate::solver) fn new(
-        (plan, behind, then): (&Candidate, Option<&Candidate>, Option<&Candidate>),
+        (plan, behind): (&Candidate, &[impl AsRef<Candidate>]),
         turn: &Turn,
         goal: f64,
         costs: Option<Costs>,
         memory: &mut Vec<f64>,
     ) -> Self {
+        let of_rival = turn.rival.map(|rival| rival - turn.number - 1);
+        let candidate = |place: Option<usize>| place.and_then(|place| behind.get(place)).map(AsRef::as_ref);
+        let (next, rival) = (candidate(Some(0)), candidate(of_rival));
+        let then = candidate(of_rival.map(|place| place + 1));
         // Incomplete factors that took over are set up already. So they get twice the time of multigrid if that is
         // next.
         let takes_over = plan.when == When::HandedOver && then.is_some_and(Candidate::has_levels);
@@ -105,7 +112,11 @@ impl Pace {
         let trial = match turn.share {
             Some(most) if plan.has_levels() => Trial::of_levels(plan.method, goal, most),
             Some(most) if plan.is_incomplete() => Trial::of_factors(goal, most.min(instead)),
-            Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
+            Some(most) if plan.may_go_on => {
+                let on_host = costs.filter(|costs| !costs.on_device);
+                let levels = |costs: Costs| seconds_of_levels(costs.size[1]) / costs.each;
+                Trial::of_budget(goal, most, on_host.map_or(0.0, levels))
+            }
             _ => Trial::None,
         };
         let on_device = costs.filter(|costs| costs.on_device && matches!(trial, Trial::Budget { .. }));
@@ -121,13 +132,17 @@ impl Pace {
             let what = (plan.method, plan.has_levels(), costs.each);
             let race =
                 Race::new(what, behind_it, goal, turn.share.unwrap_or(turn.left), std::mem::take(memory));
-            let takes_over = behind.filter(|behind| behind.when == When::HandedOver);
+            let takes_over = next.filter(|next| next.when == When::HandedOver);
             let is_better = then.is_some_and(|then| then.has_levels() || then.is_incomplete());
             let has_levels = then.is_some_and(Candidate::has_levels);
             race.with_factors(takes_over.map(|factors| costs.take_over(factors, has_levels)))
                 .before_better(is_better)
         });
-        Self { trial, race, call: Call::GoOn, unseen, refused: None }
+        let before_levels = then
+            .filter(|then| then.has_levels())
+            .and(rival.and_then(|rival| rival.flops))
+            .zip(costs.map(|costs| costs.size[0]));
+        Self { trial, race, call: Call::GoOn, unseen, before_levels, refused: None }
     }
 
     /// Changes the residual norm at which the iterations end.
@@ -157,7 +172,12 @@ impl Pace {
         race.see(norm);
         self.call = race.call();
         if self.call == Call::Guess {
-            race.guess(guess());
+            let guess = guess();
+            race.guess(guess);
+            self.refused = self.before_levels.and_then(|(most, rows)| refuses_factors(&guess, most, rows));
+            if self.refused.is_some() {
+                race.learn(f64::INFINITY);
+            }
             self.call = race.call();
         }
         if self.call == Call::Analyse {

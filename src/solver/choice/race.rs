@@ -264,11 +264,12 @@ impl Race {
         self.incomplete.is_some_and(|TakeOver { setup, each, fewer, trial, part, levels }| {
             let theirs = setup + left / fewer * each;
             let in_vain = setup + trial as f64 * each;
+            let factors = if self.is_analysed { self.behind } else { self.analysis + self.behind };
             left > NEARLY_DONE
                 && SOONER * theirs < self.left
                 && theirs < levels
-                && theirs < self.trust.near * self.behind
-                && in_vain <= part * self.left.min(self.behind)
+                && theirs < self.trust.near * factors
+                && in_vain <= part * self.left.min(factors)
         })
     }
 

@@ -149,6 +149,10 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
         // Thousands of iterations take as long as an order of elimination, which is computed on the host.
         let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
         list.push(Candidate { share, may_go_on: true, when: When::Indefinite, ..minres });
+        if facts.may_take_factors() {
+            let factors = facts.incomplete(Name::Ilut(Default::default()), SADDLES);
+            list.push(Candidate { method: Method::Gmres, when: When::Indefinite, ..factors });
+        }
     }
     if facts.may_take_levels() && facts.hierarchy.is_none() {
         if on_host && n <= SMALL {

@@ -15,9 +15,9 @@ const BEGUN: (usize, f64) = (30, 0.9);
 const JUDGED: f64 = 0.5;
 const THIRD: usize = 3;
 
-/// Iterations go on if fewer than this number are left. Multigrid takes as long as 330 of them (median of 50 systems),
-/// but the forecast of what is left is often too low. Fitted to one half of `benches/choice/cpu.csv` (2026-11-28).
-const NEAR: f64 = 150.0;
+/// Iterations go on if the rest of them is forecast to take less than this fraction of the time of multigrid. Fitted to
+/// one half of `benches/choice/cpu.csv` (2026-11-28).
+const NEAR: f64 = 0.6;
 
 /// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
 /// them: if they suit a matrix they take ten or twenty iterations, and otherwise hundreds do not suffice.
@@ -44,7 +44,14 @@ pub(in crate::solver) enum Trial {
         best: Vec<f64>,
     },
     /// A trial of iterations that go on beyond `most` as long as their slope predicts the end within the same number.
-    Budget { goal: f64, most: usize, best: Vec<f64> },
+    Budget {
+        goal: f64,
+        most: usize,
+        /// The number of remaining iterations with which they go on in any case.
+        near: f64,
+        /// The smallest residual norm so far, after each iteration.
+        best: Vec<f64>,
+    },
     /// A trial that was given up, with the forecast of the remaining iterations if there is one.
     Futile { more: Option<f64> },
 }
@@ -60,9 +67,10 @@ impl Trial {
         Trial::Factors { goal, most, best: Vec::new() }
     }
 
-    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`.
-    pub(in crate::solver) fn of_budget(goal: f64, most: usize) -> Self {
-        Trial::Budget { goal, most, best: Vec::new() }
+    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. Multigrid takes as long as
+    /// `levels` of them.
+    pub(in crate::solver) fn of_budget(goal: f64, most: usize, levels: f64) -> Self {
+        Trial::Budget { goal, most, near: NEAR * levels, best: Vec::new() }
     }
 
     /// Changes the residual norm at which the iterations end.
@@ -100,11 +108,11 @@ impl Trial {
                 more = Some(left);
                 iteration >= JUDGED_FROM && left > most.saturating_sub(iteration) as f64
             }
-            Trial::Budget { goal, most, best } => {
+            Trial::Budget { goal, most, near, best } => {
                 take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
-                iteration >= *most && left > f64::max(iteration as f64, NEAR)
+                iteration >= *most && left > near.max(iteration as f64)
             }
             Trial::Futile { .. } => return true,
         };
@@ -156,7 +164,7 @@ mod tests {
     #[test]
     fn iterations_go_on_beyond_their_budget_while_the_end_is_near() {
         let given_up = |by: f64| {
-            let mut trial = Trial::of_budget(1e-8, 100);
+            let mut trial = Trial::of_budget(1e-8, 100, 250.0);
             (0..5000).take_while(|&k| by.powi(-k) > 1e-8).find(|&k| trial.is_futile(k as usize, by.powi(-k)))
         };
         // 1e-8 takes 150 iterations, then 235, then 370 and 620.
