@@ -478,7 +478,7 @@ mod tests {
         interpret(&program.words, &mut state);
         assert_eq!((state[x.place()], state[z.place()]), (5.0 - 12.0 - 2.0, 4.0));
         assert_eq!((state[0], state[1], state[4]), (1.0, 3.0, 0.0));
-        // The next iteration changes nothing.
+        // Another iteration must not change anything.
         interpret(&program.words, &mut state);
         assert_eq!((state[x.place()], state[4]), (-9.0, 1.0));
     }

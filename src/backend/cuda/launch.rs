@@ -186,8 +186,8 @@ macro_rules! kernel {
             let written = [$(launch::Argument::written(&$argument)),*];
             $(let $argument = launch::Argument::bits($argument);)*
             let mut arguments: [*mut std::ffi::c_void; _] = [$((&raw const $argument).cast_mut().cast()),*];
-            // SAFETY: the declaration above gives the arguments of the kernel of this name, in order; each pointer is
-            // to a local that outlives the call.
+            // SAFETY: the declaration above lists the arguments of this kernel in order, and each pointer is to a local
+            // variable that outlives the call.
             unsafe { launch::launch(cuda, &shape, unit, stringify!($name), &written, &mut arguments) }
         }
     };
@@ -246,10 +246,10 @@ pub(super) unsafe fn launch(
         };
     }
     if kernel.early {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         return unsafe { enqueue_early(cuda, kernel, blocks, *shape, arguments) };
     }
-    // SAFETY: by the caller; the driver copies the arguments before it returns.
+    // SAFETY: guaranteed by the caller; the driver copies the arguments before it returns.
     unsafe {
         call!(
             &cuda.0.name,
@@ -285,7 +285,7 @@ unsafe fn enqueue_early(
         attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
     early.value.programmaticStreamSerializationAllowed = 1;
     let config = configuration((blocks, shape.threads, shape.shared), cuda.0.stream(), &mut early);
-    // SAFETY: by the caller; the driver copies the arguments and the attribute before it returns.
+    // SAFETY: guaranteed by the caller; the driver copies the arguments and the attribute before it returns.
     unsafe {
         call!(
             &cuda.0.name,

@@ -161,7 +161,7 @@ impl Dealt {
         if self.places[MANY_PRODUCTS..].iter().all(Range::is_empty) {
             return Ok(None);
         }
-        // Classes with few rows have joined the next.
+        // Classes with few rows were merged with the next class.
         let sorted = (1..MANY_PRODUCTS).rfind(|&class| !self.places[class].is_empty()).unwrap_or(0);
         Self::by_length(cuda, of_rows, sorted, offsets).map(Some)
     }

@@ -143,7 +143,7 @@ impl Communicator<Host> for Parts {
         halo: &mut [T],
     ) -> Result<()> {
         plan.check(self.parts, send.len(), halo.len())?;
-        // Each part first sends the numbers of entries for the others, and then the entries.
+        // Each rank first sends the number of entries for every other rank, and then the entries.
         let counts = plan.send.iter().map(|&count| [count as u64, 0]);
         let own = counts.chain(send.iter().map(|value| value.bits())).collect();
         let good = self.meet(own, |brought| {
@@ -162,7 +162,7 @@ impl Communicator<Host> for Parts {
 
     fn deliver(&self, to_each: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         Error::check_dimension("messages, one for each part", self.parts, to_each.len())?;
-        // How many bytes are for whom, and then all bytes, a word each.
+        // Sends the number of bytes for each rank, and then all bytes, one per word.
         let counts = to_each.iter().map(|bytes| [bytes.len() as u64, 0]);
         let own = counts.chain(to_each.iter().flatten().map(|&byte| [u64::from(byte), 0])).collect();
         self.meet(own, |brought| {

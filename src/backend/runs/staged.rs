@@ -61,7 +61,7 @@ pub struct StagedRuns<B: Backend> {
     pub(crate) values: usize,
     pub(crate) runs: usize,
     /// True if each run has one source.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // the host sums both alike
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))] // the host sums both forms in the same way
     pub(crate) single: bool,
     /// The number of pieces in the longest list.
     pub(crate) most: usize,

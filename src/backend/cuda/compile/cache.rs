@@ -46,7 +46,7 @@ impl Entry {
 
     pub(super) fn store(&self, code: &[u8]) {
         if let Some(path) = &self.0 {
-            // A cache that cannot be written stops nothing: the next process compiles again.
+            // A cache that cannot be written is no error: the next process compiles again.
             let _ = write_beside(path, &sealed(code));
         }
     }

@@ -199,7 +199,7 @@ impl Cuda {
         xy: &mut Slice<T>,
     ) -> Result<()> {
         Error::check_dimension("length of the result", 1, xy.len())?;
-        // Blocks that wait for one another's pieces do not join sums too.
+        // Blocks that wait for each other's partial sums cannot compute the dot product too.
         if a.long.is_none() && !matches!(a.body, CompressedBody::Balanced(..)) {
             return self.compressed_body(a, x, y, Target::Dot(xy));
         }
@@ -240,7 +240,7 @@ impl Cuda {
             CompressedBody::Lines(k, numbers, None) => {
                 let (kinds, table) = (k.starts.len() as u32 - 1, k.distances.len() as u32);
                 let dot = matches!(target, Target::Dot(_));
-                // Rows of the kinds are as long on average as rows of the matrix, near enough for a choice of shape.
+                // To choose a launch shape, the average length of a kind approximates that of a row.
                 let nonzeros = a.rows * (table as usize).div_ceil(kinds.max(1) as usize);
                 let shape = tuning::compressed_lines(a.rows, nonzeros, dot);
                 let shape = shape.shared(table as usize * (4 + size_of::<T>()) + 4 * (kinds as usize + 1));

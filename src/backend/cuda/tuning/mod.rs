@@ -105,7 +105,7 @@ pub(super) fn constants(unit: &Unit) -> Vec<(&'static str, u32)> {
             ("MAX_PARTIALS", PARTIALS as u32),
         ],
         "krylov.cu" | "krylov_block.cu" => krylov_constants(),
-        // With the threads of its own in the place of those of the kernels for windows.
+        // The first constant of `peers`, its number of threads, is left out: this kernel has its own.
         "cg_part.cu" => [krylov_constants(), peers::constants()[1..].to_vec()].concat(),
         "chebyshev.cu" | "grid.cu" | "precision.cu" => {
             vec![("THREADS", ELEMENTWISE_THREADS)]

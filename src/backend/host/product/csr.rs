@@ -67,7 +67,7 @@ impl<'a, O: Offset, T: Send> Tasks<'a, O, T> {
         }
         let total = work(self.offsets, rows);
         let target = share(number, self.count, total);
-        // Offsets are far apart in memory, so the search guesses that rows are alike, and bisects if that fails.
+        // Loading offsets costs a cache miss each, so the search first assumes equal rows, and bisects if that fails.
         let (mut low, mut high) = (self.rows.start, self.rows.end);
         let mut guess = share(number, self.count, rows);
         let rows_each = rows as f64 / total as f64;
@@ -218,7 +218,7 @@ pub(super) fn product<O: Offset, V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let arrays = (offsets, indices, values);
-    // The usual case apart: two multiplications a row less.
+    // The usual case has its own loop, with two multiplications less per row.
     if scale.alpha == T::one() && scale.beta == T::zero() {
         each_task(offsets, y, &mut [], &|rows, y| {
             row_sums(arrays, rows, value, x, y, |_, sum, y| *y = sum);
@@ -279,7 +279,7 @@ pub(super) fn transposed<O: Offset, V: Widen<T>, T: Scalar>(
     y: &mut [T],
 ) {
     let blocks = transposed::blocks(values.len(), y.len());
-    // Rows whose entries start in the block's share of the nonzeros.
+    // The rows whose entries start in the block's share of the nonzeros.
     let rows = |b| {
         let share = transposed::block(values.len(), blocks, b);
         let at = |e: usize| offsets[..x.len()].partition_point(|o| o.to_usize() < e);
