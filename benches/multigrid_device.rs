@@ -148,7 +148,7 @@ fn products(cuda: &Cuda, name: &str, files: &str) -> residua::Result<()> {
     Ok(())
 }
 
-/// Whether 20 setups and solves give the same bits of x.
+/// Checks whether 20 setups and solves give the same bits of x.
 fn bits(cuda: &Cuda, name: &str, a: &Csr<f64>) -> residua::Result<()> {
     let (n, b) = (a.rows(), cuda.upload(of_random_x(a)?)?);
     let device = a.to_backend(cuda)?;

@@ -19,8 +19,8 @@ thread_local! {
     static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches no memory of the caller, and allocates
-// none: the counters lie in the thread's own memory and need no destructor.
+// SAFETY: every call is passed to the system's allocator unchanged. Counting accesses no memory of the caller and
+// allocates none: the counters are thread-local and need no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (allocations, bytes) = COUNTED.get();

@@ -65,7 +65,7 @@ impl Installed {
         let mut command = Command::new(&self.launcher);
         command.args(&self.more).args(["-n", &ranks.to_string()]).stdin(Stdio::null());
         command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/matrices"));
-        // As many threads as ranks of `--ranks` have.
+        // As many threads as each rank of `--ranks` has.
         command.env("RAYON_NUM_THREADS", "1").env("RESIDUA_NO_WINDOW", if window { "0" } else { "1" });
         if let Some(library) = &self.library {
             command.env("RESIDUA_MPI", library);

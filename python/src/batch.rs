@@ -148,8 +148,8 @@ impl<T: Value> Kept<T> {
                 return Err(residua::Error::InvalidArgument("a batch on the CPU for arrays on a GPU".into()));
             };
             // SAFETY: the Python side has read addresses, lengths, types and contiguity from the arrays' own
-            // descriptions, holds references to them until this returns, and names the stream on which they were
-            // written, or has put ours behind it. x is an array of its own that nobody else has seen yet.
+            // descriptions and holds references to them until this returns. It passes the stream on which they were
+            // written, or has made our stream wait for it. x is a new array that nothing else has seen yet.
             unsafe {
                 if let Some(stream) = stream {
                     cuda.run_after(stream)?;

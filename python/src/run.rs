@@ -73,7 +73,7 @@ fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
     let process = std::process::id();
     loop {
         let now = POOL.load(Ordering::Acquire);
-        // SAFETY: what POOL points to was leaked by `Box::into_raw` below, so it lives as long as the process; nothing
+        // SAFETY: POOL points to memory that `Box::into_raw` leaked below, so it lives as long as the process; nothing
         // writes to it.
         if let Some(pool) = unsafe { now.as_ref() }.filter(|pool| pool.process == process) {
             return Ok(Some(&pool.threads));
@@ -83,7 +83,7 @@ fn own_pool() -> PyResult<Option<&'static rayon::ThreadPool>> {
         })?;
         let made = Box::into_raw(Box::new(Pool { process, threads }));
         if POOL.compare_exchange(now, made, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // SAFETY: `made` came from `Box::into_raw` just now, and nobody else has seen it.
+            // SAFETY: `made` came from `Box::into_raw` just now, and nothing else has seen it.
             drop(unsafe { Box::from_raw(made) });
         }
     }

@@ -287,14 +287,13 @@ impl Group {
 
 /// The bytes of numbers.
 fn bytes<T: Element>(values: &[T]) -> &[u8] {
-    // SAFETY: an element is plain bits without padding, a float or an integer or two floats, and bytes need no
-    // alignment.
+    // SAFETY: an element is plain bits without padding: a float, an integer or two floats. Bytes need no alignment.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// The bytes of numbers, mutable.
 fn bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
-    // SAFETY: as in `bytes`, and any bits of the right length are a valid element.
+    // SAFETY: as in `bytes`; any bits of the right length are a valid element.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 

@@ -447,7 +447,7 @@ fn devices_are_found_or_their_absence_is_told() {
     } else {
         assert_eq!((cuda.status, cuda.stderr.lines().count()), (3, 1), "{}", cuda.stderr);
     }
-    // For so small a system a GPU is not worth starting; a build without CUDA knows of none.
+    // The system is too small for a GPU to pay; a build without CUDA does not mention GPUs.
     assert_eq!(auto.stdout.contains("not on a GPU: "), cfg!(feature = "cuda"), "{}", auto.stdout);
     assert_eq!(f.run(["solve", "a.mtx", "--device", "cuda:77"]).status, 3);
 }

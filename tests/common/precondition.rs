@@ -345,7 +345,7 @@ pub fn fsai_cases<B: SolverBackend>(b: &B) {
     assert!(matches!(Fsai::<f64, B>::new(b, &device), Err(Error::Block { row: 7 })));
 }
 
-/// Complex factors, where the backend multiplies with conjugated values.
+/// Complex factors, which the backend multiplies with conjugated values.
 pub fn complex_fsai_cases<B: SolverBackend>(b: &B) {
     fsai_case(b, &dominant::<Complex<f64>>(50, 8, 1.0));
 }

@@ -155,7 +155,7 @@ fn saddle_points_without_room_for_a_factor_have_incomplete_ones() {
 
 #[test]
 fn what_converged_is_so_in_twice_the_precision() {
-    // x has 1e8 to 1e9 times the size of b, so b - A x is rounding, larger or smaller by chance.
+    // x is 1e8 to 1e9 times as large as b, so b - A x is dominated by rounding.
     let mut met = 0;
     for seed in 0..400 {
         let r = noise(9, seed);

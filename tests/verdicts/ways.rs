@@ -147,7 +147,7 @@ fn faults_of<T: Solvable>(system: &System<T>, x: &[T], report: &SolveReport) -> 
     faults
 }
 
-/// Methods that were tried after a factorisation.
+/// The first method that was tried after a factorisation.
 fn behind_a_factorisation(report: &SolveReport) -> Option<String> {
     let mut tried = report.trail.stages.iter().filter(|stage| stage.outcome.is_some());
     tried.find(|stage| stage.method == Method::Direct)?;

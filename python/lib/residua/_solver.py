@@ -308,7 +308,7 @@ class Solver:
             if not out.flags.writeable:
                 raise ValueError("out is read-only")
         several = b.ndim == 2 and b.shape[1] != 1
-        # Columns one behind the other, in memory of their own: the caller's x0 is not where the solve writes.
+        # The columns are stored one after another in a new array, because a solve must not write to the caller's x0.
         x = np.zeros(shape, self._dtype, order="F")
         if x0 is not None:
             x[...] = x0

@@ -132,7 +132,7 @@ pub struct CompressedPlan<'a, V: Element> {
     pub kinds: bool,
     /// If not, columns are codes of these distances, or, if there are none, have 16 or 32 bits.
     pub distances: Option<&'a Keys<u32>>,
-    /// Values are codes of these values, if there are any.
+    /// If there are any, values are stored as codes of these.
     pub values: Option<&'a Keys<V>>,
 }
 

@@ -132,7 +132,7 @@ fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, w
         m.update(backend, &on(&times(-1.0))).unwrap();
         m.update(backend, &on(&other)).unwrap();
         assert!(once == applied(backend, &m), "{what}, {smoothing:?}: what came between shows");
-        // As many entries in other places.
+        // The same number of entries in other positions.
         let mut columns: Vec<u32> = a.iter().map(|(_, j, _)| j as u32).collect();
         let offsets: Vec<usize> = (0..=n)
             .scan(0, |end, i| {

@@ -99,7 +99,7 @@ impl Tile {
     }
 }
 
-/// Returns whether the choice depends on where x is read from.
+/// Returns whether the choice depends on whether a cache serves x, which has to be measured.
 pub(in crate::backend::cuda) fn asks_spread(rows: usize, nonzeros: usize) -> bool {
     nonzeros >= CACHED || nonzeros / SHORT < rows && nonzeros >= WINDOW
 }

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// The rows of all tasks, cut one by one, or in halves first.
+    /// The rows of all tasks. If `halves`, the tasks are split into halves first; otherwise they are taken one by one.
     fn ranges(offsets: &[u32], halves: bool) -> Vec<Range<usize>> {
         let (mut y, ranges) = (vec![0_u8; offsets.len() - 1], Mutex::new(Vec::new()));
         let mut parts = vec![Tasks::new(offsets, &mut y, &mut [])];
