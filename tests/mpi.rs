@@ -248,7 +248,7 @@ fn what_goes_wrong_under_mpirun_is_told_once() {
                 let right = lines[0].starts_with("residua: rank ") && lines[0].contains(cause);
                 assert!(right, "{way}, {arguments:?}: {lines:?}");
             };
-            fails(&[MATRIX, "--precision", "mixed"], "precision mixed is not built for several ranks");
+            fails(&[MATRIX, "--precision", "mixed"], "precision mixed on several ranks");
             fails(&["nowhere.mtx"], "nowhere.mtx: No such file");
             fails(&[MATRIX, "--ranks", "2"], "--ranks 2, but MPI has started 3");
         }

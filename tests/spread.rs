@@ -326,7 +326,7 @@ fn multigrid_takes_the_iterations_of_one_part(
         let (x, report) = on_parts(a, &b, parts, &wishes);
         let decision = report.trail.decisions.iter().find(|decision| decision.subject == "preconditioner");
         let (iterations, told) = (report.iterations, decision.unwrap().why.clone());
-        assert!(told.contains("of all parts together"), "{name}, {parts} parts: {told}");
+        assert!(told.contains("of all ranks together"), "{name}, {parts} parts: {told}");
         println!("{name} {how}, {parts} parts: {iterations} iterations, {one} alone; {told}");
         if parts == 1 {
             // Boxes of points, which ranks use on grids, take more iterations than the interpolation of a single
@@ -358,7 +358,7 @@ fn multigrid_of_grids() {
     ];
     for (name, a, method) in cases {
         let told = multigrid_takes_the_iterations_of_one_part(name, &a, "amg", method);
-        assert!(told.contains("levels of grids"), "{name}: {told}");
+        assert!(told.contains("levels on grids"), "{name}: {told}");
     }
 }
 

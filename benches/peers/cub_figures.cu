@@ -37,7 +37,7 @@ __host__ __device__ inline u64 hash_of(u64 i) {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
 }
-// What is made of element i: `kind` and a parameter.
+// The way in which element i is generated: its kind, and a parameter.
 enum Kind { SMALL, HASH, BITS, RUNS, HALF, POWER, COUNT, OFFSETS };
 template <typename T> __global__ void fill(T* x, u64 n, Kind kind, u64 p, u64 last) {
     for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < n; i += u64(gridDim.x) * blockDim.x) {

@@ -40,7 +40,7 @@ pub(crate) fn give<H>(object: Object) -> *mut H {
 fn stale(kind: &str) -> Fault {
     Fault::new(
         RESIDUA_INVALID_HANDLE,
-        format!("no {kind} handle: destroyed already, of another kind, or never made"),
+        format!("not a valid {kind} handle: destroyed already, of another kind, or never made"),
     )
 }
 
@@ -74,10 +74,10 @@ pub(crate) fn idle(engine: &Mutex<Box<dyn Engine>>) -> Answer<MutexGuard<'_, Box
     match engine.try_lock() {
         Ok(engine) => Ok(engine),
         Err(TryLockError::WouldBlock) => {
-            Err(Fault::new(RESIDUA_BUSY, "the solver is at work, in another thread or around this callback"))
+            Err(Fault::new(RESIDUA_BUSY, "the solver is in use, by another thread or by the solve that calls this callback"))
         }
         Err(TryLockError::Poisoned(_)) => {
-            Err(Fault::new(crate::RESIDUA_INTERNAL, "a call on this solver ended in a fault: destroy it"))
+            Err(Fault::new(crate::RESIDUA_INTERNAL, "an earlier call on this solver failed internally: destroy it"))
         }
     }
 }

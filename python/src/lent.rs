@@ -106,7 +106,7 @@ impl Lent {
         Ok(Self { memory: Mutex::new(Some(memory)), ordinal, len, code, bits })
     }
 
-    /// Its address, until it has been passed on.
+    /// The vector's address, until it has been passed on.
     #[getter]
     fn address(&self) -> PyResult<u64> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,6 +165,7 @@ impl Lent {
     }
 }
 
+/// The error for a vector that was exported already.
 fn gone() -> PyErr {
-    PyBufferError::new_err("the vector was handed on already")
+    PyBufferError::new_err("the vector was exported already")
 }

@@ -48,7 +48,7 @@ def test_solver_tells_the_truth(case):
     seen = None
     for _ in range(2):
         x, report = solver.solve(case.b)
-        # What is true of the same x need not be computed twice.
+        # The verdict on the same x need not be checked twice.
         if seen is None or report.outcome != seen[0] or not np.array_equal(x, seen[1]):
             assert_true(report.outcome, case, x)
             seen = report.outcome, x
@@ -67,7 +67,7 @@ def test_solve_returns_what_is_right_or_raises(case):
             assert not case.regular, str(error)
             assert_true(error.report.outcome, case, error.x)
             return
-    # With fewer digits than were asked for x comes with a warning.
+    # If x has fewer correct digits than requested, there is a warning.
     assert_true("precision_limit" if heard else "converged", case, x)
 
 
@@ -84,7 +84,7 @@ def assert_as_good_as_scipys(case, x, theirs):
 def test_spsolve_and_factorized_are_as_good_as_scipys(case):
     theirs = linalg.spsolve(case.a.tocsc(), case.b)
     with warnings.catch_warnings():
-        # What SciPy has no warning for has none here.
+        # If SciPy's function gives no warning, residua's gives none either.
         warnings.simplefilter("error")
         x = residua.spsolve(case.a, case.b)
         solve = residua.factorized(case.a)
@@ -170,7 +170,7 @@ def test_update_compares_patterns():
     a = grid(12)
     b = np.ones(144)
     solver = residua.Solver(a, updates=True)
-    # As many entries, one of them in another place.
+    # The same number of entries, with one of them in another position.
     other = a.copy()
     moved = other.indptr[70]
     other.indices[moved] = 3

@@ -16,7 +16,7 @@ import scipy.sparse as sparse
 SOLVED = ("converged", "precision_limit")
 #: Least-squares problems, and matrices of which singularity can be shown.
 LEAST = ("least_squares", "singular")
-#: What is within rounding of a singular matrix may be called so, too.
+# A matrix within rounding of a singular one may be called singular too.
 NEARLY_SINGULAR = (*SOLVED, *LEAST)
 
 
@@ -27,7 +27,7 @@ class Case:
     name: str
     a: sparse.csr_array
     b: np.ndarray
-    #: Outcomes that may be told; any where there are none.
+    #: The outcomes that may be reported; all, if empty.
     allowed: tuple[str, ...] = SOLVED
     #: x, and how far an entry may be from it: absolutely, or relative to its own size.
     x: np.ndarray | None = None

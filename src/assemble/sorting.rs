@@ -64,6 +64,7 @@ enum Use {
     Again,
 }
 
+/// The shape and symmetry of the matrix to assemble.
 struct Pattern {
     rows: usize,
     columns: usize,

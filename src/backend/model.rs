@@ -28,7 +28,7 @@ pub struct ProductModel {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum CompressionRule {
-    /// For any matrix that it makes smaller.
+    /// Suits any matrix that becomes smaller in it.
     Smaller,
     /// For runs of rows that are equal including values. The time depends on entries, not on bytes.
     Runs {

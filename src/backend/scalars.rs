@@ -35,7 +35,7 @@ impl Slot {
     pub const CURVATURE: Slot = Slot(2);
     /// The iteration has converged when `RR` is at most this.
     pub const THRESHOLD: Slot = Slot(3);
-    /// Not zero from the iteration on that changes nothing.
+    /// Nonzero after an iteration that was the last one; further iterations change nothing.
     pub const ENDED: Slot = Slot(4);
     /// Scalars in the message of an iteration: status, r.r, curvature.
     pub const MESSAGE: usize = 3;

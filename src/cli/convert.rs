@@ -11,6 +11,7 @@ use crate::report::count;
 use num_complex::Complex;
 use std::path::PathBuf;
 
+// The arguments of `residua convert`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// File of any format that `residua solve` reads; '-' is standard input

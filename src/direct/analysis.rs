@@ -229,7 +229,8 @@ pub(super) fn forecast<T: Factorable>(
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }
         Kind::BlockLu => {
-            let none = || Reason::Refused("no block triangular form with several blocks".to_string());
+            let none =
+                || Reason::Refused("the matrix has no block triangular form with several blocks".to_string());
             let plan = structures.blocks(a, options)?.ok_or_else(none)?;
             let below = a.nonzeros() as f64;
             let forecast = analysis(Some(plan.kind), 2.0 * plan.entries + below, plan.flops, false);

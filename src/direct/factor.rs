@@ -33,6 +33,7 @@ const LDL_DELTA: f64 = 1e-8;
 /// leaves numbers of that size in a linearly dependent row.
 const ROUGH: f64 = 1e5;
 
+/// The values of a factorisation, with the structure that they belong to.
 enum Numbers<T: Factorable> {
     Symmetric {
         structure: Arc<SymbolicCholesky<u32>>,
@@ -201,7 +202,9 @@ impl<T: Factorable> Factor<T> {
         going: &mut dyn FnMut() -> bool,
     ) -> Result<Self, Reason> {
         let Some(plan) = structures.blocks(a, options)? else {
-            return Err(Reason::Refused("no block triangular form with several blocks of some size".into()));
+            return Err(Reason::Refused(
+                "the matrix has no block triangular form with several large blocks".into(),
+            ));
         };
         within((plan.entries * 2.0) as u64 * size_of::<T>() as u64, plan.flops, options)?;
         let rows = structures.matched(a, options)?;
@@ -241,7 +244,7 @@ impl<T: Factorable> Factor<T> {
     }
 
     fn triangular(a: &Csr<T>) -> Result<Self, Reason> {
-        let none = || Reason::Refused("triangular in no order of rows and columns".into());
+        let none = || Reason::Refused("no order of rows and columns makes the matrix triangular".into());
         let substitution = Substitution::of(a)?.ok_or_else(none)?;
         let (kind, bytes) = (Kind::Triangular, substitution.bytes());
         Ok(Self { kind, bytes, numbers: Numbers::Triangular(substitution) })

@@ -109,7 +109,7 @@ impl fmt::Display for Reason {
                 write!(f, "structurally singular: only {rank} rows can be matched with columns")
             }
             Reason::NumericallySingular => {
-                f.write_str("singular to working precision, and b is not in its range")
+                f.write_str("singular to working precision, and b is not in the range of the matrix")
             }
             Reason::NotFinite => f.write_str("infinities or NaN in the matrix, b or the factor"),
             Reason::TooLarge { bytes, limit } => {
@@ -120,10 +120,10 @@ impl fmt::Display for Reason {
                 }
             }
             Reason::TooLong { flops, limit } => {
-                write!(f, "{flops:.1e} multiplications, {limit:.1e} are allowed")
+                write!(f, "{flops:.1e} multiplications are needed, {limit:.1e} are allowed")
             }
             Reason::OrderTooLong { entries } => {
-                write!(f, "no fill-reducing order was found in {entries:.0e} steps, as many as it may take")
+                write!(f, "no fill-reducing ordering was found within its budget of {entries:.0e} steps")
             }
             Reason::TooLate { seconds, left } => {
                 write!(
@@ -135,7 +135,9 @@ impl fmt::Display for Reason {
             }
             Reason::Stopped => f.write_str("stopped by the caller"),
             Reason::Refused(why) => f.write_str(why),
-            Reason::Inconsistent => f.write_str("b is not in its range, and x a least-squares solution"),
+            Reason::Inconsistent => {
+                f.write_str("b is not in the range of the matrix, and x is a least-squares solution")
+            }
             Reason::Stagnated => f.write_str("the residual no longer falls"),
             Reason::PrecisionLimit => {
                 f.write_str("rounding x leaves a larger residual than the tolerance allows")

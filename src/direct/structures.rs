@@ -239,7 +239,7 @@ fn structure_in_order<T: Factorable>(
     Ok((structure, OrderKind::NestedDissection))
 }
 
-/// The same, starting from a minimum degree ordering.
+/// The structure and ordering if a minimum degree ordering is computed first.
 fn structure_by_degree<T: Factorable>(
     a: &Csr<T>,
     options: &DirectOptions,

@@ -238,9 +238,9 @@ pub(super) fn take_over<T: Scalar, S: Scalar<Narrow = T::Narrow>, B: MultigridBa
     renew(backend, cycle, numbers?, inverse)
 }
 
-/// Smoothing on each of the levels, of so many steps where they say so; the scales of the first may be known. 1 bounds
-/// the eigenvalues unless blocks say otherwise. Where nothing is said of blocks, the first level decides; where
-/// factors are asked for, smoothing is with these.
+/// The smoothers of the levels, each with its number of steps if that is given; the scales of the first level may be
+/// known. With plain scaling, 1 bounds the eigenvalues. If the options leave open whether blocks are used, the first
+/// level decides; if they request incomplete factors, these are used.
 fn smoothers<T: Scalar, B: MultigridBackend>(
     backend: &B,
     levels: Vec<(&Csr<T, B>, Option<usize>)>,

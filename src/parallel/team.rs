@@ -82,6 +82,7 @@ struct Board {
     job: UnsafeCell<Option<Job>>,
 }
 
+/// A caller's thread and its helpers, with the board on which loops are posted.
 struct Team {
     board: Line<Board>,
     places: Vec<Line<Place>>,
@@ -176,7 +177,7 @@ impl Caller {
         if self.busy.get() { 1 } else { threads.min(self.team.places.len()) }
     }
 
-    /// None if there is no team for it.
+    /// Runs the loop with a team; `None` if there is no team for it.
     fn run(&self, parts: usize, body: &(dyn Fn(usize) + Sync)) -> Option<thread::Result<()>> {
         let threads = self.threads();
         if threads == 1 || parts > COUNT as usize {

@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone)]
 pub struct Group(Arc<Inner>);
 
+/// The shared state of all clones of a group.
 struct Inner {
     rank: usize,
     ranks: usize,

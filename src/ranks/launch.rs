@@ -97,6 +97,7 @@ impl Drop for Place {
 /// A message of a rank, or none if it has closed its socket.
 type Said = (usize, Option<Message>);
 
+/// The processes that were started as ranks, and the connections to them.
 struct Started {
     ranks: usize,
     children: Vec<Child>,
@@ -165,7 +166,7 @@ impl Started {
             }
             if start.elapsed() > TO_BEGIN {
                 let waited = TO_BEGIN.as_secs();
-                return Err(self.error(missing, format!("has not begun within {waited} s")));
+                return Err(self.error(missing, format!("has not started within {waited} s")));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -227,7 +228,7 @@ impl Started {
     fn check_running(&self) -> Result<()> {
         match self.children.iter().position(|child| is_stopped(child.id())) {
             Some(rank) => {
-                Err(self.error(rank, "is stopped, so that it cannot end as the user wishes".into()))
+                Err(self.error(rank, "is suspended, so it cannot react to the user's request to end".into()))
             }
             None => Ok(()),
         }
@@ -245,6 +246,7 @@ impl Started {
         "has closed its socket".into()
     }
 
+    /// Sends a message to all ranks that are still connected.
     fn tell_all(&self, message: &Message) {
         for stream in self.streams.iter().flatten() {
             let _ = message.send(stream);

@@ -53,7 +53,7 @@ impl Member {
                 Ok(Message::Fault(rank, cause)) => fault.set(rank, ranks, &cause),
                 Ok(_) => {}
                 Err(_) => {
-                    fault.set(0, ranks, "the process that started the ranks has gone");
+                    fault.set(0, ranks, "the process that started the ranks has ended");
                     thread::sleep(GRACE);
                     std::process::exit(3);
                 }

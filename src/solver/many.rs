@@ -48,7 +48,8 @@ pub(super) struct Size {
     pub(super) value: usize,
 }
 
-/// [`instead`], where a product in the chosen format moves `bytes` bytes.
+/// Returns how many right-hand sides are solved at once: 1 unless reading the matrix in CSR once for all of them is
+/// faster than solving one by one in the chosen format, in which a product moves `product` bytes.
 pub(super) fn at_once<T: Scalar, B: SolverBackend>(
     Size { rows, nonzeros, value }: Size,
     product: usize,

@@ -85,7 +85,7 @@ words! {
 words! {
     /// The precision in which a method iterates. The certified residual is always computed in full precision.
     Precision {
-        /// That of the matrix and the vectors.
+        /// The precision of the matrix and the vectors.
         #[default]
         Double = "double",
         /// Half of it, with iterative refinement in full precision.

@@ -20,7 +20,7 @@ const BLOCK: usize = 4;
 pub(super) enum Setup<T: Scalar, B: SolverBackend> {
     Identity,
     Jacobi(Jacobi<T, B>),
-    /// For methods that take other matrices than conjugate gradients do.
+    /// The diagonal for methods other than conjugate gradients.
     Diagonal(Diagonal<T, B>),
     Blocks(BlockJacobi<T, B>),
     Fsai(Box<Fsai<T, B>>),

@@ -45,7 +45,7 @@ fn info_tells_what_one_would_ask() {
     f.ok("generate convection2d --size 9 -o c.mtx");
     let json = f.ok("info c.mtx --json -").json();
     assert_eq!((&json["pattern_symmetric"], &json["symmetric"]), (&true.into(), &false.into()));
-    assert_eq!(json["advice"]["method"], "fgmres");
+    assert_eq!(json["advice"]["method"], "gmres");
     assert!(json["words"].as_array().unwrap().len() > 1 && json["look"]["structure"]["rank"] == 81);
     f.ok("generate random --size 300x20 --row-lengths 0..9 -o r.mtx");
     let json = f.ok("info r.mtx --json -").json();

@@ -130,7 +130,7 @@ fn multigrid_at_once_on_a_long_mesh_in_random_order() {
     let solver = Solver::builder().build_on(&Host, a).unwrap();
     let first = &solver.trail().stages[0];
     assert_eq!(first.preconditioner.to_string(), "amg", "{first:?}");
-    // As many unknowns, none of which is far from another.
+    // The same number of unknowns, but no two are far from each other.
     let a = shuffled(&generate::poisson3d(60, 60, 60).unwrap());
     let solver = Solver::builder().reorder(Reorder::None).build_on(&Host, a).unwrap();
     assert_eq!(solver.trail().stages[0].preconditioner.to_string(), "jacobi");

@@ -258,7 +258,7 @@ fn a_solve_can_be_ended<B: Device + SolverBackend>(backend: &B) -> Result<()> {
     assert_eq!(report.outcome, Outcome::Interrupted);
     assert!(heard.iter().enumerate().all(|(k, &iteration)| k == iteration) && heard.len() >= 6);
     assert!(report.relative_residual < 1.0 && norm(&true_residual(&a, &b, &x)) < norm(&b));
-    // By another thread, here before the start; after that no more.
+    // The stop comes from another thread, here before the start; after that, no iterations are done.
     let canceller = solver.canceller();
     std::thread::spawn(move || canceller.cancel()).join().unwrap();
     let report = solver.solve_into(&b, &mut x)?;

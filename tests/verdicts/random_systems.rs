@@ -226,7 +226,7 @@ fn shifted<T: Solvable>(random: &mut Random, n: usize) -> Rows<T> {
     (0..n).map(|i| (0..n).map(|j| shifted(i, j)).collect()).collect()
 }
 
-/// Without the zeros.
+/// The matrix, without storing its zeros.
 fn stored<T: Solvable>(rows: &Rows<T>) -> Csr<T> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in rows {

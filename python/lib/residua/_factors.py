@@ -1,4 +1,4 @@
-"""Factors of a matrix that are kept, and solves with them: x is as good as a factorisation can make it, or an error."""
+"""Factors of a matrix for many solves: each x is as accurate as a stable factorisation gives, or an error is raised."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Singular(RuntimeError):
 
 
 def _is_singular(report: Any) -> bool:
-    """Whether a square A was shown to be singular."""
+    """Returns whether a square A was shown to be singular."""
     return report.outcome in ("singular", "least_squares")
 
 
 def _is_good(report: Any, size: int) -> bool:
-    """Whether x is what a backward stable factorisation gives."""
+    """Returns whether x is as accurate as a backward stable factorisation gives."""
     if report.converged:
         return True
     if _is_singular(report):
@@ -52,10 +52,10 @@ class Factors:
     Parameters
     ----------
     dtype : dtype
-        The type in which it computes; the real one of a complex type where A is real.
+        The type of all computations; for a real A it is real even if b is complex.
     falls_back : bool
-        Whether SciPy's LU takes over where A is singular up to rounding: shift and invert at an eigenvalue needs
-        factors whose last pivots are rounding errors. Else :class:`Singular` is raised.
+        Whether SciPy's LU takes over if A is singular up to rounding: shift and invert at an eigenvalue needs
+        factors whose last pivots are rounding errors. Otherwise :class:`Singular` is raised.
     """
 
     def __init__(self, A: Any, dtype: np.dtype, right_hand_sides: int = 1, *, falls_back: bool = False) -> None:
@@ -85,7 +85,7 @@ class Factors:
 
     @property
     def symmetry(self) -> str:
-        """That of the solver: "symmetric", "hermitian" or "general"."""
+        """The solver's symmetry: "symmetric", "hermitian" or "general"."""
         return "general" if self.solver is None else self.solver.symmetry
 
     def solve(self, b: np.ndarray) -> np.ndarray:
@@ -94,9 +94,9 @@ class Factors:
         Raises
         ------
         RuntimeError
-            Where A is singular.
+            If A is singular.
         NotConverged
-            Where it is not, and x is not good all the same.
+            If A is not singular, but x is not accurate enough.
         """
         if self.solver is None:
             return self._by_superlu(b)
@@ -122,18 +122,18 @@ class Factors:
             raise NotConverged(x, reports[0] if b.ndim == 1 else reports)
         if not self.falls_back:
             raise Singular
-        # Its error where a pivot is exactly zero is ours.
+        # If a pivot is exactly zero, SciPy's LU raises the error here.
         self.superlu  # noqa: B018
         self.solver = None
         return self._by_superlu(b)
 
     def prove(self) -> None:
-        """Factorises, and solves once with a vector that is in the range of no singular matrix.
+        """Factorises, and solves once with a vector that is hardly ever in the range of a singular A.
 
         Raises
         ------
         RuntimeError
-            Where A is singular.
+            If A is singular.
         """
         try:
             self.solve(np.cos(np.arange(1.0, self.matrix.shape[0] + 1)).astype(self.dtype))

@@ -1,7 +1,7 @@
-"""Small systems by LAPACK: dense ones below some hundred unknowns, and narrow bands, which it factorises faster than
-any sparse factorisation does.
+"""Small systems by LAPACK: dense ones with up to a few hundred unknowns, and narrow bands, which it factorises faster
+than any sparse factorisation.
 
-x is handed out only if it is shown to be good; else the caller turns to ``residua._factors``, which finds out why.
+x is returned only if it is shown to be accurate; else the caller uses ``residua._factors``, which finds the reason.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.linalg import blas, lapack
 
-#: Matrices of at most so many rows are factorised dense; those of at most ``MIDDLE`` rows if at least one entry in
-#: ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK there: at 64 rows with three entries a row it takes
-#: 44 us and LAPACK 26, at 100 rows that are filled to a tenth 270 and 55. Beyond, LAPACK's threads wait for each other
-#: for a hundred milliseconds where processors are busy.
+#: Matrices with at most ``SMALL`` rows are factorised as dense ones; those with at most ``MIDDLE`` rows too, if at
+#: least one entry in ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK for these: with 64 rows and three
+#: entries per row it takes 44 us and LAPACK 26, with 100 rows of which a tenth is stored 270 and 55. For larger ones,
+#: LAPACK's threads may wait a hundred milliseconds for each other if processors are busy.
 SMALL, MIDDLE, FILLED = 72, 256, 25
 
-#: Bands of at most so many rows and diagonals. At 400 rows and three diagonals SuperLU takes 155 us, LAPACK 15.
+#: The most rows and diagonals of a band. With 400 rows and three diagonals SuperLU takes 155 us, LAPACK 15.
 LONG, WIDE = 4096, 24
 
-#: The backward error of an x that is handed out, and the reciprocal condition number from which on A is regular beyond
-#: doubt. Partial pivoting gives 1e-15 unless factors grow.
+#: The largest backward error of an x that is returned, and the reciprocal condition number above which A is certainly
+#: regular. Partial pivoting gives 1e-15 unless factors grow.
 BACKWARD, REGULAR = 1e-13, 1e-10
 
 #: The relative residual that will do whatever the condition is: as in ``residua._factors``.
@@ -66,7 +66,7 @@ class Small:
 
     @property
     def is_regular(self) -> bool:
-        """Whether A is regular beyond doubt."""
+        """Returns whether A is certainly regular."""
         if self._regular is None:
             self._regular = self._norm < MOST and self._looks_regular()
         return self._regular
@@ -91,7 +91,7 @@ class Small:
         return x if (residuals <= BACKWARD * (self._norm * _norms(x) + sizes)).all() else None
 
     def solve_once(self, b: np.ndarray) -> np.ndarray | None:
-        """As :meth:`solve` for a vector; a small residual in all rows is enough, and spares the condition number."""
+        """As :meth:`solve` for a vector, without the condition number if the residual is small in all rows."""
         size = math.sqrt(np.vdot(b, b).real)
         if self._regular is False or not (LEAST < size < MOST and self._norm < MOST):
             return None
@@ -102,7 +102,8 @@ class Small:
         return x if self.is_regular and residual <= BACKWARD * scale else None
 
     def _is_small_in_all_rows(self, residual: float, scale: float, size: float) -> bool:
-        """Whether a residual is small beside b, rounding errors of its own included, with rows in any units.
+        """Returns whether a residual is small compared with b in every row, including the residual's own rounding
+        errors.
 
         A row's norm is its largest entry, or the sum of them, up to the root of their number.
         """
@@ -110,14 +111,15 @@ class Small:
         return error * math.sqrt(self._terms) <= ASKED * self._row_ratio() * size
 
     def _candidate(self, b: np.ndarray, trans: str) -> tuple[np.ndarray, Any]:
-        """x, and the norm of its residual; of columns, norms. Rounding adds little to ``BACKWARD``."""
+        """x, and the norm of its residual (for each column). Rounding errors in it are small compared with
+        ``BACKWARD``."""
         turned = TURNED[trans]
         x = self._substitute(b, turned)
         residual = b - self._product(x, turned)
         return x, math.sqrt(np.vdot(residual, residual).real) if b.ndim == 1 else _norms(residual)
 
     def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
-        """x by the factors."""
+        """Solves with the factors."""
         raise NotImplementedError
 
     def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
@@ -125,11 +127,11 @@ class Small:
         raise NotImplementedError
 
     def _looks_regular(self) -> bool:
-        """Whether the condition number, or the size of a solution, shows that A is regular."""
+        """Returns whether the condition number, or the size of a solution, shows that A is regular."""
         raise NotImplementedError
 
     def _row_ratio(self) -> float:
-        """The norm of the smallest row beside that of the largest."""
+        """The smallest row norm divided by the largest."""
         raise NotImplementedError
 
 
@@ -170,9 +172,9 @@ class Band(Small):
     Parameters
     ----------
     rows, columns
-        Where its entries are, each once; ``offsets`` are their differences.
+        The positions of its entries, each once; ``offsets`` are their differences.
     below, above
-        How many diagonals there are on both sides of the main one.
+        The number of diagonals on each side of the main one.
     """
 
     __slots__ = ("_band", "_columns", "_factors", "_magnitudes", "_pivots", "_routines", "_rows", "_widths")
@@ -230,7 +232,7 @@ class Band(Small):
 
 
 def factorised(A: Any) -> Small | None:
-    """Factors of a square matrix of SciPy or NumPy, which may change afterwards; None where it is none of these."""
+    """Factors of a small square matrix of SciPy or NumPy, which may change afterwards; None for any other matrix."""
     n = A.shape[0]
     if not 0 < n <= LONG:
         return None

@@ -1,8 +1,8 @@
-"""Solves with right-hand sides that lie on a GPU, of CuPy, torch or JAX. Nothing goes through the host where they are
-on the solver's GPU and of its type.
+"""Solves with right-hand sides of CuPy, torch or JAX on a GPU. If they are on the solver's GPU and have its type,
+nothing is copied through the host.
 
-Of arrays of CuPy and torch, addresses and streams are asked for by name: describing two arrays by DLPack takes longer
-than a small solve.
+For CuPy and torch, addresses and streams are read from the arrays' own attributes: describing two arrays by DLPack
+takes longer than a small solve.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from . import _device, _residua
 def solve(solver: Any, ordinal: int | None, b: Any, x0: Any) -> tuple[Any, Any]:
     """Solves with a right-hand side on a GPU; x is an array of the same kind there.
 
-    ``ordinal`` is the GPU of the solver, None for the CPU. Where b cannot be taken where it lies, it goes to the host
-    and x comes back.
+    ``ordinal`` is the GPU of the solver, None for the CPU. If b cannot be used in place, it is copied to the host
+    and x is copied back.
     """
     rows, columns = solver.shape
     shape = tuple(b.shape)
@@ -47,7 +47,7 @@ def _of_cupy(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...]
     if cupy.cuda.runtime.getDevice() != ordinal:
         with cupy.cuda.Device(ordinal):
             return _of_cupy(solver, ordinal, b, x0, target, several)
-    # Columns lie one behind the other.
+    # The solver needs the columns stored one after another.
     given = b if b.flags.f_contiguous else cupy.asfortranarray(b)
     x = cupy.zeros(target, solver.dtype, "F")
     if x0 is not None:
@@ -76,7 +76,7 @@ def _of_torch(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...
 
 
 def _of_jax(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...], several: bool) -> Any:
-    """JAX's arrays cannot be written to: x is made here and handed over by DLPack."""
+    """Solves for a JAX array. These cannot be written to, so x is made here and exported by DLPack."""
     if b.dtype != solver.dtype or x0 is not None:
         return None
     right = _device.place(b if b.ndim == 1 else b.T.copy())

@@ -150,7 +150,7 @@ pub(super) fn sum_all<T: Scalar, K: Offset, O: Offset>(
     counts
 }
 
-/// From ends within buckets to offsets.
+/// Turns the ends of rows within each bucket into row offsets.
 pub(super) fn finish_offsets<O: Offset>(shape: Shape, buckets: &[Bucket], counts: &[usize], ends: &mut [O]) {
     let mut tasks = Vec::with_capacity(buckets.len());
     let (mut base, mut rest) = (0, ends);
@@ -240,6 +240,7 @@ macro_rules! packed {
 }
 packed!(u64, u128);
 
+/// The memory of a thread that sorts buckets.
 #[derive(Default)]
 struct Scratch<P, T> {
     packed: Vec<P>,

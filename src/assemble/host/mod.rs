@@ -5,12 +5,12 @@
 //! buckets of consecutive rows that fit the second-level cache; each bucket is then sorted and summed there, in place.
 //! Measured on 20 million random triplets: see docs/internals/benchmarks/cpu.md, "Assembly".
 //!
-//! Bytes a triplet, values of 8 bytes, keys of 4 (8 where a row within its bucket and a column exceed 32 bits):
+//! Bytes per triplet, with values of 8 bytes and keys of 4 (8 if a row within its bucket and a column exceed 32 bits):
 //!
 //! ```text
 //! rows, columns, values                        4 + 4 + 8            16
-//! values in buckets beside them                4 + 4 + 8 + 8        24
-//! those freed, keys in buckets                 4 + 4     + 8 + 4    20
+//! and values in buckets                        4 + 4 + 8 + 8        24
+//! original values freed, keys in buckets       4 + 4     + 8 + 4    20
 //! rows and columns freed, sums in place                    8 + 4    12
 //! ```
 //!

@@ -4,7 +4,7 @@ use crate::assemble::Symmetry;
 use crate::parallel::prelude::*;
 use crate::scalar::Scalar;
 
-/// What needs no sorting.
+/// The order that triplets already have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrangement {
     /// Every entry is stored and they ascend by (row, column).

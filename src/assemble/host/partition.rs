@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Bits that one distribution looks at: 2^11 places to write to at a time.
 pub(super) const DIGIT: u32 = 11;
 
-/// Entries a chunk has at least, so that the tables of counts stay small beside them.
+/// The fewest entries of a chunk, so that tables of counts stay small in comparison.
 const CHUNK: usize = 1 << 18;
 
 /// Chunks at most.
@@ -155,7 +155,7 @@ impl<K: Offset, T: Copy + Sync> Emit<T> for ByDigit<'_, K, T> {
     }
 }
 
-/// Where each chunk's items of each bucket go.
+/// The target positions of each chunk's items of each bucket.
 pub(super) struct Plan {
     inputs: usize,
     chunk: usize,
@@ -190,7 +190,7 @@ impl Plan {
         self.starts[self.starts.len() - 1]
     }
 
-    /// Where each bucket starts; then the number of items.
+    /// The start of each bucket, then the number of items.
     pub(super) fn starts(&self) -> &[usize] {
         &self.starts
     }

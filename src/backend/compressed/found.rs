@@ -61,7 +61,7 @@ pub struct Survey<V: Element, B: Backend> {
 /// The long rows that a survey found, ascending.
 #[derive(Debug)]
 pub enum LongRows<B: Backend> {
-    /// Each with its length.
+    /// The rows, each with its length.
     Told(Vec<(u32, u32)>),
     /// Too many for the host: the rows, the start of their entries, and the total number of entries.
     Held(B::Vec<u32>, Offsets<B>, usize),
@@ -155,6 +155,6 @@ pub enum ValuesMut<'a, V: Scalar, B: Backend> {
     Codes,
     /// To the narrower type.
     Narrow(&'a mut B::Slice<V::Narrow>),
-    /// In full width.
+    /// Values in their own type.
     Full(&'a mut B::Slice<V>),
 }

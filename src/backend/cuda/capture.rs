@@ -5,6 +5,7 @@ use cudarc::driver::sys::CUstream;
 use std::cell::RefCell;
 use std::ops::Range;
 
+/// The recording of a thread: its device and stream, the memory that it keeps, and the addresses that it writes.
 struct Current {
     ordinal: usize,
     stream: CUstream,
@@ -45,6 +46,7 @@ pub(super) fn keep(ordinal: usize, allocation: Allocation) -> bool {
 /// Runs `body` as if this thread were not recording: its work runs at once, on the device's own stream. For facts about
 /// operands that a recorded operation needs before it can be enqueued.
 pub(super) fn outside<R>(body: impl FnOnce() -> R) -> R {
+    /// Continues the recording when it is dropped, even if `body` panics.
     struct Resume(Option<Current>);
     impl Drop for Resume {
         fn drop(&mut self) {

@@ -86,7 +86,7 @@ impl Argument for &mut Offsets<Cuda> {
     }
 }
 
-/// What tells the type that a macro of a kernel file stands for when the program runs.
+/// An argument that shows at run time which type a macro of the kernel file stands for.
 pub(super) trait Told {
     fn name(&self) -> &'static str;
 }
@@ -103,7 +103,7 @@ impl Told for OffsetsRef<'_, Cuda> {
     }
 }
 
-/// Where there are none, as narrow ones.
+/// Absent offsets are passed as narrow ones.
 impl Told for Option<OffsetsRef<'_, Cuda>> {
     fn name(&self) -> &'static str {
         self.map_or(u32::NAME, |offsets| offsets.name())
@@ -131,7 +131,7 @@ impl<'a> OffsetsRef<'a, Cuda> {
         }
     }
 
-    /// From the address of the first to that behind the last.
+    /// The addresses of the slice's elements; the end is after the last one.
     pub(super) fn addresses(&self) -> Range<u64> {
         match self {
             Self::Narrow(offsets) => offsets.addresses(),
@@ -162,9 +162,9 @@ impl<T: Element, const N: usize> Argument for Constants<T, N> {
 /// Declares kernels: the file, its type parameters with the macros that stand for them in the file (`_` where none
 /// does), and the arguments of each kernel in order. A launch of no blocks does nothing.
 ///
-/// Behind a semicolon stand the macros for types of offsets, each with the argument that tells whether they have 32 or
-/// 64 bits, or with a type's name where the kernel has no such argument: this is known when the program runs, so that
-/// nothing is compiled twice for it.
+/// After a semicolon come the macros for types of offsets. Each has the argument that shows whether offsets have 32 or
+/// 64 bits, or the type's name if the kernel has no such argument. This is decided at run time, so that Rust code is
+/// not compiled twice for it.
 macro_rules! kernels {
     ($file:literal, types $types:tt; $($(#[$doc:meta])* fn $name:ident $arguments:tt;)*) => {
         $($crate::backend::cuda::launch::kernel! { $file, $types, $(#[$doc])* $name $arguments })*

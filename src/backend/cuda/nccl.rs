@@ -32,6 +32,7 @@ const NCCL: Wanted =
 /// Bytes of the identifier of a new communicator.
 const ID: usize = 128;
 
+/// NCCL's identifier of a communicator, as in nccl.h.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct UniqueId([c_char; ID]);

@@ -98,7 +98,7 @@ pub struct Window {
     room: usize,
 }
 
-/// Where sums go, and where they come from, if not to memory and from there.
+/// The windows through which sums are sent to other ranks and received from them, if they do not go through memory.
 pub(super) struct Way<'a> {
     pub(super) rank: u64,
     pub(super) ranks: u64,
@@ -214,6 +214,7 @@ impl Windows {
         self.cuda
     }
 
+    /// The windows for the sums of the next round.
     pub(super) fn way(&mut self) -> Way<'_> {
         let (rank, ranks, room) = (self.rank as u64, self.ranks(), self.own.room as u64);
         Way { rank, ranks, windows: &self.addresses, rounds: &mut self.state, room }

@@ -102,6 +102,7 @@ impl Kept {
         gone
     }
 
+    /// Removes and returns all blocks.
     fn take_all(&mut self) -> Vec<Allocation> {
         self.bytes = 0;
         std::mem::take(&mut self.blocks)
@@ -127,6 +128,7 @@ impl Pool {
         Ok(Pool { driver, kept: kept.then(Mutex::default), usage })
     }
 
+    /// The freed blocks that are kept for reuse; `None` if freed memory is not kept.
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         self.kept.as_ref().map(lock)
     }

@@ -60,7 +60,7 @@ impl Classes {
 /// Rows of a class.
 struct Rows<'a> {
     count: usize,
-    /// None if these are all rows.
+    /// The rows to process; `None` means all rows.
     listed: Option<&'a Slice<u32>>,
 }
 
@@ -141,7 +141,7 @@ impl Dealt {
         Ok(this)
     }
 
-    /// By the number of products of each row.
+    /// Classifies rows by their number of products.
     fn of_products<V: Scalar>(
         cuda: Cuda,
         (of_a, a): (OffsetsRef<'_, Cuda>, &CsrParts<'_, V, Cuda>),
@@ -216,7 +216,7 @@ fn check_columns(columns: usize) -> Result<()> {
     Ok(())
 }
 
-/// The same offsets in 64 bits.
+/// Copies the offsets as 64-bit integers.
 fn wide(cuda: Cuda, offsets: OffsetsRef<'_, Cuda>) -> Result<DeviceVec<u64>> {
     let rows = offsets.len() - 1;
     let (mut lengths, mut wide) = (cuda.buffer(rows)?, cuda.buffer(rows + 1)?);

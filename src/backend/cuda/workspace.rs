@@ -20,9 +20,9 @@ pub(super) struct Workspaces {
     lookback: Mutex<Workspace>,
     /// For radix sort.
     sort: Mutex<Workspace>,
-    /// What products write for a second launch to read.
+    /// Partial results of products, which a second launch reads.
     pieces: Mutex<Workspace>,
-    /// What the blocks of one product write for each other.
+    /// Partial results that the blocks of one product pass to each other.
     posts: Mutex<Workspace>,
     /// What blocks that are all resident use to synchronise, and the number of the next synchronisation.
     meetings: Mutex<Workspace>,

@@ -26,7 +26,7 @@ struct Vectors<'a, T> {
     size: usize,
 }
 
-/// The same elements of all vectors. Missing vectors are empty.
+/// The same range of elements of each vector. Vectors that are not used are empty.
 struct Chunk<'a, T> {
     inputs: [&'a [T]; INPUTS],
     outputs: [&'a mut [T]; OUTPUTS],

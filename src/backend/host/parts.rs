@@ -14,6 +14,7 @@ struct Shared {
     arrived: Condvar,
 }
 
+/// The state of the current synchronisation.
 struct State {
     /// The words of each rank: the bits of its scalars.
     brought: Vec<Vec<[u64; 2]>>,
@@ -53,6 +54,7 @@ pub struct Parts {
     _leave: Arc<Leave>,
 }
 
+/// Reports, when it is dropped, that the rank has ended.
 struct Leave {
     shared: Arc<Shared>,
     part: usize,

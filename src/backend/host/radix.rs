@@ -45,6 +45,7 @@ impl<K: Key, V: Payload> Pairs<'_, K, V> {
     }
 }
 
+/// A mask with these bits set.
 fn mask(bits: &Range<u32>) -> u64 {
     let width = bits.end.saturating_sub(bits.start);
     if width == 0 { 0 } else { (u64::MAX >> (64 - width.min(64))) << bits.start }

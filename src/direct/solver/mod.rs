@@ -73,7 +73,7 @@ impl<T: Factorable> Direct<T> {
     pub fn forecast(&mut self) -> Result<Analysis> {
         let Self { a, options, structures, chain, .. } = self;
         let Some(&kind) = chain.first() else {
-            let none = "each kind of factorisation that may serve has failed before".to_string();
+            let none = "every suitable kind of factorisation has failed before".to_string();
             let reason = self.reasons.first().map_or(none, |(_, reason)| reason.to_string());
             return Err(Error::Unsupported(reason));
         };

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The binary interface of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Abi {
-    /// That of MPI 5.0: handles are pointers with the values of constants.
+    /// The binary interface of MPI 5.0, whose handles are pointers with fixed values for constants.
     Standard,
     /// MPICH's: handles are integers.
     Mpich,

@@ -104,6 +104,7 @@ pub(super) fn of_number(mpi: &'static Mpi, number: c_int) -> Result<Box<dyn Wire
     }
 }
 
+/// A communicator of an MPI library.
 struct Communicator<H: Handle> {
     table: &'static Table<H>,
     mpi: &'static Mpi,

@@ -98,7 +98,7 @@ pub fn new_values_on_kept_patterns<B: Able>(backend: &B) {
 fn kept_patterns<T: Scalar, B: Able>(backend: &B, a: &Csr<T>, unknowns: usize, what: &str) {
     let n = a.rows();
     let on = |a: &Csr<T>| a.to_backend(backend).unwrap();
-    // Strong couplings stay strong, and equally strong for powers of two.
+    // Scaling the values does not change which connections are strong; powers of two do not even change rounding.
     let times = |factor: f64| a.map(|value| value * T::from_f64(factor));
     for (smoothing, narrow) in [
         (Smoothing::Diagonal, true),

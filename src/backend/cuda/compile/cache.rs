@@ -25,6 +25,7 @@ impl Entry {
         Entry(folder().map(|folder| folder.join(format!("{:032x}.cubin", key.0))))
     }
 
+    /// Returns whether the cache file exists.
     pub(super) fn is_there(&self) -> bool {
         self.0.as_ref().is_some_and(|path| path.is_file())
     }

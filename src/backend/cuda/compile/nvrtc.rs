@@ -244,6 +244,7 @@ fn builtins(path: &Path) -> Vec<Library> {
         .collect()
 }
 
+/// Destroys a program of NVRTC when it is dropped.
 struct Guard {
     program: Program,
     destroy: unsafe extern "C" fn(*mut Program) -> c_int,

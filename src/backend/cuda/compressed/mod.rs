@@ -72,7 +72,7 @@ struct Flat<'a, V: Scalar> {
 }
 
 impl<'a, V: Scalar> Flat<'a, V> {
-    /// For kinds of rows that include their values.
+    /// The kernel's arguments for kinds of rows that include values.
     fn lines(kinds: KindParts<'a, Cuda>, numbers: &'a Slice<V>) -> Self {
         let mut flat = Self { numbers: Some(numbers), ..Self::empty() };
         flat.kinds(kinds);
@@ -120,7 +120,7 @@ impl<'a, V: Scalar> Flat<'a, V> {
         shape.variant("COLUMNS", self.columns).variant("VALUES", self.values)
     }
 
-    /// For a product, which need not read codes if there is a single value.
+    /// The arguments for a product, which need not read codes if there is a single value.
     fn product(self) -> Self {
         match self.numbers {
             Some(numbers) if numbers.len() == 1 => Self { values: "COMPRESSED_ONE", ..self },

@@ -146,7 +146,7 @@ pub(super) fn tiles_of_block(rows: usize, nonzeros: usize) -> (usize, u32, &'sta
     ((rows + nonzeros).div_ceil(steps as usize), steps, name)
 }
 
-/// The same as [`balanced_tiles`] for several vectors.
+/// [`balanced_tiles`] for several vectors.
 pub(in crate::backend::cuda) fn block_tiles(chip: Chip, rows: usize, nonzeros: usize) -> (usize, Shape) {
     let (tiles, ..) = tiles_of_block(rows, nonzeros);
     (tiles, row_shape(chip, tiles + 1).class(block_class(rows, nonzeros)))

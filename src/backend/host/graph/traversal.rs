@@ -64,6 +64,7 @@ pub(super) fn breadth_first<O: Offset>(
     Ok(depth)
 }
 
+/// A breadth-first traversal of a graph, with its queue and marks.
 pub(super) struct Traversal<'a, O> {
     offsets: &'a [O],
     graph: GraphParts<'a, Host>,
@@ -74,7 +75,7 @@ pub(super) struct Traversal<'a, O> {
 }
 
 impl<'a, O: Offset> Traversal<'a, O> {
-    /// For a graph in which no vertex is reached yet.
+    /// A traversal of a graph, with no vertex reached yet.
     pub(super) fn new(offsets: &'a [O], graph: GraphParts<'a, Host>) -> Result<Self> {
         let (reached, queue) = (Host.zeros(graph.vertices)?, Host.zeros(graph.vertices + 1)?);
         Ok(Traversal { offsets, graph, reached, queue })

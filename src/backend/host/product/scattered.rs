@@ -37,6 +37,7 @@ pub(in crate::backend::host) fn product<T: Scalar>(
     });
 }
 
+/// A product whose rows are written at scattered positions of y.
 struct Product<'a, T: Scalar> {
     members: Rows<'a>,
     places: OffsetsRef<'a, Host>,
