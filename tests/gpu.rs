@@ -198,7 +198,7 @@ fn foreign_memory_is_computed_with_in_place() {
     b.axpby(2.0, foreign_x, 1.0, foreign_y).unwrap();
     assert_eq!(b.download(&y).unwrap(), [7.0; 1000]);
     b.fill(0.0, &mut y).unwrap();
-    // SAFETY: the slices are empty, so no element is accessed.
+    // SAFETY: the slices are empty, so that no element is accessed.
     let (nothing, none) = unsafe { (b.foreign::<f64>(0, 0), b.foreign_mut::<f64>(0, 0)) };
     b.copy(nothing, none).unwrap();
     assert!(b.download(nothing).unwrap().is_empty());

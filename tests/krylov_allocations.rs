@@ -52,7 +52,7 @@ fn a_warm_solve_allocates_nothing_that_grows() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(warm_solve);
 }
 
-/// The same of batches, with other values each time: those that are settled by elimination, and by iteration.
+/// A batch that is solved again with other values allocates nothing, whether elimination or iteration solves it.
 #[test]
 fn a_batch_with_new_values_allocates_nothing() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| {

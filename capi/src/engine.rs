@@ -111,8 +111,7 @@ impl<T: Solvable> Stored<T> {
                     Device::Auto => {}
                     Device::Cuda(number) if number == cuda.ordinal() => {}
                     other => {
-                        let text =
-                            format!("device is {other}, but the matrix is on cuda:{}", cuda.ordinal());
+                        let text = format!("device is {other}, but the matrix is on cuda:{}", cuda.ordinal());
                         return Err(Fault::argument(text));
                     }
                 }

@@ -73,11 +73,13 @@ pub(crate) fn destroy<H>(kind: &str, handle: *mut H, is_kind: impl FnOnce(&Objec
 pub(crate) fn idle(engine: &Mutex<Box<dyn Engine>>) -> Answer<MutexGuard<'_, Box<dyn Engine>>> {
     match engine.try_lock() {
         Ok(engine) => Ok(engine),
-        Err(TryLockError::WouldBlock) => {
-            Err(Fault::new(RESIDUA_BUSY, "the solver is in use, by another thread or by the solve that calls this callback"))
-        }
-        Err(TryLockError::Poisoned(_)) => {
-            Err(Fault::new(crate::RESIDUA_INTERNAL, "an earlier call on this solver failed internally: destroy it"))
-        }
+        Err(TryLockError::WouldBlock) => Err(Fault::new(
+            RESIDUA_BUSY,
+            "the solver is in use, by another thread or by the solve that calls this callback",
+        )),
+        Err(TryLockError::Poisoned(_)) => Err(Fault::new(
+            crate::RESIDUA_INTERNAL,
+            "an earlier call on this solver failed internally: destroy it",
+        )),
     }
 }

@@ -51,9 +51,9 @@ macro_rules! by_type {
                 type $T = Complex<f64>;
                 $body
             }
-            other => {
-                Err(Fault::argument(format!("invalid type of values {other}: choose RESIDUA_F32 to RESIDUA_C64")))
-            }
+            other => Err(Fault::argument(format!(
+                "invalid type of values {other}: choose RESIDUA_F32 to RESIDUA_C64"
+            ))),
         }
     };
 }

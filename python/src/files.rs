@@ -168,7 +168,7 @@ fn parameters<T: Scalar>(
         if !model.options.iter().any(|option| option.replace('-', "_") == name) {
             let known: Vec<String> = model.options.iter().map(|option| option.replace('-', "_")).collect();
             return Err(PyTypeError::new_err(format!(
-                "{} has no use for '{name}': it takes size{}{}",
+                "{} has no parameter '{name}'; its parameters are size{}{}",
                 model.name,
                 if known.is_empty() { "" } else { ", " },
                 known.join(", ")

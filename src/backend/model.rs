@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ProductModel {
-    /// The time of a product before its first byte, as bytes that could be copied meanwhile.
+    /// The start-up time of a product, as the number of bytes that could be copied in that time.
     pub start: f64,
     /// The time to sample a matrix, in the same unit.
     pub look: f64,
@@ -34,7 +34,7 @@ pub enum CompressionRule {
     Runs {
         /// The fewest rows of a run, on average.
         rows: usize,
-        /// The time of an entry, as bytes that could be copied meanwhile.
+        /// The time of an entry, as the number of bytes that could be copied in that time.
         entry: f64,
     },
 }

@@ -285,7 +285,7 @@ pub fn compressed_products(b: &Cuda) {
             }
         }
     }
-    // A warp takes two sections of a window there.
+    // In single precision, a warp takes two sections of a window.
     for (name, _, a) in compressible(&["far columns", "lengths of every kind"]) {
         compressed_cases::check::<f32, f32, _>(b, name, &a.map(|v| v as f32));
     }

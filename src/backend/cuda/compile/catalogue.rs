@@ -135,7 +135,8 @@ fn compressed(units: &mut Vec<Unit>) {
         for file in ["compressed_grid.cu", "compressed_stencil.cu"] {
             units.extend(tuning::STENCILS.map(|places| Unit::new(file).with("SCALAR", value).class(places)));
         }
-        // Usually no load has two points of one grid line; for f32 there is a second form for stencils in which one has.
+        // Usually no load has two points of one grid line; for f32 there is a second form for stencils in which one
+        // has.
         let halves = match value {
             "f32" => [1, 2].as_slice(),
             "c64" => &[],
