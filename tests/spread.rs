@@ -243,7 +243,7 @@ fn a_small_system_is_left_to_one_part_where_meetings_are_slow() {
         assert!(solved.iter().all(|(_, _, told)| *told == solved[0].2), "{solved:?}");
         assert_eq!(
             (solved[0].2.0, &*solved[0].2.2),
-            (Outcome::Converged, if all { "3" } else { "one of 3" })
+            (Outcome::Converged, if all { "3" } else { "one of 3 ranks" })
         );
         let rows: Vec<usize> = solved.iter().map(|(_, rows, _)| *rows).collect();
         assert_eq!(rows == [N, 0, 0], !all, "{rows:?}");

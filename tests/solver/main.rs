@@ -396,7 +396,8 @@ fn what_makes_no_sense_is_refused_with_advice() {
         let error = builder.build(a()).expect_err(words).to_string();
         assert!(error.contains(words), "{words}: {error}");
     };
-    for (tolerance, words) in [(-1.0, "from 0 on"), (f64::NAN, "from 0 on"), (f64::INFINITY, "from 0 on")] {
+    for (tolerance, words) in [(-1.0, "at least 0"), (f64::NAN, "at least 0"), (f64::INFINITY, "at least 0")]
+    {
         refused(Solver::builder().tolerance(tolerance), words);
         refused(Solver::builder().absolute_tolerance(tolerance), words);
     }

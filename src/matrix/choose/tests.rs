@@ -120,7 +120,7 @@ fn a_trial_is_made_only_where_it_pays() {
     let (matrix, report) = decided(1_000_000);
     assert_eq!((matrix.format(), report.basis), ("coo", Basis::Measured), "{report}");
     assert_eq!(report.saved(), 1.0);
-    assert!(report.to_string().starts_with("coo, measured: 1.00 s a product (csr 2.00 s"), "{report}");
+    assert!(report.to_string().starts_with("coo, measured: 1.00 s per product (csr 2.00 s"), "{report}");
 }
 
 #[test]
