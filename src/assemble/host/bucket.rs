@@ -172,7 +172,7 @@ pub(super) fn finish_offsets<O: Offset>(shape: Shape, buckets: &[Bucket], counts
 /// A bucket's memory, where the sums go.
 struct Sums<'a, K, T, O> {
     column_bits: u32,
-    /// The row, within keys, of the first of `ends`.
+    /// The row number, as it appears in keys, of the first element of `ends`.
     first_row: usize,
     keys: &'a mut [K],
     values: &'a mut [T],

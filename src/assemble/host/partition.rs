@@ -138,7 +138,7 @@ impl<T: Scalar> Emit<T> for Values<'_, T> {
     }
 }
 
-/// Items that go by one digit of their keys.
+/// Items that are partitioned by one digit of their keys.
 pub(super) struct ByDigit<'a, K, T> {
     pub keys: &'a [K],
     pub items: &'a [T],

@@ -80,7 +80,7 @@ fn factorisation<B: SolverBackend>(backend: &B, rows: usize, analysis: &Analysis
     )
 }
 
-/// For a method that is already set up: the bytes that an iteration moves, and the time of all.
+/// Describes the forecast of a method that is already set up: its iterations, their time, and the bytes of one.
 fn iterations(stage: &StageReport) -> String {
     let least = stage.predicted_iterations;
     let Some((all, time)) = stage.predicted_bytes.zip(stage.predicted_seconds) else {

@@ -23,7 +23,7 @@ pub fn inverses_of_blocks<B: Able>(backend: &B) {
     assert!(ScatteredBlocks::new(&[all]).is_err());
 }
 
-/// `decades` of two: how far the entries of some blocks are from one.
+/// Tests each kind of block; the entries of some blocks are of the size 2^`decades` or 2^-`decades`.
 fn each_kind<T: Scalar, B: Able>(backend: &B, unknowns: usize, decades: f64) {
     for (hermitian, outside) in [(true, false), (true, true), (false, true)] {
         // Pivots are assumed to be real.

@@ -26,7 +26,7 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// Its used slots, which are `listed`, sorted by `rank` of each slot and its key.
+    /// The set's used slots, which are given by `listed`, sorted by `rank(slot, key)`.
     fn new(
         number: usize,
         slots: &'a [u64],

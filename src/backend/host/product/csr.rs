@@ -41,7 +41,7 @@ struct Tasks<'a, O, T> {
     numbers: Range<usize>,
     rows: Range<usize>,
     y: &'a mut [T],
-    /// A place for the sum of each task, or none.
+    /// One element per task for its sum; empty if no sums are computed.
     sums: &'a mut [T],
 }
 
