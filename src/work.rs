@@ -85,7 +85,7 @@ struct State {
     stage: Mutex<Option<Begun>>,
 }
 
-/// A stage that began.
+/// The stage that began last.
 #[derive(Clone, Copy)]
 struct Begun {
     stage: Stage,

@@ -76,7 +76,7 @@ pub fn is_fitted_on(name: &str) -> bool {
     hash.count_ones() % 2 == 0
 }
 
-/// A system to be made.
+/// A test system, which is made when it is needed.
 pub struct System {
     pub name: String,
     pub kind: &'static Kind,

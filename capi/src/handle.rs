@@ -28,10 +28,10 @@ fn table() -> MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A new handle, as a pointer of its kind.
+/// Makes a handle for an object and returns it as a pointer of the object's type in C.
 pub(crate) fn give<H>(object: Object) -> *mut H {
     let mut table = table();
-    table.last += 16; // aligned like any pointer, for tools that look at them
+    table.last += 16; // the alignment of memory that is allocated, for tools that check pointers
     let number = table.last;
     table.objects.insert(number, object);
     std::ptr::without_provenance_mut(number)

@@ -66,7 +66,7 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
             return Err(Fault::null("solver"));
         }
         let made = give(Object::Solver(Arc::new(Mutex::new(make()?))));
-        // SAFETY: not null, and the entries' callers promise room for a handle.
+        // SAFETY: the pointer is not null, and callers of the C functions promise that a handle fits there.
         unsafe { *solver = made };
         Ok(())
     })
@@ -388,7 +388,7 @@ pub unsafe extern "C" fn residua_solver_solve(
     x_length: i64,
     report: *mut *mut residua_report,
 ) -> i32 {
-    // SAFETY: the caller's promise; one report is as an array of one.
+    // SAFETY: the caller promises what `solve` needs, and one report is an array of length one.
     guard(|| unsafe { solve(solver, 1, (b, b_length), (x, x_length), None, report) })
 }
 

@@ -23,7 +23,7 @@ def solver(dtype=np.float64, **settings):
 
 def test_vectors_of_the_host():
     for dtype in DTYPES:
-        # Ones ask for an x so large that its rounding to single precision alone leaves more than the tolerance.
+        # For b of ones, x is so large that rounding it to single precision leaves a residual above the tolerance.
         b = (A @ np.random.default_rng(0).standard_normal(N)).astype(dtype)
         x, report = solver(dtype).solve(b)
         assert report.converged and residual(A, x, b) <= 1.05 * tolerance(dtype)

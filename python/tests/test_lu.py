@@ -12,7 +12,7 @@ from residua import _small
 from residua.linalg import LU, splu
 from systems import DTYPES, dominant, random_vector
 
-#: Dense LU, a band, and a sparse factorisation.
+#: Numbers of unknowns for which a dense LU, a banded one and a sparse factorisation are used.
 SIZES = (30, 300, 900)
 
 

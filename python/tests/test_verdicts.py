@@ -106,7 +106,7 @@ def test_nothing_goes_on_where_double_precision_ends(case):
         return best
 
     theirs = seconds(lambda: linalg.spsolve(case.a.tocsc(), case.b))
-    # Three times is promised of optimised builds; what is unoptimised has ten times that.
+    # An optimised build takes at most three times as long as SciPy. This test allows ten times that for other builds.
     assert seconds(lambda: residua.spsolve(case.a, case.b)) <= 30 * theirs + 0.1
 
 
@@ -116,7 +116,7 @@ def test_default_tolerances_are_those_of_the_type(dtype, n):
     a, b = grid(n).astype(dtype), np.ones(n * n, dtype)
     x, report = residua.Solver(a).solve(b)
     assert report.solved and report.tolerance == pytest.approx(tolerance(dtype))
-    # Of the largest grid x has more size than single precision has digits for.
+    # On the largest grid, x is so large that single precision cannot meet the tolerance.
     assert report.converged or (n == 100 and np.finfo(dtype).eps > 1e-10)
     with warnings.catch_warnings():
         warnings.simplefilter("error" if report.converged else "ignore")

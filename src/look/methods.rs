@@ -23,7 +23,7 @@ pub enum Fit {
 pub struct MethodFit {
     /// `cg`, `minres`, `gmres`, `lsmr`, `cholesky`, `ldlt`, `lu` or `qr`.
     pub method: &'static str,
-    /// How it suits.
+    /// How well the method suits the matrix.
     pub fit: Fit,
     /// Why, as the end of a sentence.
     pub reason: String,

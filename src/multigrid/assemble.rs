@@ -205,10 +205,10 @@ pub(super) type Changed<'a, T, S, B> =
 /// Copies values in the precision of a cycle.
 type Write<'a, T, S, B> = dyn Fn(&<B as Backend>::Slice<T>, &mut <B as Backend>::Slice<S>) -> Result<()> + 'a;
 
-/// Brings a matrix to the precision of a cycle.
+/// Rounds a matrix to the precision of a cycle.
 type Rounded<'a, T, S, B> = dyn Fn(Csr<T, B>) -> Result<Csr<S, B>> + 'a;
 
-/// Makes a cycle anew.
+/// Makes a new cycle from levels.
 type Made<'a, T, S, B> = dyn Fn(Vec<NewLevel<T, B>>) -> Result<Cycle<S, B>> + 'a;
 
 /// Takes new values over: the first time by a cycle that is made anew, then into its matrices.

@@ -84,7 +84,7 @@ impl<T: Scalar, B: MultigridBackend> Scaled<T, B> {
         backend.multiply(right, between, z)
     }
 
-    /// Bytes of both.
+    /// Returns the bytes of both diagonals.
     pub(super) fn storage_bytes(&self) -> usize {
         self.left.iter().chain(&self.right).map(|factors| B::len(factors) * size_of::<T>()).sum()
     }

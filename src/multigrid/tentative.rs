@@ -199,7 +199,7 @@ impl<T: Scalar, B: CoarseningSteps> Groups<T, B> {
         }
     }
 
-    /// Bytes of all of it.
+    /// Returns the bytes of all arrays.
     pub(super) fn storage_bytes(&self) -> usize {
         match self {
             Self::One { of, norms, vector } => {

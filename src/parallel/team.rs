@@ -129,7 +129,7 @@ pub(crate) fn gather(work: Duration) {
 
 /// Requests helpers until the team has this many threads.
 fn gather_threads(threads: usize) {
-    // A thread that is about to end gathers none.
+    // A thread that is about to end gathers no team.
     let _ = CALLER.try_with(|caller| {
         let team = &caller.get_or_init(Caller::new).team;
         let helpers = threads.min(team.places.len()).saturating_sub(1);

@@ -291,7 +291,7 @@ impl Started {
 /// Returns whether a process is stopped, if the system reports that in a file.
 fn is_stopped(process: u32) -> bool {
     let told = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // Number, name in parentheses, state; the name may hold anything.
+    // The file has the process number, the name in parentheses and the state. The name may itself have parentheses.
     told.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
 }
 

@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 /// The most right-hand sides at once: with more, the vectors of an iteration outweigh the saving on the matrix.
 const MOST: usize = 8;
 
-/// The fewest.
+/// The fewest right-hand sides for which this is faster than one after the other.
 const LEAST: usize = 4;
 
 /// The fewest if rows have more entries than the first number on average: with so few vectors, a tile would need more

@@ -259,7 +259,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let options = ChoiceOptions::default()
                 .products(expected_products(a.rows(), 1, wishes.max_iterations))
                 .measured(<B as PreconditionSteps>::BYTES_TELL);
-            // As on one process: the same bits of x, from fewer bytes.
+            // Values that a narrower type holds exactly are stored in it, as on one process. x has the same bits.
             let narrow = if <B as PreconditionSteps>::BYTES_TELL {
                 Err(own)
             } else {

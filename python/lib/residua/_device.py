@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 from . import _dlpack, _residua
 from ._dlpack import Place
 
-#: Types of values, and of indices, that are taken where they lie.
+#: The types of values and of indices whose arrays are used in place, without a copy.
 VALUES = ("float32", "float64", "complex64", "complex128")
 INDICES = ("int32", "int64")
 
@@ -291,7 +291,7 @@ def to_host(array: Any) -> np.ndarray:
     if isinstance(array, np.ndarray):
         if isinstance(array, np.ma.MaskedArray):
             raise TypeError("a masked array: fill its gaps first")
-        # A matrix of NumPy's is an array of two dimensions here.
+        # A numpy.matrix becomes a plain array of two dimensions.
         return np.asarray(array)
     if issparse(array):
         raise TypeError("a sparse matrix where vectors are needed: residua.spsolve and splu take one, b.toarray() here")

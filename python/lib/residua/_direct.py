@@ -85,7 +85,7 @@ def spsolve(A: Any, b: Any, permc_spec: PermcSpec | None = None, use_umfpack: bo
         try:
             factors = Factors(A, dtype, dense.shape[1] if dense.ndim == 2 else 1)
             if not dense.any():
-                # Zero solves whatever A is.
+                # x = 0 solves the system even if A is singular, so whether A is singular is tested separately.
                 factors.prove()
             x = factors.solve(dense)
         except Singular:

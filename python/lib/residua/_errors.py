@@ -70,5 +70,5 @@ def restored(told: dict[str, Any]) -> RestoredReport:
     return RestoredReport(**told)
 
 
-# The compiled class takes what needs no more than its attributes.
+# These methods need only the report's attributes, so they are written here and added to the compiled class.
 Report.to_dict = to_dict  # type: ignore

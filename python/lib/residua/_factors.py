@@ -13,12 +13,12 @@ from ._errors import NotConverged
 from ._log import log
 from ._solver import Solver
 
-#: Relative residuals that are asked for, by the bytes of a real number; and backward errors that will do where
-#: rounding lets no x meet them: what a backward stable factorisation gives.
+#: The relative residuals that are asked for, by the bytes of a real number. If no x meets them because of rounding, a
+#: backward error up to ENOUGH is accepted, which a backward stable factorisation gives.
 ASKED = {4: 1e-5, 8: 1e-10}
 ENOUGH = {4: 1e-5, 8: 1e-12}
 
-#: Double precision of single, and real types of complex ones.
+#: The double-precision type for each single-precision type, and the real type for each complex one.
 DOUBLE: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
 REAL: dict[str, np.dtype[Any]] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 
@@ -64,8 +64,8 @@ class Factors:
             dtype = REAL[dtype.name]
         self.size = 4 if dtype.name in DOUBLE else 8
         self.dtype = dtype
-        #: None where SciPy's LU solves: it goes on with infinities and NaN, which some programs rely on. An infinite
-        #: conductance grounds a node.
+        #: None if SciPy's LU solves instead, because A has infinities or NaN. Some programs rely on SciPy's results for
+        #: these: an infinite conductance grounds a node, for example.
         self.solver: Solver | None = None
         try:
             self.solver = self._solver(dtype)
@@ -105,7 +105,7 @@ class Factors:
         except ValueError:
             if np.isfinite(b).all():
                 raise
-            # An x that is not finite where SciPy's is not; the other columns are solved for.
+            # A column of b that is not finite gets the x that SciPy gives; the other columns are solved as usual.
             if b.ndim == 1:
                 return self._by_superlu(b)
             columns = [self.solve(column) for column in np.moveaxis(b, 1, 0)]
@@ -113,7 +113,7 @@ class Factors:
         if all(_is_good(report, self.size) for report in reports):
             return x
         if self.size == 4 and self.solver.dtype == self.dtype:
-            # Singular to single precision is not singular yet.
+            # A matrix that is singular to single precision may be regular to double precision.
             self.solver = self._solver(DOUBLE[self.dtype.name])
             x, reports = self._attempt(b)
             if all(_is_good(report, self.size) for report in reports):
@@ -138,7 +138,7 @@ class Factors:
         try:
             self.solve(np.cos(np.arange(1.0, self.matrix.shape[0] + 1)).astype(self.dtype))
         except NotConverged:
-            # Another right-hand side may do.
+            # Another right-hand side may still be solved, so this proves nothing.
             pass
 
     def _attempt(self, b: np.ndarray) -> tuple[np.ndarray, list[Any]]:

@@ -18,7 +18,7 @@ from ._operator import Operator, preconditioner
 from ._solver import Solver
 from ._types import Method
 
-#: Beyond this a tolerance means "anything": the library takes finite ones.
+#: Larger tolerances, infinity among them, are replaced by this one, since the library takes only finite ones.
 LARGEST = 1e300
 
 
@@ -84,8 +84,8 @@ class System:
             except ValueError as refused:
                 if not isinstance(refused, _residua.Unsupported) and self.is_finite():
                     raise
-                # The solver asks more of a matrix than SciPy does: one that is symmetric up to rounding, say. The
-                # method alone takes it, and what it reports is certified all the same.
+                # The solver refuses some matrices that SciPy takes, such as one that is symmetric only up to rounding.
+                # The method by itself takes them too, and its outcome is certified all the same.
                 pass
         size = self.operator.shape[1]
         report = _residua.krylov(

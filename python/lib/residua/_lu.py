@@ -36,7 +36,7 @@ class LU:
         self._small = _small.factorised(A)
         self._kept: dict[str, Factors] = {}
         if self._small is None:
-            # The caller may change A.
+            # The caller may change A later, so a copy is kept.
             self._matrix = A.copy()
         if self._shape[0] and (self._small is None or not self._small.is_regular):
             self._factors("N").prove()
@@ -72,7 +72,7 @@ class LU:
             1e-12 (single precision: both 1e-5).
         """
         if type(rhs) is np.ndarray and rhs.dtype == self._dtype and rhs.shape == self._shape[:1]:
-            # The shortest way, for small systems.
+            # Small systems skip most of the checks below, which would take longer than the solve.
             if self._small is None:
                 if trans == "N":
                     return self._factors("N").solve(rhs)

@@ -17,13 +17,13 @@ from ._operator import Operator, typed
 from ._preconditioner import jacobi
 from ._types import PermcSpec
 
-#: Methods of SciPy's that end by the residual of x itself.
+#: SciPy's methods that stop by the residual of x itself, not by an estimate of it.
 CERTIFIED = (_scipy.lgmres, _scipy.gcrotmk)
 
-#: How often a method goes on from an x whose residual is larger than it thought.
+#: How often a method is started again from an x whose residual is larger than the method's estimate.
 REPEATS = 3
 
-#: A residual that is larger than was asked for by this factor is rounding.
+#: A residual that exceeds the one asked for by at most this factor is attributed to rounding.
 ROUNDING = 1 + 1e-3
 
 
@@ -93,7 +93,7 @@ def solve(
     foreign = tuple(None if m is None else _matrix.from_foreign(m) for m in (M if isinstance(M, tuple) else (M,)))
     given = dict(zip(preconditioners, foreign))
     choices = [given]
-    # SciPy's TFQMR is none the faster for an M: its residuals are the plain ones.
+    # SciPy's TFQMR stops by the residuals of the system without M, so M makes it no faster.
     takes = method is not _scipy.tfqmr
     if takes and callback is None and x0 is None and all(m is None for m in foreign) and not hasattr(A, "psolve"):
         diagonal = _diagonal(operator, array)

@@ -14,7 +14,7 @@ from . import linalg
 #: The names that are replaced: all functions of ``residua.linalg``.
 NAMES = tuple(name for name in linalg.__all__ if name.islower())
 
-#: SciPy's own modules that define these names: their functions go on calling each other.
+#: SciPy's modules that define these names. They are left unchanged, so that SciPy's functions go on calling each other.
 DEFINING = ("scipy.sparse.linalg._dsolve.linsolve", "scipy.sparse.linalg._isolve.")
 
 
@@ -54,7 +54,7 @@ def _replace(old: dict[str, Any], new: dict[str, Any], names: Iterable[str]) -> 
 class Patch:
     """Functions of residua under SciPy's names, until :meth:`undo` or the end of a ``with``."""
 
-    #: How many of these that are not undone hold each name.
+    #: The number of active patches that replace each name.
     _held: dict[str, int] = dict.fromkeys(NAMES, 0)
 
     def __init__(self, names: tuple[str, ...]) -> None:

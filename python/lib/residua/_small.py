@@ -26,19 +26,19 @@ LONG, WIDE = 4096, 24
 #: regular. Partial pivoting gives 1e-15 unless factors grow.
 BACKWARD, REGULAR = 1e-13, 1e-10
 
-#: The relative residual that will do whatever the condition is: as in ``residua._factors``.
+#: A relative residual up to this is accepted whatever the condition is, as in ``residua._factors``.
 ASKED = 1e-10
 
-#: Norms between these are sums of squares that have neither underflowed nor overflowed.
+#: If a norm that was computed from a sum of squares lies between these, the sum has neither underflowed nor overflowed.
 LEAST, MOST = 1e-140, 1e140
 
 EPS = float(np.finfo(np.float64).eps)
 
-#: ``trans`` of LAPACK by SciPy's names.
+#: LAPACK's argument ``trans`` for each of the letters that SciPy uses.
 TURNED = {"N": 0, "T": 1, "H": 2}
 
-#: LAPACK's routines by type: factorise, solve, condition, and norm and equilibration, or the product. Older SciPys have
-#: no ``gbcon``.
+#: LAPACK's routines by type: to factorise, to solve, and for the condition; then norm and equilibration of a dense
+#: matrix, or the product of a banded one. Older versions of SciPy have no ``gbcon``.
 DENSE: dict[str, list[Any]] = {
     kind: [getattr(lapack, kind + name) for name in ("getrf", "getrs", "gecon", "lange", "geequ")] for kind in "dz"
 }
@@ -54,11 +54,11 @@ class Small:
 
     __slots__ = ("_norm", "_regular", "_terms", "dtype")
 
-    #: Entries of a row at most.
+    #: The most entries of a row.
     _terms: int
     #: A, dense or sparse.
     matrix: Any
-    #: Whether it is regular beyond doubt; None where that was not looked at yet.
+    #: Whether A is certainly regular; None before that was tested.
     _regular: bool | None
     #: A's Frobenius norm.
     _norm: float
@@ -147,7 +147,7 @@ class Dense(Small):
         self.dtype, self._terms = self.matrix.dtype, len(self.matrix)
         self._routines = DENSE["d" if kind is np.float64 else "z"]
         self._factors, self._pivots, info = self._routines[0](self.matrix)
-        # An exact zero among the pivots: whether A is singular is for the other module to say.
+        # After a pivot that is exactly zero, ``residua._factors`` decides whether A is singular.
         self._regular = False if info else None
         flat = self.matrix.reshape(-1, order="F")
         self._norm = math.sqrt(np.vdot(flat, flat).real)
@@ -187,7 +187,7 @@ class Band(Small):
         self.dtype = np.dtype(kind)
         self._terms = below + above + 1
         self._routines = BAND["d" if kind is np.float64 else "z"]
-        # LAPACK's layout: columns of diagonals, with room above for what pivoting brings.
+        # In LAPACK's layout each column holds its part of the band, with room above for the fill from pivoting.
         height = 2 * below + above + 1
         self._band = np.zeros((A.shape[0], height), kind)
         self._band.reshape(-1)[columns * height + (offsets + (below + above))] = A.data
@@ -214,8 +214,8 @@ class Band(Small):
         return self._routines[3](n, n, below, below + above, 1.0, self._band.T, x, trans=trans)
 
     def _looks_regular(self) -> bool:
-        # Estimating the condition takes ten solves. One with a vector that has a part in every direction does, where
-        # its solution is so small that the residual's rounding errors are below what is asked for.
+        # An estimate of the condition takes ten solves. One solve with a vector that has a part in every direction is
+        # enough if its solution is so small that the rounding errors of the residual are below the tolerance.
         b = np.cos(np.arange(1.0, len(self._band) + 1)).astype(self.dtype)
         size = math.sqrt(np.vdot(b, b).real)
         x, residual = self._candidate(b, "N")

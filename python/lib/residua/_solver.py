@@ -17,7 +17,7 @@ from ._errors import NotConverged, PrecisionWarning
 from ._log import log
 from ._types import LinearMap, Method, MethodSettings, Precision, Reorder, Symmetry, Vectors
 
-#: Right-hand sides of other packages, whose kind x has.
+#: The type of a right-hand side that is an array of another package. x has the same type.
 Kind = TypeVar("Kind")
 
 
@@ -172,7 +172,7 @@ class Solver:
         self._shape = arrays.shape
         if comm is not None:
             self._engine = _residua.Spread(comm.py2f(), *arrays, settings)
-            # b and x both have the entries of this process's rows.
+            # b and x have as many entries as this process has rows, so the shape is square here.
             self._shape = (arrays.shape[0], arrays.shape[0])
         else:
             self._engine = _residua.Engine(*arrays, _keep, settings)

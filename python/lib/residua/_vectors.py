@@ -89,11 +89,12 @@ def _of_jax(solver: Any, ordinal: int, b: Any, x0: Any, target: tuple[Any, ...],
     reports = solver._engine.solve_device(
         ordinal, (right.address, math.prod(right.shape)), (x.address, math.prod(target)), several
     )  # fmt: skip
-    # JAX may use b's memory for something else once it is let go.
+    # JAX may reuse b's memory once b is released, so the device's work on it must be done by then.
     _residua.wait(ordinal)
     x = sys.modules["jax"].dlpack.from_dlpack(x)
     return x if len(target) == 1 else x.reshape(target[::-1]).T, reports
 
 
-#: By package: x and reports, or None where the arrays are of another type than the solver or on another GPU.
+#: For each package the function that solves. It returns x and reports, or None if the arrays have another type than the
+#: solver or are on another GPU.
 WAYS = {"cupy": _of_cupy, "torch": _of_torch, "jax": _of_jax, "jaxlib": _of_jax}

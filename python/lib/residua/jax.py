@@ -86,7 +86,7 @@ def solve(A: Any, b: Any, **settings: Any) -> jax.Array:
     b = jnp.asarray(b)
     if b.ndim not in (1, 2) or b.shape[0] != shape[0] or shape[0] != shape[1]:
         raise ValueError(f"A of shape {shape} and b of shape {b.shape}: (n, n), and (n,) or (n, k) are needed")
-    # The wider of both, and each complex only where it is already.
+    # Both get the wider of the two precisions, and each stays real or complex.
     real = jnp.zeros((), jnp.result_type(values, b, jnp.float32)).real.dtype
     values, b = values.astype(jnp.result_type(values, real)), b.astype(jnp.result_type(b, real))
     return _solve(_System(shape, dense, settings), values, rows, columns, b)

@@ -151,10 +151,10 @@ impl<V: Element> CompressedPlan<'_, V> {
 /// The destination of the slices' values.
 #[derive(Debug)]
 pub enum ValuesMut<'a, V: Scalar, B: Backend> {
-    /// Into codes.
+    /// The values are stored as codes.
     Codes,
-    /// To the narrower type.
+    /// The values are stored in the narrower type.
     Narrow(&'a mut B::Slice<V::Narrow>),
-    /// Values in their own type.
+    /// The values are stored in their own type.
     Full(&'a mut B::Slice<V>),
 }

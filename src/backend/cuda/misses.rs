@@ -37,7 +37,7 @@ impl Device {
         Err(Error::InvalidArgument(format!("{count} indices of a gather or scatter lie out of range")))
     }
 
-    /// Recorded work may check indices at every replay.
+    /// Notes that this thread has replayed recorded work, which may have checked indices.
     pub(super) fn note_replay(&self) {
         self.checks_indices.fetch_or(1 << place_of_thread(), Ordering::Relaxed);
     }

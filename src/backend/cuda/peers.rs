@@ -107,7 +107,7 @@ pub(super) struct Way<'a> {
     pub(super) room: u64,
 }
 
-/// The windows of all ranks, as this process sees them, and how far it has come.
+/// The windows of all ranks, mapped into this process, and the number of exchanges that it has done.
 #[derive(Debug)]
 pub struct Windows {
     cuda: Cuda,

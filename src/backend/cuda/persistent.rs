@@ -286,8 +286,8 @@ fn name_of<D: Element>(_: Option<&Slice<D>>) -> &'static str {
     D::NAME
 }
 
-/// The unit of a kernel that keeps a matrix on the chip, for any method, with the element of a diagonal where it has
-/// one. Its types stand in the order of the kernel's declaration: in another one they would be another unit.
+/// Returns the unit of a kernel that keeps a matrix on the chip, for any method. `diagonal` is the type of a diagonal
+/// if there is one. The types must have the order of the kernel's declaration, since their order is part of a unit.
 fn unit<T: Scalar, V: Element>(
     file: &'static str,
     diagonal: Option<&'static str>,

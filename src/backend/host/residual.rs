@@ -23,7 +23,7 @@ impl<R: Real> Compensated<R> {
         Self { sum, error: R::zero() }
     }
 
-    /// Adds a b.
+    /// Adds the product `a * b`.
     #[inline(always)]
     pub(super) fn add_product(&mut self, a: R, b: R) {
         let product = a * b;

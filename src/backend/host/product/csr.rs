@@ -325,7 +325,7 @@ mod tests {
         ranges.into_inner().unwrap()
     }
 
-    /// The plain statement of [`Tasks`].
+    /// A plain implementation of [`Tasks`] to compare with.
     fn one_by_one(offsets: &[u32]) -> Vec<Range<usize>> {
         let rows = offsets.len() - 1;
         let total = offsets[rows] as usize + rows;
