@@ -38,7 +38,7 @@ pub(super) struct Limits<'a> {
     pub(super) entries: usize,
     /// The maximum number of multiplications.
     pub(super) flops: f64,
-    /// Returns whether to go on.
+    /// Returns false if the factorisation is to be ended.
     pub(super) going: &'a mut dyn FnMut() -> bool,
 }
 

@@ -75,7 +75,9 @@ impl Group {
         let number = |text: Option<&str>| text.and_then(|text| text.parse::<usize>().ok());
         let (rank, ranks) = (number(parts.next()), number(parts.next()));
         let (Some(rank), Some(ranks), Some(socket)) = (rank, ranks, parts.next()) else {
-            return Err(Error::InvalidArgument(format!("{ENVIRONMENT}={told}: not rank/ranks/socket")));
+            return Err(Error::InvalidArgument(format!(
+                "{ENVIRONMENT}={told} is not of the form rank/ranks/socket"
+            )));
         };
         Self::of_starter(Path::new(socket), rank, ranks).map(Some)
     }

@@ -266,7 +266,7 @@ impl Started {
                 if late || stopped {
                     let _ = child.kill();
                     let _ = child.wait();
-                    let cause = "was stopped, and was ended".to_string();
+                    let cause = "was suspended, and was killed".to_string();
                     left = Err(Error::Rank { rank, ranks: self.ranks, cause });
                     break;
                 }

@@ -663,7 +663,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         let (target, norms) = match (&mut *beside, &mut core.stored) {
             (Some(a), _) => (a, &mut core.norms),
             (None, Stored::Open(a)) => (&mut **a, &mut core.norms),
-            _ => return Err(Error::Unsupported("new values in this format".into())),
+            _ => return Err(Error::Unsupported("new values for a matrix in this format".into())),
         };
         match order {
             None => backend.copy(values, target.values_mut())?,

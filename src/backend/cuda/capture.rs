@@ -22,7 +22,8 @@ pub(super) fn begin(ordinal: usize, stream: CUstream) {
     CURRENT.set(Some(Current { ordinal, stream, kept: Vec::new(), written: None }));
 }
 
-/// Directs it to the device's own stream again. Returns the memory that must live as long as the recording.
+/// Directs the work of this thread to the device's own stream again. Returns the memory that must live as long as the
+/// recording.
 pub(super) fn end() -> Vec<Allocation> {
     CURRENT.take().map(|current| current.kept).unwrap_or_default()
 }
