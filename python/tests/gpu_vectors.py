@@ -210,7 +210,7 @@ def test_matrices_of_cupy_where_they_lie(nothing_through_the_host):
         csr = sparse.csr_matrix(A.astype(dtype))
         for matrix in (csr, csr.tocsc(), csr.tocoo()):
             check_matrix(matrix, cupy.asarray(RIGHT.astype(dtype)), matrix.data, dtype)
-    # Rows that are not sorted, and entries that stand twice.
+    # Rows that are not sorted, and places given twice.
     coo = A.tocoo()
     order = np.random.default_rng(0).permutation(2 * coo.nnz)
     rows, columns = np.tile(coo.row, 2)[order], np.tile(coo.col, 2)[order]

@@ -16,9 +16,9 @@ from verdict_cases import Measures, all_cases, grid, permuted, turned
 
 CASES = [variant for case in all_cases() for variant in (case, turned(case), permuted(case))]
 SQUARE = [case for case in CASES if case.square]
-#: The tolerance where none is given, in double precision.
+#: The default tolerance in double precision.
 USUAL = 1e-8
-#: A^H r is called small with this times the tolerance.
+#: A^H r counts as small up to this times the tolerance.
 LEAST = 0.01
 #: With this normwise backward error nothing is left to be improved.
 AT_ROUNDING = 64 * np.finfo(float).eps

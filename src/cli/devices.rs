@@ -11,11 +11,11 @@ use {
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Show the prices that the choice of a method is made by
+    /// Show the measured prices (times of each kind of work) by which a method is chosen
     #[arg(long)]
     prices: bool,
 
-    /// Compile every kernel that solves are known to need, for each GPU of this machine, and keep them
+    /// Compile every kernel that solves are known to need, for each GPU of this machine, and keep them in the cache
     #[cfg(feature = "cuda")]
     #[arg(long, conflicts_with = "prices")]
     prepare: bool,

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Write the same facts as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw where the nonzeros stand, as SVG
+    /// Draw the positions of the nonzeros as SVG
     #[arg(long, value_name = "FILE")]
     spy: Option<PathBuf>,
 }

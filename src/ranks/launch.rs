@@ -137,7 +137,7 @@ impl Started {
         self.watch(&said, interrupted)
     }
 
-    /// Waits until all ranks have said hello.
+    /// Waits until all ranks have connected and given their number.
     fn greet(&mut self, listener: &UnixListener, interrupted: &impl Fn() -> bool) -> Result<()> {
         let start = Instant::now();
         self.streams = (0..self.ranks).map(|_| None).collect();

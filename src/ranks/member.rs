@@ -22,7 +22,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Says hello to the starting process, and waits for the name of the window's file.
+    /// Tells the starting process that this rank runs, and waits for the name of the window's file.
     ///
     /// # Errors
     /// If the starting process has died, or a rank has failed.

@@ -57,10 +57,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "auto", value_parser = one_of::<Method>(Method::ALL.iter().map(|value| value.name())))]
     method: Method,
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same
-    /// in single precision, around it all is in double), ilu (incomplete factors with the pattern of A),
+    /// in single precision, while the method is in double), ilu (incomplete factors with the pattern of A),
     /// ilut[:fill=N,digits=N] (with fill), amg[:OPTION=VALUE,...] (multigrid; steps, unknowns, smoothing, coarsening,
-    /// weights, prolongation, precision, boxes), or auto: jacobi, or amg, ilu or chebyshev-single where that is likely
-    /// to be faster
+    /// weights, prolongation, precision, boxes), or auto: jacobi, or amg, ilu or chebyshev-single if that is likely to
+    /// be faster
     #[arg(long, default_value = "auto", value_name = "NAME")]
     preconditioner: PreconditionerChoice,
     /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and
