@@ -76,7 +76,8 @@ pub enum CudaError {
     },
     /// The run-time compiler does not support the chip, or the driver does not accept its output.
     #[error(
-        "NVRTC {compiler} does not support {chip} ({cause}); install another release of nvidia-cuda-nvrtc, not newer than the driver"
+        "NVRTC {compiler} does not support {chip} ({cause}); install another release of nvidia-cuda-nvrtc, not newer \
+         than the driver"
     )]
     CompilerMismatch {
         /// The compiler's version.

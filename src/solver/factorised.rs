@@ -454,7 +454,8 @@ fn words_of_device(told: &DeviceReport) -> String {
     let steps = told.refinements + told.iterations;
     let DeviceSeconds { order, analysis, factor, solve, .. } = told.seconds;
     let words = format!(
-        "{told} after {steps} refinement steps; the factors take {}; ordering {}, analysis {}, factorisation {}, solve {}",
+        "{told} after {steps} refinement steps; the factors take {}; ordering {}, analysis {}, factorisation {}, \
+         solve {}",
         bytes(told.estimate.bytes),
         seconds(order),
         seconds(analysis),

@@ -188,7 +188,8 @@ impl Arguments {
             if points == 0 || !header.rows().is_multiple_of(points) || !(1..=3).contains(&dimensions) {
                 let what =
                     format!("{points} points of {dimensions} dimensions for {} unknowns", header.rows());
-                let how = "write each point as a row of one to three numbers; each point has the same number of unknowns";
+                let how = "write each point as a row of one to three numbers; each point has the same number of \
+                    unknowns";
                 return Err(Failure::about(path, format!("{what}: {how}")));
             }
             builder = builder.coordinates(dimensions, coordinates);
