@@ -15,7 +15,7 @@ from . import _device, _matrix, _residua
 def _csr(parts: Any) -> sparse.csr_array:
     _, shape, offsets, indices, values = parts
     matrix = sparse.csr_array((values, indices, offsets), shape=shape)
-    # The library's rows ascend and hold no entry twice: SciPy need not look.
+    # The library's rows are sorted and have no duplicates, so SciPy need not check.
     matrix.has_sorted_indices = True
     matrix.has_canonical_format = True
     return matrix

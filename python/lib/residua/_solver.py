@@ -421,7 +421,7 @@ class Solver:
         }
         lines = [f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in table.items()]
         last = self._report if isinstance(self._report, list) else [self._report]
-        # Of many right-hand sides one is shown: the first that has not converged, if there is one.
+        # For several right-hand sides, the report of the first that has not converged is shown, if there is one.
         shown = next((each for each in last if each and not each.converged), last[0] if last else None)
         page = "" if shown is None else shown._repr_html_()
         return f"<div><table>{''.join(lines)}</table>{page}</div>"

@@ -120,7 +120,7 @@ pub(in crate::backend::cuda) enum CsrWay {
     Binned,
 }
 
-/// Rows of like length are streamed, or in small matrices read by several lanes. Otherwise small matrices are binned,
+/// Rows of similar length are streamed, or read by several lanes in small matrices. Otherwise small ones are binned,
 /// and large ones balanced. V: type of values; `scattered`: whether x is read at random all over
 /// ([`asks_spread`](super::asks_spread)).
 pub(in crate::backend::cuda) fn csr_way<V: Element>(
