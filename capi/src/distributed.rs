@@ -29,7 +29,7 @@ impl<T: Solvable> Distributed<T> {
             return Err(Fault::argument("a distributed solver computes on the CPU: device is auto or cpu"));
         }
         let group = Group::from_mpi(comm)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let own = match unsafe { raw.on_host::<T>() } {
             Ok(arrays) => arrays.to_csr(&Host),
             Err(fault) => Err(Error::InvalidMatrix(fault.text)),
@@ -45,12 +45,12 @@ impl<T: Solvable> Engine for Distributed<T> {
     }
 
     unsafe fn update(&mut self, _: *const c_void, _: usize, _: Option<u64>) -> Answer {
-        Err(Fault::new(RESIDUA_UNSUPPORTED, "a distributed solver takes no new values: make a new one"))
+        Err(Fault::new(RESIDUA_UNSUPPORTED, "a distributed solver cannot take new values: make a new one"))
     }
 
     unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>> {
         on_host_alone(stream, "a distributed solver")?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (b, x) = unsafe { vectors(self.shape(), count, b, x)? };
         let told = self.solver.solve_with(b, x, |_| ControlFlow::Continue(()))?;
         let (reports, histories): (Vec<_>, Vec<_>) = told.into_iter().unzip();

@@ -30,7 +30,7 @@ pub(crate) struct Callback {
     pub(crate) user: *mut c_void,
 }
 
-// SAFETY: the header asks for a callback that the thread which solves may call, whichever that is; calls are one at a
+// SAFETY: the header requires a callback that the solving thread may call, whichever thread that is; calls are one at a
 // time, since a solver is used by one call at a time.
 unsafe impl Send for Callback {}
 // SAFETY: as above.
@@ -38,7 +38,7 @@ unsafe impl Sync for Callback {}
 
 impl Callback {
     fn call<T>(&self, x: &[T], y: &mut [T]) -> i32 {
-        // SAFETY: x and y are of as many elements as are told; the rest is the caller's own.
+        // SAFETY: x and y have as many elements as the callback is told; the caller is responsible for the callback.
         unsafe { (self.apply)(self.user, x.len() as i64, x.as_ptr().cast(), y.as_mut_ptr().cast()) }
     }
 }
@@ -114,7 +114,7 @@ impl<T: Scalar> Engine for MatrixFree<T> {
     unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>> {
         on_host_alone(stream, "a matrix-free solver")?;
         self.histories.clear();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (b, x): (&[T], &mut [T]) = unsafe { vectors(self.shape(), count, b, x)? };
         let mut filed = Vec::new();
         for (b, x) in b.chunks(self.n.max(1)).zip(x.chunks_mut(self.n.max(1))) {

@@ -28,10 +28,10 @@ fn table() -> MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A new handle, as a pointer of its kind.
+/// Makes a handle for an object and returns it as a pointer of the object's type in C.
 pub(crate) fn give<H>(object: Object) -> *mut H {
     let mut table = table();
-    table.last += 16; // aligned like any pointer, for tools that look at them
+    table.last += 16; // the alignment of memory that is allocated, for tools that check pointers
     let number = table.last;
     table.objects.insert(number, object);
     std::ptr::without_provenance_mut(number)
@@ -40,7 +40,7 @@ pub(crate) fn give<H>(object: Object) -> *mut H {
 fn stale(kind: &str) -> Fault {
     Fault::new(
         RESIDUA_INVALID_HANDLE,
-        format!("no {kind} handle: destroyed already, of another kind, or never made"),
+        format!("not a valid {kind} handle: destroyed already, of another kind, or never made"),
     )
 }
 
@@ -73,11 +73,13 @@ pub(crate) fn destroy<H>(kind: &str, handle: *mut H, is_kind: impl FnOnce(&Objec
 pub(crate) fn idle(engine: &Mutex<Box<dyn Engine>>) -> Answer<MutexGuard<'_, Box<dyn Engine>>> {
     match engine.try_lock() {
         Ok(engine) => Ok(engine),
-        Err(TryLockError::WouldBlock) => {
-            Err(Fault::new(RESIDUA_BUSY, "the solver is at work, in another thread or around this callback"))
-        }
-        Err(TryLockError::Poisoned(_)) => {
-            Err(Fault::new(crate::RESIDUA_INTERNAL, "a call on this solver ended in a fault: destroy it"))
-        }
+        Err(TryLockError::WouldBlock) => Err(Fault::new(
+            RESIDUA_BUSY,
+            "the solver is in use, by another thread or by the solve that calls this callback",
+        )),
+        Err(TryLockError::Poisoned(_)) => Err(Fault::new(
+            crate::RESIDUA_INTERNAL,
+            "an earlier call on this solver failed internally: destroy it",
+        )),
     }
 }

@@ -69,7 +69,7 @@ fn yes(name: &str, value: &str) -> Answer<bool> {
     match value {
         "yes" => Ok(true),
         "no" => Ok(false),
-        _ => Err(Fault::argument(format!("option {name}: '{value}' is neither yes nor no"))),
+        _ => Err(Fault::argument(format!("option {name}: '{value}' must be yes or no"))),
     }
 }
 
@@ -78,7 +78,7 @@ impl Settings {
     pub(crate) fn refuse_function(&self) -> Answer {
         match &self.needs_function {
             Some(name) => {
-                let text = format!("option {name} is for matrix-free solvers, and this one has a matrix");
+                let text = format!("option {name} is for matrix-free solvers, but this one has a matrix");
                 Err(Fault::argument(text))
             }
             None => Ok(()),
@@ -119,7 +119,7 @@ impl Settings {
                 "symmetric" => Symmetry::Symmetric,
                 "hermitian" => Symmetry::Hermitian,
                 _ => {
-                    let text = format!("option {name}: '{value}' is neither symmetric nor hermitian");
+                    let text = format!("option {name}: '{value}' must be symmetric or hermitian");
                     return Err(Fault::argument(text));
                 }
             }),
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn residua_options_create(options: *mut *mut residua_optio
             return Err(Fault::null("options"));
         }
         let made = give(Object::Options(Arc::new(Mutex::new(Settings::default()))));
-        // SAFETY: not null, and the caller promises room for a handle.
+        // SAFETY: the pointer is not null, and the caller guarantees room for a handle.
         unsafe { *options = made };
         Ok(())
     })
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn residua_options_set(
     value: *const c_char,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (name, value) = unsafe { (text("name", name)?, text("value", value)?) };
         let found = find("options", options, |object| match object {
             Object::Options(settings) => Some(settings),

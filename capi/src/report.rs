@@ -117,7 +117,7 @@ pub unsafe extern "C" fn residua_report_converged(report: *const residua_report,
         if converged.is_null() {
             return Err(Fault::null("converged"));
         }
-        // SAFETY: not null, and the caller promises room.
+        // SAFETY: the pointer is not null, and the caller guarantees room.
         unsafe { *converged = filed.outcome.is_converged().into() };
         Ok(())
     })
@@ -137,13 +137,13 @@ pub unsafe extern "C" fn residua_report_number(
     number: *mut f64,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text("name", name)? };
         let filed = filed(report)?;
         if number.is_null() {
             return Err(Fault::null("number"));
         }
-        // SAFETY: not null, and the caller promises room.
+        // SAFETY: the pointer is not null, and the caller guarantees room.
         unsafe { *number = *by_name(&filed.numbers, name)? };
         Ok(())
     })
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn residua_report_text(
     length: *mut usize,
 ) -> i32 {
     guard(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { text("name", name)? };
         let filed = filed(report)?;
         let told = by_name(&filed.texts, name)?;
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn residua_report_text(
             return Err(Fault::null("buffer"));
         }
         if !length.is_null() {
-            // SAFETY: not null, and the caller promises room.
+            // SAFETY: the pointer is not null, and the caller guarantees room.
             unsafe { *length = told.len() };
         }
         if capacity > 0 {

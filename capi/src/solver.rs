@@ -51,9 +51,9 @@ macro_rules! by_type {
                 type $T = Complex<f64>;
                 $body
             }
-            other => {
-                Err(Fault::argument(format!("no type of values {other}: choose RESIDUA_F32 to RESIDUA_C64")))
-            }
+            other => Err(Fault::argument(format!(
+                "invalid type of values {other}: choose RESIDUA_F32 to RESIDUA_C64"
+            ))),
         }
     };
 }
@@ -66,7 +66,7 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
             return Err(Fault::null("solver"));
         }
         let made = give(Object::Solver(Arc::new(Mutex::new(make()?))));
-        // SAFETY: not null, and the entries' callers promise room for a handle.
+        // SAFETY: the pointer is not null, and callers of the C functions promise that a handle fits there.
         unsafe { *solver = made };
         Ok(())
     })
@@ -83,7 +83,7 @@ unsafe fn stored(
     place: impl FnOnce() -> Answer<Place>,
 ) -> Answer<Box<dyn Engine>> {
     let settings = settings(options)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     by_type!(r#type, T => Ok(Box::new(unsafe { Stored::<T>::new(raw, place()?, &settings)? })))
 }
 
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn residua_solver_from_csr(
 ) -> i32 {
     let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
     let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
 }
 
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn residua_solver_from_coo(
 ) -> i32 {
     let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
     let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || Ok(Place::Host)) })
 }
 
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn residua_solver_from_csr_device(
 ) -> i32 {
     let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
     let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
 }
 
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn residua_solver_from_coo_device(
 ) -> i32 {
     let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
     let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     put(solver, || unsafe { stored(r#type, &raw, options, || on_gpu_of(&raw, stream)) })
 }
 
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn residua_solver_create_distributed(
         #[cfg(unix)]
         {
             let settings = settings(options)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             by_type!(r#type, T => Ok(Box::new(unsafe { Distributed::<T>::new(&raw, comm, &settings)? })))
         }
         #[cfg(not(unix))]
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn residua_solver_update(
     values: *const c_void,
     entries: i64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { update(solver, values, entries, None) })
 }
 
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn residua_solver_update_csr(
 ) -> i32 {
     let (first, second) = ((offsets, offset_bits), (column_indices, column_bits));
     let raw = Raw { layout: Layout::Rows, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe {
         let engine = engine(solver)?;
         idle(&engine)?.update_matrix(&raw)
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn residua_solver_update_coo(
 ) -> i32 {
     let (first, second) = ((row_indices, index_bits), (column_indices, index_bits));
     let raw = Raw { layout: Layout::Triplets, shape: (rows, columns), entries, base, first, second, values };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe {
         let engine = engine(solver)?;
         idle(&engine)?.update_matrix(&raw)
@@ -356,7 +356,7 @@ pub unsafe extern "C" fn residua_solver_update_device(
     entries: i64,
     stream: *mut c_void,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { update(solver, values, entries, Some(stream.addr() as u64)) })
 }
 
@@ -369,7 +369,7 @@ unsafe fn update(
     stream: Option<u64>,
 ) -> Answer {
     let (engine, entries) = (engine(solver)?, length("entries", entries)?);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { idle(&engine)?.update(values, entries, stream) }
 }
 
@@ -388,7 +388,7 @@ pub unsafe extern "C" fn residua_solver_solve(
     x_length: i64,
     report: *mut *mut residua_report,
 ) -> i32 {
-    // SAFETY: the caller's promise; one report is as an array of one.
+    // SAFETY: the caller promises what `solve` needs, and one report is an array of length one.
     guard(|| unsafe { solve(solver, 1, (b, b_length), (x, x_length), None, report) })
 }
 
@@ -406,7 +406,7 @@ pub unsafe extern "C" fn residua_solver_solve_many(
     x_length: i64,
     reports: *mut *mut residua_report,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), None, reports) })
 }
 
@@ -428,7 +428,7 @@ pub unsafe extern "C" fn residua_solver_solve_device(
     reports: *mut *mut residua_report,
 ) -> i32 {
     let stream = Some(stream.addr() as u64);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     guard(|| unsafe { solve(solver, count, (b, b_length), (x, x_length), stream, reports) })
 }
 
@@ -448,7 +448,7 @@ unsafe fn solve(
     }
     let b = Given { data: b.cast_mut(), len: length("the length of b", b_length)? };
     let x = Given { data: x, len: length("the length of x", x_length)? };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let filed = unsafe { idle(&engine)?.solve(count, b, x, stream)? };
     for (k, filed) in filed.into_iter().enumerate() {
         // SAFETY: there are at most `count` reports, for which the caller promises room.
@@ -484,7 +484,7 @@ pub unsafe extern "C" fn residua_solver_history(
             unsafe { *norms.add(k) = norm };
         }
         if !length.is_null() {
-            // SAFETY: not null, and the caller promises room.
+            // SAFETY: the pointer is not null, and the caller guarantees room.
             unsafe { *length = history.len() as i64 };
         }
         Ok(())

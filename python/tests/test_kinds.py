@@ -78,7 +78,7 @@ def test_the_diagonal_helps_scipys_methods(method):
     x, info = getattr(ours, method)(a, b, rtol=1e-6)
     assert info == 0
     assert np.linalg.norm(b - a @ x) <= 1.001e-6 * np.linalg.norm(b)
-    # With a callback it is SciPy's iteration to the bit.
+    # With a callback, the iteration has the same bits as SciPy's.
     iterates = [], []
     for found, module in zip(iterates, (ours, linalg)):
         getattr(module, method)(a, b, maxiter=3, callback=lambda x: found.append(np.copy(x)))

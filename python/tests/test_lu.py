@@ -12,7 +12,7 @@ from residua import _small
 from residua.linalg import LU, splu
 from systems import DTYPES, dominant, random_vector
 
-#: Dense LU, a band, and a sparse factorisation.
+#: Numbers of unknowns for which a dense LU, a banded one and a sparse factorisation are used.
 SIZES = (30, 300, 900)
 
 
@@ -215,7 +215,7 @@ def test_small_singular_systems_are_found_out(n):
 
 
 def test_rows_of_other_units_are_looked_at_each():
-    # The second row is lost beside the first in a norm of all.
+    # In a norm over all rows, the second row would be negligible compared with the first.
     a, b = np.array([[1e12, 0.0], [1.0, 1.0]]), np.array([1e12, 3.0])
     np.testing.assert_allclose(residua.spsolve(a, b), [1, 2], rtol=1e-12)
     np.testing.assert_allclose(splu(a).solve(b), [1, 2], rtol=1e-12)

@@ -173,7 +173,7 @@ def test_not_converged_tells_how_far_it_came():
         residua.solve(a, np.ones(2500), method="cg", maxiter=5)
     error = caught.value
     assert error.report.outcome == "max_iterations" and error.report.iterations == 5 and error.x.shape == (2500,)
-    assert "was asked for" in str(error)
+    assert "the tolerance was" in str(error)
     back = pickle.loads(pickle.dumps(error))
     assert isinstance(back, residua.NotConverged) and str(back) == str(error) and np.array_equal(back.x, error.x)
 
@@ -300,7 +300,7 @@ def test_singular_systems_are_told_apart():
 
 
 def test_rectangular_systems_are_least_squares():
-    # Of many solutions that of least norm.
+    # If there are many solutions, x is the one of least norm.
     wide = np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 5.0]])
     np.testing.assert_allclose(residua.solve(wide, np.ones(2)), np.linalg.lstsq(wide, np.ones(2))[0], rtol=1e-6)
     a, b = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.array([1.0, 2.0, 4.0])

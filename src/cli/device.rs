@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<String, String> {
 pub(crate) fn ask_for_one_connection() {
     const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
     if std::env::var_os(NAME).is_none() {
-        // SAFETY: the process has no other thread yet that could read the environment meanwhile.
+        // SAFETY: the process has no other thread yet that could read the environment at the same time.
         unsafe { std::env::set_var(NAME, "1") };
     }
 }

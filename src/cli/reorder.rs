@@ -61,6 +61,7 @@ struct Figures {
     seconds: f64,
 }
 
+/// The size of a factor before and after reordering.
 #[derive(Serialize)]
 struct Fill {
     factor_entries_before: f64,

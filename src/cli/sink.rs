@@ -113,7 +113,7 @@ pub(crate) fn takes_stdout<'a>(
             }
         } else if let Some(file) = file(&sink.path) {
             if inputs.contains(&file) {
-                return usage("a result would take the place of what is read");
+                return usage("a result would overwrite an input file");
             } else if taken.contains(&file) {
                 return usage("only one result can go to a file");
             }

@@ -9,6 +9,7 @@ use crate::scalar::Scalar;
 use num_complex::Complex;
 use std::path::Path;
 
+/// The values of a file.
 #[derive(Debug)]
 pub(super) enum Numbers {
     Real(Vec<f64>),

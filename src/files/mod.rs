@@ -42,6 +42,7 @@ pub use npy::write_npy;
 pub use reading::{Reading, Resident};
 pub use stored::Stored;
 
+/// The format of a file, as its first bytes show.
 enum Kind {
     Market,
     Tar,
@@ -98,7 +99,7 @@ fn nothing(path: &Path) -> Error {
 
 /// The error for complex values if the caller's type is real.
 fn complex(path: &Path) -> Error {
-    let what = "the file holds complex values, and real ones are asked for";
+    let what = "the file holds complex values, but real ones are requested";
     Error::Unsupported(format!("{}: {what}", path.display()))
 }
 

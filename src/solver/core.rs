@@ -124,7 +124,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         self.announce();
     }
 
-    /// Lists the stages in the trail.
+    /// Adds all candidates to the log before the first is tried.
     fn announce(&mut self) {
         let (a, bandwidth) = (self.stored.operator(), self.backend.ordering_price().bandwidth);
         let told = self.stages.iter().map(|Stage { plan, ready, .. }| {

@@ -174,7 +174,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// it.
     pub(super) fn build(backend: &B, a: Csr<T, B>, wishes: &Builder, why: Option<String>) -> Result<Self> {
         let mut notes = Notes::default();
-        let why = why.unwrap_or_else(|| "where the matrix is".into());
+        let why = why.unwrap_or_else(|| "the matrix is there".into());
         notes.decisions.push(Decision::new("device", backend.description(), why));
         let mut looked = 0.0;
         timed(&mut looked, || finite::check_matrix(backend, &a))?;
@@ -186,7 +186,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         Self::new(backend, a, wishes, found, notes)
     }
 
-    /// For a matrix whose symmetry is known.
+    /// Makes an engine for a matrix whose symmetry is known.
     fn new(backend: &B, mut a: Csr<T, B>, wishes: &Builder, found: Found, mut notes: Notes) -> Result<Self> {
         let options = wishes.options();
         let (rows, columns, nonzeros) = (a.rows(), a.columns(), a.nonzeros());
@@ -486,7 +486,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
     /// The number of right-hand sides in vectors of these lengths.
     fn count(&self, b: usize, x: usize) -> Result<usize> {
         let (rows, columns) = self.about.shape();
-        Error::check_dimension("length of b beyond the last whole one", 0, b % rows.max(1))?;
+        Error::check_dimension("entries of b after the last complete right-hand side", 0, b % rows.max(1))?;
         let count = b.checked_div(rows).unwrap_or(0);
         Error::check_dimension("length of x", columns * count, x)?;
         Ok(count)
@@ -592,7 +592,10 @@ fn scaling_decision<T: Scalar, B: SolverBackend>(
     scaled: &Equilibrated<T, B>,
     norms: &RowNorms<T, B>,
 ) -> Decision {
-    let why = format!("norms of rows from {:.1e} to {:.1e}: powers of two", norms.least, norms.most);
+    let why = format!(
+        "rows have norms from {:.1e} to {:.1e} and are scaled by powers of two",
+        norms.least, norms.most
+    );
     Decision::new("scaling", scaled.words(), why)
 }
 
@@ -660,7 +663,7 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
         let (target, norms) = match (&mut *beside, &mut core.stored) {
             (Some(a), _) => (a, &mut core.norms),
             (None, Stored::Open(a)) => (&mut **a, &mut core.norms),
-            _ => return Err(Error::Unsupported("new values in a format that takes none".into())),
+            _ => return Err(Error::Unsupported("new values for a matrix in this format".into())),
         };
         match order {
             None => backend.copy(values, target.values_mut())?,

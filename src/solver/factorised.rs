@@ -401,7 +401,7 @@ fn within(forecast: &Analysis, limit: Limit) -> Result<()> {
             Err(Error::Unsupported(format!("{}: {needs}", forecast.kind)))
         }
         Some((_, flops)) if forecast.in_blocks() > flops => Err(Error::Unsupported(format!(
-            "{} takes {:.1e} multiplications and {}",
+            "{} takes {:.1e} multiplications and {}, too much",
             forecast.kind,
             forecast.flops,
             bytes(forecast.bytes as u64)
@@ -418,6 +418,7 @@ fn failure(reasons: &[(Kind, Reason)]) -> Outcome {
     Outcome::Stagnated
 }
 
+/// The facts about A that a direct solve has found.
 fn evidence(told: &DirectReport) -> Evidence {
     let unmatched = told.reasons.iter().find_map(|(_, reason)| match reason {
         Reason::StructurallySingular { unmatched, .. } if !told.solved => Some(unmatched.clone()),
@@ -441,7 +442,10 @@ fn evidence(told: &DirectReport) -> Evidence {
 fn words(told: &DirectReport) -> String {
     let steps = told.refinements + told.iterations;
     let order = told.order.map(|order| format!(", order by {order}")).unwrap_or_default();
-    let words = format!("{told} after {steps} steps, factor of {}{order}", bytes(told.factor_bytes));
+    let words = format!(
+        "{told} after {steps} refinement steps; the factor takes {}{order}",
+        bytes(told.factor_bytes)
+    );
     words + &said(&told.reasons)
 }
 
@@ -450,7 +454,8 @@ fn words_of_device(told: &DeviceReport) -> String {
     let steps = told.refinements + told.iterations;
     let DeviceSeconds { order, analysis, factor, solve, .. } = told.seconds;
     let words = format!(
-        "{told} after {steps} steps, factors of {}; order {}, analysis {}, factors {}, solve {}",
+        "{told} after {steps} refinement steps; the factors take {}; ordering {}, analysis {}, factorisation {}, \
+         solve {}",
         bytes(told.estimate.bytes),
         seconds(order),
         seconds(analysis),

@@ -420,12 +420,16 @@ fn on<'a, T: Scalar, B: SolverBackend>(
 ) -> Result<&'a mut dyn OnBackend<T, B>> {
     let (own, given) = (&engine.about().device, backend.description());
     if *own != given {
-        return Err(Error::InvalidArgument(format!("buffers of {given} for a solver on {own}")));
+        return Err(Error::InvalidArgument(format!(
+            "the buffers are on {given}, but the solver is on {own}"
+        )));
     }
     let any: &mut dyn Any = engine;
     match any.downcast_mut::<Boxed<T, B>>() {
         Some(boxed) => Ok(&mut *boxed.0),
-        None => Err(Error::InvalidArgument(format!("buffers of another kind than the solver's on {given}"))),
+        None => Err(Error::InvalidArgument(format!(
+            "the buffers belong to another backend than the solver, which is on {given}"
+        ))),
     }
 }
 

@@ -113,8 +113,8 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         let guess = self.stored.guess_of_order(&self.backend, &self.width);
         guess.exceeds(most).then(|| {
             format!(
-                "by the width of the graph an order takes {} and the factorisation {:.1e} multiplications, at most {most:.1e} \
-                 are allowed",
+                "estimated from the width of the graph, its ordering takes {} and its elimination {:.1e} multiplications, which \
+                 together are more than the allowed {most:.1e}",
                 seconds(guess.seconds),
                 guess.multiplications
             )
@@ -210,7 +210,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         };
         let mut remark = ready.remark();
         if let Some(row_wise) = missed {
-            remark = with(remark, Some(format!("row by row the relative residual stays at {row_wise:.1e}")));
+            remark = with(remark, Some(format!("the residual relative to each row stays at {row_wise:.1e}")));
         }
         let (outcome, words) = pace.ended(report.outcome);
         remark = with(remark, words);

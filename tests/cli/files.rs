@@ -45,7 +45,7 @@ fn info_tells_what_one_would_ask() {
     f.ok("generate convection2d --size 9 -o c.mtx");
     let json = f.ok("info c.mtx --json -").json();
     assert_eq!((&json["pattern_symmetric"], &json["symmetric"]), (&true.into(), &false.into()));
-    assert_eq!(json["advice"]["method"], "fgmres");
+    assert_eq!(json["advice"]["method"], "gmres");
     assert!(json["words"].as_array().unwrap().len() > 1 && json["look"]["structure"]["rank"] == 81);
     f.ok("generate random --size 300x20 --row-lengths 0..9 -o r.mtx");
     let json = f.ok("info r.mtx --json -").json();
@@ -308,8 +308,9 @@ fn shipped_matrices_are_made_by_the_commands_beside_them() {
     assert_eq!(count, std::fs::read_dir(&folder).unwrap().count() - 1);
 }
 
-/// If the collection has the matrix of a model problem, both are the same. The exception is `cusp_7pt_10x10x10`, whose
-/// diagonal is 7 where the 7-point Laplacian has 6 (A + I, as the index's smallest eigenvalue, 1.243, shows).
+/// If the collection has the matrix of a model problem, both must be the same. The exception is `cusp_7pt_10x10x10`,
+/// which is A + I: its diagonal is 7 instead of the 6 of the 7-point Laplacian (as the index's smallest eigenvalue,
+/// 1.243, shows).
 #[test]
 fn generate_agrees_with_the_collection() {
     let Some(folder) = crate::matrices::folder() else { return };

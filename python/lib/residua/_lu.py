@@ -1,4 +1,4 @@
-"""What ``splu`` gives: factors that are kept, with what SciPy's object has."""
+"""The result of ``splu``: factors for many solves, with the interface of SciPy's object."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ COLUMNS = 64
 
 
 class LU:
-    """Factors of a square matrix A, as ``scipy.sparse.linalg.SuperLU``: what :func:`residua.linalg.splu` gives.
+    """Factors of a square matrix A, as ``scipy.sparse.linalg.SuperLU``: the result of :func:`residua.linalg.splu`.
 
-    Solves are by residua's factors, of which there is a second set for A^T from the first such solve on. ``L``, ``U``,
+    Solves use residua's factors; the first solve with A^T makes a second set for A^T. ``L``, ``U``,
     ``perm_r``, ``perm_c`` and ``nnz`` are SciPy's: its SuperLU factorises at the first use of one of them, which takes
-    as long and as much memory as ``scipy.sparse.linalg.splu``. Where A has zeros on the diagonal, residua's own factors
-    may have pivots that were perturbed and made good by refinement; SuperLU's have none.
+    as long and as much memory as ``scipy.sparse.linalg.splu``. If A has zeros on the diagonal, residua's own factors
+    may have perturbed pivots, which refinement corrects; SuperLU's have none.
     """
 
     def __init__(self, A: Any, options: dict[str, Any] | None = None) -> None:
@@ -36,7 +36,7 @@ class LU:
         self._small = _small.factorised(A)
         self._kept: dict[str, Factors] = {}
         if self._small is None:
-            # The caller may change A.
+            # The caller may change A later, so a copy is kept.
             self._matrix = A.copy()
         if self._shape[0] and (self._small is None or not self._small.is_regular):
             self._factors("N").prove()
@@ -59,20 +59,20 @@ class LU:
         Parameters
         ----------
         rhs : array or sparse matrix, shape (n,) or (n, k)
-            Complex ones are taken for a real A too. From a sparse one x is sparse (csc).
+            It may be complex for a real A too. If it is sparse, x is sparse (csc).
         trans : "N", "T" or "H"
             Solves A x = rhs, A^T x = rhs or A^H x = rhs.
 
         Raises
         ------
         ValueError
-            On a shape that does not fit, and another ``trans``.
+            If the shape or ``trans`` is invalid.
         NotConverged
-            Where A is not singular and neither the relative residual comes down to 1e-10 nor the backward error to
+            If A is not singular, but x has neither a relative residual of 1e-10 nor a backward error of
             1e-12 (single precision: both 1e-5).
         """
         if type(rhs) is np.ndarray and rhs.dtype == self._dtype and rhs.shape == self._shape[:1]:
-            # The shortest way, for small systems.
+            # Small systems skip most of the checks below, which would take longer than the solve.
             if self._small is None:
                 if trans == "N":
                     return self._factors("N").solve(rhs)

@@ -1,7 +1,7 @@
-"""Small systems by LAPACK: dense ones below some hundred unknowns, and narrow bands, which it factorises faster than
-any sparse factorisation does.
+"""Small systems by LAPACK: dense ones with up to a few hundred unknowns, and narrow bands, which it factorises faster
+than any sparse factorisation.
 
-x is handed out only if it is shown to be good; else the caller turns to ``residua._factors``, which finds out why.
+x is returned only if it is shown to be accurate; else the caller uses ``residua._factors``, which finds the reason.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.linalg import blas, lapack
 
-#: Matrices of at most so many rows are factorised dense; those of at most ``MIDDLE`` rows if at least one entry in
-#: ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK there: at 64 rows with three entries a row it takes
-#: 44 us and LAPACK 26, at 100 rows that are filled to a tenth 270 and 55. Beyond, LAPACK's threads wait for each other
-#: for a hundred milliseconds where processors are busy.
+#: Matrices with at most ``SMALL`` rows are factorised as dense ones; those with at most ``MIDDLE`` rows too, if at
+#: least one entry in ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK for these: with 64 rows and three
+#: entries per row it takes 44 us and LAPACK 26, with 100 rows of which a tenth is stored 270 and 55. For larger ones,
+#: LAPACK's threads may wait a hundred milliseconds for each other if processors are busy.
 SMALL, MIDDLE, FILLED = 72, 256, 25
 
-#: Bands of at most so many rows and diagonals. At 400 rows and three diagonals SuperLU takes 155 us, LAPACK 15.
+#: The most rows and diagonals of a band. With 400 rows and three diagonals SuperLU takes 155 us, LAPACK 15.
 LONG, WIDE = 4096, 24
 
-#: The backward error of an x that is handed out, and the reciprocal condition number from which on A is regular beyond
-#: doubt. Partial pivoting gives 1e-15 unless factors grow.
+#: The largest backward error of an x that is returned, and the reciprocal condition number above which A is certainly
+#: regular. Partial pivoting gives 1e-15 unless factors grow.
 BACKWARD, REGULAR = 1e-13, 1e-10
 
-#: The relative residual that will do whatever the condition is: as in ``residua._factors``.
+#: A relative residual up to this is accepted whatever the condition is, as in ``residua._factors``.
 ASKED = 1e-10
 
-#: Norms between these are sums of squares that have neither underflowed nor overflowed.
+#: If a norm that was computed from a sum of squares lies between these, the sum has neither underflowed nor overflowed.
 LEAST, MOST = 1e-140, 1e140
 
 EPS = float(np.finfo(np.float64).eps)
 
-#: ``trans`` of LAPACK by SciPy's names.
+#: LAPACK's argument ``trans`` for each of the letters that SciPy uses.
 TURNED = {"N": 0, "T": 1, "H": 2}
 
-#: LAPACK's routines by type: factorise, solve, condition, and norm and equilibration, or the product. Older SciPys have
-#: no ``gbcon``.
+#: LAPACK's routines by type: to factorise, to solve, and for the condition; then norm and equilibration of a dense
+#: matrix, or the product of a banded one. Older versions of SciPy have no ``gbcon``.
 DENSE: dict[str, list[Any]] = {
     kind: [getattr(lapack, kind + name) for name in ("getrf", "getrs", "gecon", "lange", "geequ")] for kind in "dz"
 }
@@ -54,11 +54,11 @@ class Small:
 
     __slots__ = ("_norm", "_regular", "_terms", "dtype")
 
-    #: Entries of a row at most.
+    #: The most entries of a row.
     _terms: int
     #: A, dense or sparse.
     matrix: Any
-    #: Whether it is regular beyond doubt; None where that was not looked at yet.
+    #: Whether A is certainly regular; None before that was tested.
     _regular: bool | None
     #: A's Frobenius norm.
     _norm: float
@@ -66,7 +66,7 @@ class Small:
 
     @property
     def is_regular(self) -> bool:
-        """Whether A is regular beyond doubt."""
+        """Returns whether A is certainly regular."""
         if self._regular is None:
             self._regular = self._norm < MOST and self._looks_regular()
         return self._regular
@@ -91,7 +91,7 @@ class Small:
         return x if (residuals <= BACKWARD * (self._norm * _norms(x) + sizes)).all() else None
 
     def solve_once(self, b: np.ndarray) -> np.ndarray | None:
-        """As :meth:`solve` for a vector; a small residual in all rows is enough, and spares the condition number."""
+        """As :meth:`solve` for a vector, without the condition number if the residual is small in all rows."""
         size = math.sqrt(np.vdot(b, b).real)
         if self._regular is False or not (LEAST < size < MOST and self._norm < MOST):
             return None
@@ -102,7 +102,8 @@ class Small:
         return x if self.is_regular and residual <= BACKWARD * scale else None
 
     def _is_small_in_all_rows(self, residual: float, scale: float, size: float) -> bool:
-        """Whether a residual is small beside b, rounding errors of its own included, with rows in any units.
+        """Returns whether a residual is small compared with b in every row, including the residual's own rounding
+        errors.
 
         A row's norm is its largest entry, or the sum of them, up to the root of their number.
         """
@@ -110,14 +111,15 @@ class Small:
         return error * math.sqrt(self._terms) <= ASKED * self._row_ratio() * size
 
     def _candidate(self, b: np.ndarray, trans: str) -> tuple[np.ndarray, Any]:
-        """x, and the norm of its residual; of columns, norms. Rounding adds little to ``BACKWARD``."""
+        """x, and the norm of its residual (for each column). Rounding errors in it are small compared with
+        ``BACKWARD``."""
         turned = TURNED[trans]
         x = self._substitute(b, turned)
         residual = b - self._product(x, turned)
         return x, math.sqrt(np.vdot(residual, residual).real) if b.ndim == 1 else _norms(residual)
 
     def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
-        """x by the factors."""
+        """Solves with the factors."""
         raise NotImplementedError
 
     def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
@@ -125,11 +127,11 @@ class Small:
         raise NotImplementedError
 
     def _looks_regular(self) -> bool:
-        """Whether the condition number, or the size of a solution, shows that A is regular."""
+        """Returns whether the condition number, or the size of a solution, shows that A is regular."""
         raise NotImplementedError
 
     def _row_ratio(self) -> float:
-        """The norm of the smallest row beside that of the largest."""
+        """The smallest row norm divided by the largest."""
         raise NotImplementedError
 
 
@@ -145,7 +147,7 @@ class Dense(Small):
         self.dtype, self._terms = self.matrix.dtype, len(self.matrix)
         self._routines = DENSE["d" if kind is np.float64 else "z"]
         self._factors, self._pivots, info = self._routines[0](self.matrix)
-        # An exact zero among the pivots: whether A is singular is for the other module to say.
+        # After a pivot that is exactly zero, ``residua._factors`` decides whether A is singular.
         self._regular = False if info else None
         flat = self.matrix.reshape(-1, order="F")
         self._norm = math.sqrt(np.vdot(flat, flat).real)
@@ -170,9 +172,9 @@ class Band(Small):
     Parameters
     ----------
     rows, columns
-        Where its entries are, each once; ``offsets`` are their differences.
+        The positions of its entries, each once; ``offsets`` are their differences.
     below, above
-        How many diagonals there are on both sides of the main one.
+        The number of diagonals on each side of the main one.
     """
 
     __slots__ = ("_band", "_columns", "_factors", "_magnitudes", "_pivots", "_routines", "_rows", "_widths")
@@ -185,7 +187,7 @@ class Band(Small):
         self.dtype = np.dtype(kind)
         self._terms = below + above + 1
         self._routines = BAND["d" if kind is np.float64 else "z"]
-        # LAPACK's layout: columns of diagonals, with room above for what pivoting brings.
+        # In LAPACK's layout each column holds its part of the band, with room above for the fill from pivoting.
         height = 2 * below + above + 1
         self._band = np.zeros((A.shape[0], height), kind)
         self._band.reshape(-1)[columns * height + (offsets + (below + above))] = A.data
@@ -212,8 +214,8 @@ class Band(Small):
         return self._routines[3](n, n, below, below + above, 1.0, self._band.T, x, trans=trans)
 
     def _looks_regular(self) -> bool:
-        # Estimating the condition takes ten solves. One with a vector that has a part in every direction does, where
-        # its solution is so small that the residual's rounding errors are below what is asked for.
+        # An estimate of the condition takes ten solves. One solve with a vector that has a part in every direction is
+        # enough if its solution is so small that the rounding errors of the residual are below the tolerance.
         b = np.cos(np.arange(1.0, len(self._band) + 1)).astype(self.dtype)
         size = math.sqrt(np.vdot(b, b).real)
         x, residual = self._candidate(b, "N")
@@ -230,7 +232,7 @@ class Band(Small):
 
 
 def factorised(A: Any) -> Small | None:
-    """Factors of a square matrix of SciPy or NumPy, which may change afterwards; None where it is none of these."""
+    """Factors of a small square matrix of SciPy or NumPy, which may change afterwards; None for any other matrix."""
     n = A.shape[0]
     if not 0 < n <= LONG:
         return None

@@ -1,4 +1,4 @@
-"""Types of what callers give: names of options, and settings as a dictionary that a type checker looks into."""
+"""Types for callers: names of options, and settings as a dictionary that a type checker understands."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class MethodSettings(TypedDict, total=False):
 
 
 class Settings(MethodSettings, total=False):
-    """The settings of :class:`residua.Solver`, to be kept and given with ``**``."""
+    """The settings of :class:`residua.Solver`, for use with ``**``."""
 
     rtol: float | None
 
 
 class LinearMap(Protocol):
-    """What preconditioners are: SciPy's ``LinearOperator``."""
+    """The type of preconditioners: SciPy's ``LinearOperator``."""
 
     shape: tuple[int, int]
     dtype: Any

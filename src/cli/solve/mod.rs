@@ -57,10 +57,10 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "auto", value_parser = one_of::<Method>(Method::ALL.iter().map(|value| value.name())))]
     method: Method,
     /// Preconditioner: none, jacobi, block-jacobi[:ROWS], fsai, chebyshev[:STEPS], chebyshev-single[:STEPS] (the same
-    /// in single precision, around it all is in double), ilu (incomplete factors with the pattern of A),
+    /// in single precision, while the method is in double), ilu (incomplete factors with the pattern of A),
     /// ilut[:fill=N,digits=N] (with fill), amg[:OPTION=VALUE,...] (multigrid; steps, unknowns, smoothing, coarsening,
-    /// weights, prolongation, precision, boxes), or auto: jacobi, or amg, ilu or chebyshev-single where that is likely
-    /// to be faster
+    /// weights, prolongation, precision, boxes), or auto: jacobi, or amg, ilu or chebyshev-single if that is likely to
+    /// be faster
     #[arg(long, default_value = "auto", value_name = "NAME")]
     preconditioner: PreconditionerChoice,
     /// double; mixed: iterate with matrix and vectors in single precision, refine in double; or auto: as mixed, and
@@ -137,13 +137,13 @@ pub(crate) struct Arguments {
 fn parse_tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..1.0).contains(&value) => Ok(value),
-        _ => Err("a tolerance is a number from 0 to below 1, such as 1e-8".into()),
+        _ => Err("a tolerance must be at least 0 and below 1, such as 1e-8".into()),
     }
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| "a time is a number of seconds from 0 on, such as 0.5".into())
+    seconds.ok_or_else(|| "a time must be a number of seconds, such as 0.5".into())
 }
 
 /// A number of bytes, with a unit of 10^3, 10^6, 10^9 or 10^12, or none.
@@ -154,7 +154,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
     let number = digits.trim().parse::<f64>().ok().filter(|number| (0.0..1e19).contains(&(number * size)));
     number
         .map(|number| (number * size) as u64)
-        .ok_or_else(|| "an amount of memory is such as 500MB or 4GB".into())
+        .ok_or_else(|| "write an amount of memory like 500MB or 4GB".into())
 }
 
 impl Arguments {
@@ -188,8 +188,8 @@ impl Arguments {
             if points == 0 || !header.rows().is_multiple_of(points) || !(1..=3).contains(&dimensions) {
                 let what =
                     format!("{points} points of {dimensions} dimensions for {} unknowns", header.rows());
-                let how =
-                    "a point is a row of one to three numbers, and each point has equally many unknowns";
+                let how = "write each point as a row of one to three numbers; each point has the same number of \
+                    unknowns";
                 return Err(Failure::about(path, format!("{what}: {how}")));
             }
             builder = builder.coordinates(dimensions, coordinates);
@@ -294,11 +294,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     #[cfg(all(unix, feature = "ranks"))]
     if arguments.dry_run && (ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1)) {
-        return Err(Failure::Usage("--dry-run tells what one process would do".into()));
+        return Err(Failure::Usage("--dry-run works with one process only".into()));
     } else if arguments.null_space.is_some()
         && (ranks::is_one() || arguments.ranks.is_some_and(|ranks| ranks > 1))
     {
-        return Err(Failure::Usage("--null-space is for one process".into()));
+        return Err(Failure::Usage("--null-space works with one process only".into()));
     } else if ranks::is_one() {
         return ranks::run(arguments);
     } else if arguments.ranks.is_some_and(|ranks| ranks > 1) {
