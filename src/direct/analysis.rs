@@ -2,10 +2,11 @@
 
 use super::elimination::Elimination;
 use super::foreign::symmetric_flops;
+use super::frontal::Tree;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
-use super::structures::Structures;
+use super::structures::{FRONTS_FROM, Structures};
 use super::symmetric::{has_positive_diagonal, is_symmetric_up_to_rounding};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
@@ -19,12 +20,6 @@ use crate::scalar::Scalar;
 /// Above so many multiplications LU works in dense fronts: up to ten times as many they take half to two thirds of the
 /// time that columns one by one take (docs/internals/benchmarks/python.md).
 pub(super) const FRONTAL_FROM: f64 = 1e6;
-
-/// Above so many multiplications a row a positive definite matrix is factorised in dense fronts, by all threads, and not
-/// by the library's Cholesky factorisation, which takes one. On one thread both take as long at three times as many,
-/// and on two the fronts of a mesh in the plane (3000 a row) 1.1 times as long, of one in space (2 10^5) 0.76 times
-/// (Xeon beside an H200, 2026-11-28). For large ones with small separators see [`Structures::suits_fronts`].
-const DEFINITE_FRONTS_FROM: f64 = 1e4;
 
 /// Above so many LU with a choice among all rows, which is for what fronts leave, works on dense blocks first.
 const SUPERNODAL_FROM: f64 = 2e8;
@@ -140,9 +135,7 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
                 return suits;
             }
             let structure = structures.symmetric(a, options);
-            structure.is_ok_and(|(structure, _)| {
-                symmetric_flops(&structure) > DEFINITE_FRONTS_FROM * a.rows() as f64
-            })
+            structure.is_ok_and(|(structure, _)| symmetric_flops(&structure) > FRONTS_FROM * a.rows() as f64)
         };
         let in_fronts = positive && !T::COMPLEX && heavy(structures);
         if in_fronts {
@@ -220,8 +213,16 @@ pub(super) fn forecast<T: Factorable>(
         Analysis { kind, entries, bytes: entries * size, flops, overhead, order, exact }
     };
     let analysis = |order, entries, flops, exact| analysis_by(kind.price(), order, entries, flops, exact);
+    let of_fronts = |price: &Price, order, tree: &Tree| {
+        analysis_by(price, order, tree.all_entries() as f64, tree.all_work(), true)
+    };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
+            if kind == Kind::Ldlt
+                && let Some((tree, order)) = structures.unmatched_fronts(a, options)?
+            {
+                return Ok(of_fronts(&DEFINITE_FRONTS, Some(order), &tree));
+            }
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }
@@ -243,13 +244,7 @@ pub(super) fn forecast<T: Factorable>(
         Kind::FrontalLdlt => {
             let plan = structures.fronts(a, options)?;
             let price = if plan.may_be_definite { &DEFINITE_FRONTS } else { kind.price() };
-            Ok(analysis_by(
-                price,
-                Some(plan.order),
-                plan.tree.all_entries() as f64,
-                plan.tree.all_work(),
-                true,
-            ))
+            Ok(of_fronts(price, Some(plan.order), &plan.tree))
         }
         Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;

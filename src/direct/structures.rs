@@ -11,7 +11,7 @@ use super::report::{Reason, Unmatched};
 use super::symmetric::{KnownOrder, SymmetricPlan};
 use crate::backend::Offsets;
 use crate::direct::Factorable;
-use crate::graph::Permutation;
+use crate::graph::{Adjacency, Permutation};
 use crate::lock::lock;
 use crate::matrix::Csr;
 use crate::parallel::both;
@@ -30,6 +30,12 @@ const ALIKE: f64 = 1e-3;
 /// points in the plane (3000 a row) takes as long in both on one thread.
 const LARGE_FRONTS_FROM: f64 = 1e3;
 
+/// Above so many multiplications a row a Hermitian matrix is factorised in dense fronts, by all threads, and not by the
+/// library, which takes one. For Cholesky factors both take as long on one thread at three times as many, and on two
+/// threads the fronts of a mesh in the plane (3000 a row) 1.1 times as long, of one in space (2 10^5) 0.76 times (Xeon
+/// beside an H200, 2026-11-28). For large matrices with small separators see [`Structures::suits_fronts`].
+pub(super) const FRONTS_FROM: f64 = 1e4;
+
 /// Rows and columns without a partner that are named, at most.
 const NAMED: usize = 100;
 
@@ -45,6 +51,8 @@ pub(super) struct Structures {
     blocks: Option<Option<Arc<BlockPlan>>>,
     lu: Option<Arc<LuPlan>>,
     pub(super) fronts: Option<Arc<SymmetricPlan>>,
+    /// The structure of fronts for pivots of rows as they are, without a matching; none if a library factorises.
+    unmatched_fronts: Option<Option<(Arc<Tree>, OrderKind)>>,
     /// Why no order of elimination serves, so that none is sought for one kind after the other.
     refused: Option<Reason>,
 }
@@ -203,6 +211,42 @@ impl Structures {
         };
         let plan = Arc::new(self.sought(|_| SymmetricPlan::new(a, known, options))?);
         Ok(self.fronts.insert(plan).clone())
+    }
+
+    /// The structure of L D L^T of a real symmetric matrix in fronts, without a matching, and how its order was found.
+    /// There is none if there is little to do: fronts are factorised by all threads, and the library's L D L^H by one.
+    pub(super) fn unmatched_fronts<T: Factorable>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+    ) -> Result<Option<(Arc<Tree>, OrderKind)>, Reason> {
+        if T::COMPLEX {
+            return Ok(None);
+        }
+        if let Some(fronts) = &self.unmatched_fronts {
+            return Ok(fronts.clone());
+        }
+        let fronts = match self.large(a, options)? {
+            Some(large) => {
+                let counted = lock(&large.counted).take();
+                let tree = match counted {
+                    Some(counted) => Tree::of_counted(&counted, large.order.new_to_old(), true),
+                    None => Tree::symmetric(&Adjacency::new(a).map_err(as_reason)?, &large.order)?,
+                };
+                Some((Arc::new(tree), OrderKind::NestedDissection))
+            }
+            None => {
+                let (structure, kind) = self.symmetric(a, options)?;
+                let is_heavy = foreign::symmetric_flops(&structure) > FRONTS_FROM * a.rows() as f64;
+                let order = foreign::order_of(&structure).filter(|_| is_heavy);
+                let tree = order.map(|order| {
+                    let order = Permutation::from_new_to_old(order).map_err(as_reason)?;
+                    Tree::symmetric(&Adjacency::new(a).map_err(as_reason)?, &order)
+                });
+                tree.transpose()?.map(|tree| (Arc::new(tree), kind))
+            }
+        };
+        Ok(self.unmatched_fronts.insert(fronts).clone())
     }
 
     /// A search for an order of elimination, unless one has shown that there is too much to do in any.

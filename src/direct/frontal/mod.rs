@@ -27,7 +27,7 @@
 //! | `tree` | supernodes, their rows, and the tree: the symbolic factorisation |
 //! | `numeric` | all fronts on all threads: the factors |
 //! | `worker`, `source` | fronts are put together and eliminated one behind the other; entries of the matrix for them |
-//! | `dense`, `symmetric` | elimination within one front |
+//! | `dense`, `symmetric`, `wide` | elimination within one front |
 //! | `solve` | A^-1 x and A^-T x |
 
 mod dense;
@@ -38,6 +38,7 @@ mod symmetric;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod wide;
 mod worker;
 
 pub(super) use numeric::Frontal;

@@ -11,11 +11,13 @@
 //! are read; what stands above them has no meaning.
 
 use super::dense::{PLAIN, subtract_columns};
+use super::wide::WIDE;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
 use crate::scalar::Real;
 use crate::work::Meter;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Marks a step that takes a pivot of two rows together with the next one.
@@ -27,7 +29,7 @@ const ALPHA: f64 = 0.410_097_050_8;
 /// Pivots of a block, and of a group of blocks: behind a block the other columns of its group are brought up to date,
 /// and behind the group all others, which are read and written four times less often.
 const BLOCK: usize = 32;
-const GROUP: usize = 128;
+pub(super) const GROUP: usize = 128;
 
 /// Columns that a thread takes at once, a part of all: half of a square on the diagonal is computed in vain, but a
 /// product of few columns is slow.
@@ -53,40 +55,71 @@ enum Pivot {
     Two(usize),
 }
 
+/// Rows of L D from its columns, which have `height` entries each.
+fn of_columns<'a, T: Factorable>(
+    columns: &'a [T],
+    height: usize,
+    count: usize,
+) -> impl Fn(Range<usize>) -> Cow<'a, [T]> + Sync {
+    move |rows| rows.flat_map(|j| columns.chunks_exact(height).take(count).map(move |w| w[j])).collect()
+}
+
 /// How many of these columns a thread takes at once: a function of the front alone, so that the bits are.
 fn at_once(columns: usize) -> usize {
     (columns / PART).next_multiple_of(8).clamp(LEAST, MOST)
 }
 
 impl<T: Factorable> SymmetricFront<'_, T> {
-    /// Eliminates the front's own columns; gives how many pivots were made up, those below `least`. The meter is asked
-    /// on the way whether to go on; `work` is memory to work in.
+    /// Eliminates the front's own columns, and returns how many pivots were made up because they were smaller than
+    /// `least`. The meter is asked on the way whether to go on; `work` is memory to work in.
     pub(super) fn eliminate(&mut self, least: f64, work: &mut Vec<T>, meter: &Meter) -> usize {
-        let (mut from, mut made_up) = (0, 0);
-        let size = self.height * (self.width.min(GROUP) + 1);
+        let group = self.width.min(GROUP);
+        let of_block = if self.width < WIDE { 0 } else { group * (2 * group + 1) };
+        let size = of_block + self.height * (group + 1);
         if work.len() < size {
             work.resize(size, T::default());
         }
+        let made_up = self.among_all(least, work, meter);
+        self.contribute(meter);
+        made_up
+    }
+
+    /// The same without the contribution. Pivots are searched for among all rows of the front, unless it is wide and the
+    /// block on the diagonal has large ones.
+    pub(super) fn among_all(&mut self, least: f64, work: &mut [T], meter: &Meter) -> usize {
+        let (mut from, mut made_up) = (0, 0);
         let mut most = GROUP;
         while from < self.width {
             let group = from..(from + most).min(self.width);
+            if self.width >= WIDE
+                && let Some(new) = self.group(&group, least, work, meter)
+            {
+                (from, most) = (group.end, GROUP);
+                made_up += new;
+                continue;
+            }
             while from < group.end {
                 meter.advance(0);
                 let block = from..(from + BLOCK).min(group.end);
                 let to = vectorised(|| self.block(&group, block.clone(), least, work, &mut made_up));
                 let own = &work[(block.start - group.start) * self.height..];
-                self.behind(block.start..to, to..group.end, own, meter);
+                self.behind(
+                    block.start..to,
+                    to..group.end,
+                    of_columns(own, self.height, to - block.start),
+                    meter,
+                );
                 from = to;
                 if to < block.end {
-                    // Columns behind the group are behind in time, too, and cannot be exchanged with those within. This
-                    // front gets groups of one block, where that makes no difference.
+                    // Columns behind the group are behind in time, too, and cannot be exchanged with those within. The
+                    // next group has one block, for which that makes no difference.
                     most = BLOCK;
                     break;
                 }
             }
-            self.behind(group.start..from, from.max(group.end)..self.width, work, meter);
+            let products = of_columns(work, self.height, from - group.start);
+            self.behind(group.start..from, from.max(group.end)..self.width, products, meter);
         }
-        self.contribute(meter);
         made_up
     }
 
@@ -222,8 +255,17 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         work.chunks_exact_mut(m).for_each(|column| column.swap(at, with));
     }
 
-    /// Subtracts what some pivots have eliminated from own columns behind them. `work` begins with theirs.
-    fn behind(&mut self, pivots: Range<usize>, columns: Range<usize>, work: &[T], meter: &Meter) {
+    /// Subtracts what some pivots have eliminated from own columns behind them. `products` gives rows of L D, one behind
+    /// the other.
+    pub(super) fn behind<'b>(
+        &mut self,
+        pivots: Range<usize>,
+        columns: Range<usize>,
+        products: impl Fn(Range<usize>) -> Cow<'b, [T]> + Sync,
+        meter: &Meter,
+    ) where
+        T: 'b,
+    {
         let m = self.height;
         if columns.is_empty() || pivots.is_empty() {
             return;
@@ -234,10 +276,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         right[..columns.len() * m].par_chunks_mut(m * at_once).enumerate().for_each(|(chunk, target)| {
             meter.advance(0);
             let first = columns.start + chunk * at_once;
-            let columns = first..first + target.len() / m;
-            let products = columns.flat_map(|j| work.chunks_exact(m).take(pivots.len()).map(move |w| w[j]));
-            let products: Vec<T> = products.collect();
-            T::subtract_product(left, m, first, &products, target);
+            T::subtract_product(left, m, first, &products(first..first + target.len() / m), target);
         });
     }
 
