@@ -99,12 +99,14 @@ impl Renumbered {
 
     fn of<I: Iterator<Item = u32>>(
         n: usize,
-        degree: impl Fn(usize) -> usize,
+        degree: impl Fn(usize) -> usize + Sync,
         others: impl Fn(usize) -> I + Sync,
     ) -> Self {
         let mut starts = vec![0_u64; n + 1];
+        let degrees = starts[1..].par_iter_mut().enumerate().with_min_len(FEW);
+        degrees.for_each(|(place, end)| *end = degree(place) as u64);
         for place in 0..n {
-            starts[place + 1] = starts[place] + degree(place) as u64;
+            starts[place + 1] += starts[place];
         }
         let mut neighbours = vec![0_u32; starts[n] as usize];
         let rows = Cut::new(&mut neighbours, &starts[..n]).expect("sums ascend");

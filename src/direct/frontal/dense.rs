@@ -1,5 +1,6 @@
 //! Elimination within one front.
 
+use super::wide::WIDE;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
 use crate::parallel::vectorised;
@@ -36,12 +37,16 @@ pub(super) struct Pivots {
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the front's own columns; gives how many pivots were made up. The meter is asked on the way whether to
-    /// go on.
-    pub(super) fn eliminate(&mut self, pivots: Pivots, meter: &Meter) -> usize {
+    /// Eliminates the front's own columns, and returns how many pivots were made up. The meter is asked on the way whether
+    /// to go on; `work` is memory to work in.
+    pub(super) fn eliminate(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (w, m) = (self.width, self.height);
-        let made_up = panel(self.panel, m, 0, w, (pivots, meter), self.swaps);
         let r = m - w;
+        let made_up = if w >= WIDE && r > 0 {
+            self.square_first(pivots, work, meter)
+        } else {
+            panel(self.panel, m, 0, w, (pivots, meter), self.swaps)
+        };
         if r == 0 {
             return made_up;
         }
@@ -66,7 +71,7 @@ impl<T: Factorable> Front<'_, T> {
 }
 
 /// Eliminates columns `from..to` of a panel whose rows up to `w` may be swapped. All columns before are done with.
-fn panel<T: Factorable>(
+pub(super) fn panel<T: Factorable>(
     a: &mut [T],
     m: usize,
     from: usize,

@@ -1,4 +1,6 @@
-//! Groups of pivots of a wide front of a symmetric matrix, on all threads.
+//! Elimination of the columns of a wide front on all threads.
+//!
+//! # Symmetric matrices
 //!
 //! A search among all rows of a front reads columns of its full height at each step, and only one thread can do that.
 //! In a wide front the pivots of a group are therefore chosen within the block on its diagonal, which stays in a cache,
@@ -14,6 +16,7 @@
 //! nothing of the group is kept, and its pivots are searched for among all rows of the front (Duff, Hogg and Lopez, "A
 //! new sparse LDL^T solver using a posteriori threshold pivoting", SIAM J. Sci. Comput. 42, 2020).
 
+use super::dense::{Front, Pivots, panel};
 use super::symmetric::{GROUP, SymmetricFront, TWO};
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
@@ -100,22 +103,16 @@ impl<T: Factorable> SymmetricFront<'_, T> {
             }
         }
         let (lower, divided) = (&*lower, &divided[..n]);
-        let (panel, own_rows) = (&*self.panel, self.width - end);
-        // Rows of W lie one behind the other.
-        let largest = rows.par_chunks_mut(n * ROWS).enumerate().map(|(chunk, rows)| {
-            meter.advance(0);
-            for (k, &from) in order[..n].iter().enumerate() {
-                let column = &panel[(group.start + from) * m..][end + chunk * ROWS..m];
-                rows[k..].iter_mut().step_by(n).zip(column).for_each(|(place, &value)| *place = value);
-            }
-            T::eliminate_apart(lower, n, n, rows, &mut []);
-            let checked = rows.chunks_exact(n).take(own_rows.saturating_sub(chunk * ROWS));
+        let columns = |k: usize| (group.start + order[k]) * m + end;
+        let own_rows = self.width - end;
+        let largest = solved_rows((&*self.panel, &columns), (lower, n), rows, meter, &|first, rows| {
+            let checked = rows.chunks_exact(n).take(own_rows.saturating_sub(first));
             checked.fold(0.0_f64, |largest, row| {
                 let sizes = divided.iter().enumerate().map(|(k, divided)| divided.of(row, k).abs2().to_f64());
                 sizes.fold(largest, f64::max)
             })
         });
-        if largest.reduce(|| 0.0, f64::max) > LARGEST * LARGEST {
+        if largest > LARGEST * LARGEST {
             return None;
         }
         let rows = &*rows;
@@ -144,5 +141,64 @@ impl<T: Factorable> SymmetricFront<'_, T> {
             |columns: Range<usize>| Cow::Borrowed(&rows[(columns.start - end) * n..(columns.end - end) * n]);
         self.behind(group.clone(), end..self.width, products, meter);
         Some(made_up)
+    }
+}
+
+/// Makes the rows of W, one behind the other, from columns of a panel: each is L^-1 times the row that it was, where L is
+/// a unit lower triangle of `n` columns. Entries of column k begin at `columns(k)`. `check` sees some rows and the number
+/// of the first; its largest result is returned.
+fn solved_rows<T: Factorable>(
+    (panel, columns): (&[T], &(dyn Fn(usize) -> usize + Sync)),
+    (lower, n): (&[T], usize),
+    rows: &mut [T],
+    meter: &Meter,
+    check: &(dyn Fn(usize, &[T]) -> f64 + Sync),
+) -> f64 {
+    let largest = rows.par_chunks_mut(n * ROWS).enumerate().map(|(chunk, rows)| {
+        meter.advance(0);
+        let first = chunk * ROWS;
+        for k in 0..n {
+            let column = &panel[columns(k) + first..];
+            rows[k..].iter_mut().step_by(n).zip(column).for_each(|(place, &value)| *place = value);
+        }
+        T::eliminate_apart(lower, n, n, rows, &mut []);
+        check(first, rows)
+    });
+    largest.reduce(|| 0.0, f64::max)
+}
+
+impl<T: Factorable> Front<'_, T> {
+    /// Eliminates the columns of a wide front. Pivots come from its square block, so rows below that follow on all
+    /// threads: with U11 = D V, W = F21 V^-1 and L21 = W D^-1.
+    pub(super) fn square_first(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
+        let (m, w) = (self.height, self.width);
+        let size = w * (w + m);
+        if work.len() < size {
+            work.resize(size, T::default());
+        }
+        let (square, rest) = work.split_at_mut(w * w);
+        let (lower, rows) = rest.split_at_mut(w * w);
+        let rows = &mut rows[..w * (m - w)];
+        let copied = square.par_chunks_mut(w).zip(self.panel.par_chunks(m)).with_min_len(COLUMNS);
+        copied.for_each(|(column, own)| column.copy_from_slice(&own[..w]));
+        let made_up = panel(square, w, 0, w, (pivots, meter), self.swaps);
+        let square = &*square;
+        let inverse = |k: usize| T::from_f64(1.0) / square[k * w + k];
+        let inverses: Vec<T> = (0..w).map(inverse).collect();
+        lower.par_chunks_mut(w).enumerate().with_min_len(COLUMNS).for_each(|(k, column)| {
+            let row = square[k..].iter().step_by(w).skip(k + 1);
+            column[k + 1..].iter_mut().zip(row).for_each(|(place, &value)| *place = value * inverses[k]);
+        });
+        solved_rows((&*self.panel, &|k| k * m + w), (lower, w), rows, meter, &|_, _| 0.0);
+        let rows = &*rows;
+        self.panel.par_chunks_mut(m * COLUMNS).enumerate().for_each(|(chunk, columns)| {
+            for (column, k) in columns.chunks_exact_mut(m).zip(chunk * COLUMNS..) {
+                column[..w].copy_from_slice(&square[k * w..(k + 1) * w]);
+                for (value, row) in column[w..].iter_mut().zip(rows.chunks_exact(w)) {
+                    *value = row[k] * inverses[k];
+                }
+            }
+        });
+        made_up
     }
 }

@@ -35,7 +35,7 @@ struct Space<T> {
     place: Vec<u32>,
     /// Contributions that wait for their parents, the last one on top.
     stack: Vec<T>,
-    /// Columns of a front of a symmetric matrix.
+    /// Columns of a front at hand.
     columns: Vec<T>,
 }
 
@@ -252,7 +252,7 @@ impl<'a, T: Factorable> Worker<'a, T> {
             front.eliminate(self.pivots.least, &mut self.space.columns, self.meter)
         } else {
             let mut front = Front { width: w, height: m, panel, upper, contribution, swaps };
-            front.eliminate(self.pivots, self.meter)
+            front.eliminate(self.pivots, &mut self.space.columns, self.meter)
         };
         let are_finite = |part: &[T]| vectorised(|| part.iter().all(|value| value.is_finite()));
         self.finite &= values.par_chunks(NUMBERS).all(are_finite);
