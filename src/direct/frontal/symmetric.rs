@@ -1,14 +1,14 @@
-//! Elimination within one front of a symmetric matrix: L D L^T, without conjugation where entries are complex.
+//! Elimination within one front of a symmetric matrix: L D L^T, without conjugation if entries are complex.
 //!
 //! ```text
 //! | F11  .  |   F11 = L11 D L11^T, L21 = F21 L11^-T D^-1: what the factor keeps
 //! | F21  C  |   C - L21 D L21^T: the contribution
 //! ```
 //!
-//! Pivots have one row or two, chosen among the front's own as Bunch and Kaufman do ("Some stable methods for
-//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is brought up to date
-//! when it is looked at, and those behind a block of pivots all at once, as in LAPACK's `sytrf`. Lower triangles alone
-//! are read; what stands above them has no meaning.
+//! Pivots have one row or two, chosen among the front's own by the rule of Bunch and Kaufman ("Some stable methods for
+//! calculating inertia and solving symmetric linear systems", Math. Comp. 31, 1977). A column is updated when it is
+//! looked at, and the columns behind a block of pivots are updated together, as in LAPACK's `sytrf`. Only lower
+//! triangles are read; entries above them have no meaning.
 
 use super::dense::{PLAIN, subtract_columns};
 use super::wide::WIDE;
@@ -20,42 +20,42 @@ use crate::work::Meter;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Marks a step that takes a pivot of two rows together with the next one.
+/// Marks the first step of a 2 x 2 pivot.
 pub(super) const TWO: u32 = 1 << 31;
 
-/// The square of (1 + sqrt 17) / 8, with which pivots of one and of two rows let entries grow alike.
+/// The square of (1 + sqrt 17) / 8, for which 1 x 1 and 2 x 2 pivots have the same bound of growth.
 const ALPHA: f64 = 0.410_097_050_8;
 
-/// Pivots of a block, and of a group of blocks: behind a block the other columns of its group are brought up to date,
-/// and behind the group all others, which are read and written four times less often.
+/// The number of pivots in a block, and in a group of blocks. After each block the other columns of its group are
+/// updated, and after the group all others, which are thus read and written four times less often.
 const BLOCK: usize = 32;
 pub(super) const GROUP: usize = 128;
 
-/// Columns that a thread takes at once, a part of all: half of a square on the diagonal is computed in vain, but a
-/// product of few columns is slow.
+/// A task has one over `PART` of all columns, within these limits. Half of the square on the diagonal is computed in
+/// vain, but a product of few columns is slow.
 const PART: usize = 8;
 const LEAST: usize = 32;
 const MOST: usize = 96;
 
-/// A front: its own `width` columns, `height` rows each, and the contribution.
+/// A front: `height` rows of its own `width` columns, and the contribution.
 pub(super) struct SymmetricFront<'a, T> {
     pub(super) width: usize,
     pub(super) height: usize,
     pub(super) panel: &'a mut [T],
     pub(super) contribution: &'a mut [T],
-    /// The row that each step takes for its own, and whether it is the first of [`TWO`].
+    /// The row that is exchanged with each row, and whether it is the first of [`TWO`].
     pub(super) swaps: &'a mut [u32],
 }
 
-/// What was chosen at a step.
+/// The choice at a step.
 enum Pivot {
-    /// This row alone.
+    /// A 1 x 1 pivot in this row.
     One(usize),
-    /// The row at hand and this one.
+    /// A 2 x 2 pivot of the current row and this one.
     Two(usize),
 }
 
-/// Rows of L D from its columns, which have `height` entries each.
+/// Returns rows of L D, collected from columns with `height` entries each.
 fn of_columns<'a, T: Factorable>(
     columns: &'a [T],
     height: usize,
@@ -64,7 +64,7 @@ fn of_columns<'a, T: Factorable>(
     move |rows| rows.flat_map(|j| columns.chunks_exact(height).take(count).map(move |w| w[j])).collect()
 }
 
-/// How many of these columns a thread takes at once: a function of the front alone, so that the bits are.
+/// The number of columns in a task. Results depend on it, so it depends on the front alone.
 fn at_once(columns: usize) -> usize {
     (columns / PART).next_multiple_of(8).clamp(LEAST, MOST)
 }
@@ -111,7 +111,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                 );
                 from = to;
                 if to < block.end {
-                    // Columns behind the group are behind in time, too, and cannot be exchanged with those within. The
+                    // Columns after the group are not up to date, so they cannot be exchanged with those within. The
                     // next group has one block, for which that makes no difference.
                     most = BLOCK;
                     break;
@@ -123,8 +123,8 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         made_up
     }
 
-    /// Eliminates a block of columns of a group and gives where it ends: before its end where a pivot is wanted from
-    /// behind the group. Column c of `work` becomes that of L D for pivot `group.start + c`.
+    /// Eliminates a block of columns of a group, and returns where it ends, which is early if the best pivot is after
+    /// the group. Column c of `work` becomes that of L D for pivot `group.start + c`.
     #[inline(always)]
     fn block(
         &mut self,
@@ -149,7 +149,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
                     self.swaps[k] = with as u32;
                     let (own, product) = (&mut self.panel[k * m..(k + 1) * m], &work[c * m..(c + 1) * m]);
                     own[k] = product[k];
-                    // NaN is kept: the factor is seen not to be finite.
+                    // NaN remains, so that the factor is known not to be finite.
                     if own[k].abs2().to_f64() < least * least {
                         own[k] = T::from_f64(least);
                         *made_up += 1;
@@ -181,9 +181,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         k
     }
 
-    /// Copies a column, from row k on, to column k of the group's `work`, or behind it where it is another one, and
-    /// subtracts what was eliminated since it was brought up to date: by the block that begins at `from`, or by the whole
-    /// group where entries stand in columns behind that.
+    /// Copies a column from row k on to column k of the group's `work`, or to the one after it if it is another column.
+    /// Then it subtracts what was eliminated since its last update: by the block that begins at `from`, or by the whole
+    /// group for entries in columns after the group.
     #[inline(always)]
     fn up_to_date(&self, group: &Range<usize>, from: usize, (k, column): (usize, usize), work: &mut [T]) {
         let (m, panel) = (self.height, &*self.panel);
@@ -196,7 +196,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         target[column..].copy_from_slice(&panel[column * m + column..(column + 1) * m]);
         let mut factors = [T::default(); GROUP];
         factors.iter_mut().zip(done.chunks_exact(m)).for_each(|(factor, done)| *factor = done[column]);
-        // Entries in this row and in columns of the group stand there, those behind in the column itself.
+        // Entries of this row in columns of the group are stored there, and the others in the column itself.
         let behind = if column < group.end { m } else { group.end };
         for (rows, first) in [(k..behind, from), (behind..m, group.start)] {
             let factors = &factors[first - group.start..k - group.start];
@@ -204,12 +204,13 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         }
     }
 
-    /// The pivot of step k, whose column is up to date. Where another row is looked at, its column stands behind.
+    /// Chooses the pivot of step k, whose column is up to date. If another row is looked at, its column is put after
+    /// it.
     #[inline(always)]
     fn choose(&self, group: &Range<usize>, from: usize, k: usize, least: f64, work: &mut [T]) -> Pivot {
         let (m, c) = (self.height, k - group.start);
         let size = |value: &T| value.abs2().to_f64();
-        // Squares, which take no root of what is complex.
+        // Squares are compared because magnitudes of complex numbers need a root.
         let largest = |column: &[T], without: usize| {
             let rows = column.iter().enumerate().take(self.width).skip(k);
             rows.filter(|(i, _)| *i != without).fold((k, 0.0), |(at, most), (i, value)| {
@@ -235,8 +236,8 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         }
     }
 
-    /// Exchanges two rows and columns, `at` before `with`. The column of `with` is in `work` already, and that of `at`
-    /// takes its place.
+    /// Exchanges two rows and columns, of which `at` comes first. The column of `with` is already in `work`, and that
+    /// of `at` takes its place.
     #[inline(always)]
     fn exchange(&mut self, at: usize, with: usize, work: &mut [T]) {
         if at == with {
@@ -255,8 +256,8 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         work.chunks_exact_mut(m).for_each(|column| column.swap(at, with));
     }
 
-    /// Subtracts what some pivots have eliminated from own columns behind them. `products` gives rows of L D, one behind
-    /// the other.
+    /// Subtracts what some pivots have eliminated from the front's own columns after them. `products` returns rows of L
+    /// D, one after the other.
     pub(super) fn behind<'b>(
         &mut self,
         pivots: Range<usize>,
@@ -280,7 +281,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         });
     }
 
-    /// C - L21 D L21^T.
+    /// Computes C - L21 D L21^T.
     fn contribute(&mut self, meter: &Meter) {
         let (m, w, r) = (self.height, self.width, self.height - self.width);
         if r == 0 {

@@ -15,6 +15,11 @@
 //! The entries of L21 show whether the pivots were large enough: if one is too large, or if a pivot had to be made up,
 //! nothing of the group is kept, and its pivots are searched for among all rows of the front (Duff, Hogg and Lopez, "A
 //! new sparse LDL^T solver using a posteriori threshold pivoting", SIAM J. Sci. Comput. 42, 2020).
+//!
+//! # Unsymmetric matrices
+//!
+//! Pivots come from the square block F11 in any case. So it is eliminated first, in a copy that is not higher than it is
+//! wide, and all threads work on the rows below, as above: with U11 = D V they are W = F21 V^-1 and L21 = W D^-1.
 
 use super::dense::{Front, Pivots, panel};
 use super::symmetric::{GROUP, SymmetricFront, TWO};
@@ -168,8 +173,7 @@ fn solved_rows<T: Factorable>(
 }
 
 impl<T: Factorable> Front<'_, T> {
-    /// Eliminates the columns of a wide front. Pivots come from its square block, so rows below that follow on all
-    /// threads: with U11 = D V, W = F21 V^-1 and L21 = W D^-1.
+    /// Eliminates the front's own columns, and returns how many pivots were made up.
     pub(super) fn square_first(&mut self, pivots: Pivots, work: &mut Vec<T>, meter: &Meter) -> usize {
         let (m, w) = (self.height, self.width);
         let size = w * (w + m);
