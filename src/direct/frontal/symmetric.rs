@@ -14,7 +14,7 @@ use super::dense::{PLAIN, subtract_columns};
 use super::wide::WIDE;
 use crate::direct::Factorable;
 use crate::parallel::prelude::*;
-use crate::parallel::vectorised;
+use crate::parallel::{Cut, vectorised};
 use crate::scalar::Real;
 use crate::work::Meter;
 use std::borrow::Cow;
@@ -31,9 +31,9 @@ const ALPHA: f64 = 0.410_097_050_8;
 const BLOCK: usize = 32;
 pub(super) const GROUP: usize = 128;
 
-/// A task has one over `PART` of all columns, within these limits. Half of the square on the diagonal is computed in
-/// vain, but a product of few columns is slow.
-const PART: usize = 8;
+/// The number of tasks that share the columns of a triangle, and limits of the columns in each. Half of the square on
+/// the diagonal is computed in vain, and a product of few columns is slow.
+const TASKS: usize = 32;
 const LEAST: usize = 32;
 const MOST: usize = 96;
 
@@ -64,9 +64,16 @@ fn of_columns<'a, T: Factorable>(
     move |rows| rows.flat_map(|j| columns.chunks_exact(height).take(count).map(move |w| w[j])).collect()
 }
 
-/// The number of columns in a task. Results depend on it, so it depends on the front alone.
-fn at_once(columns: usize) -> usize {
-    (columns / PART).next_multiple_of(8).clamp(LEAST, MOST)
+/// Divides the columns of a lower triangle, or trapezoid, of this height into tasks of about the same work, and returns
+/// the first column of each. Results depend on them, so they depend on the front alone.
+fn tasks(columns: usize, height: usize) -> Vec<usize> {
+    let each = columns * (2 * height - columns) / (2 * TASKS);
+    let (mut first, mut starts) = (0, Vec::new());
+    while first < columns {
+        starts.push(first);
+        first += (each / (height - first)).next_multiple_of(8).clamp(LEAST, MOST);
+    }
+    starts
 }
 
 impl<T: Factorable> SymmetricFront<'_, T> {
@@ -271,12 +278,13 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         if columns.is_empty() || pivots.is_empty() {
             return;
         }
-        let at_once = at_once(columns.len());
         let (left, right) = self.panel.split_at_mut(columns.start * m);
-        let left = &left[pivots.start * m..pivots.end * m];
-        right[..columns.len() * m].par_chunks_mut(m * at_once).enumerate().for_each(|(chunk, target)| {
+        let (left, right) = (&left[pivots.start * m..pivots.end * m], &mut right[..columns.len() * m]);
+        let firsts = tasks(columns.len(), m - columns.start);
+        let at: Vec<u64> = firsts.iter().map(|&first| (first * m) as u64).collect();
+        Cut::new(right, &at).expect("columns ascend").zip(&firsts).for_each(|(target, first)| {
             meter.advance(0);
-            let first = columns.start + chunk * at_once;
+            let first = columns.start + first;
             T::subtract_product(left, m, first, &products(first..first + target.len() / m), target);
         });
     }
@@ -287,10 +295,9 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         if r == 0 {
             return;
         }
-        let (panel, swaps, at_once) = (&*self.panel, &*self.swaps, at_once(r));
-        self.contribution.par_chunks_mut(r * at_once).enumerate().for_each(|(chunk, target)| {
+        let (panel, swaps) = (&*self.panel, &*self.swaps);
+        let task = |target: &mut [T], first: usize| {
             meter.advance(0);
-            let first = chunk * at_once;
             let columns = first..first + target.len() / r;
             // D L21^T.
             let mut products = Vec::with_capacity(columns.len() * w);
@@ -320,6 +327,14 @@ impl<T: Factorable> SymmetricFront<'_, T> {
             } else {
                 T::subtract_product(panel, m, w + first, &products, target);
             }
-        });
+        };
+        if r <= LEAST {
+            // Most fronts are small, and a list of tasks takes time.
+            return task(self.contribution, 0);
+        }
+        let firsts = tasks(r, r);
+        let at: Vec<u64> = firsts.iter().map(|&first| (first * r) as u64).collect();
+        let targets = Cut::new(self.contribution, &at).expect("columns ascend");
+        targets.zip(&firsts).for_each(|(target, &first)| task(target, first));
     }
 }

@@ -59,9 +59,9 @@ const IN_SPACE: f64 = 3.0;
 pub(crate) enum InRegions {
     /// An order by regions.
     Found(Permutation),
-    /// Nested dissection is better: the graph has separators like one in space, and factors take more multiplications
+    /// An order by nested dissection: the graph has separators like one in space, and factors take more multiplications
     /// than were allowed for regions.
-    Dissect,
+    Dissected(Permutation),
     /// A factorisation takes at least this many multiplications, which is more than allowed.
     Takes(f64),
     /// The graph has no small separators.
@@ -120,16 +120,19 @@ pub(crate) fn order_in_regions(graph: &Adjacency<'_>, few: f64, most: f64) -> Re
     }
     let separators: Vec<f64> = cuts.separators().collect();
     let multiplications: f64 = separators.iter().map(|size| size.powi(3) / 6.0).sum();
-    if multiplications > OF_FIRST_CUTS * few {
-        let is_in_space = separators[0] <= IN_SPACE * (simple.total() as f64).powf(2.0 / 3.0);
-        return Ok(match is_in_space {
-            true if multiplications > most => InRegions::Takes(multiplications),
-            true => InRegions::Dissect,
-            false => InRegions::HasNone,
-        });
+    let expanded = |order: Vec<u32>| Permutation::from_new_to_old(names.expand(&order));
+    if multiplications <= OF_FIRST_CUTS * few {
+        return expanded(cuts.regions(meter).order(&simple, meter)).map(InRegions::Found);
     }
-    let order = cuts.regions(meter).order(&simple, meter);
-    Ok(InRegions::Found(Permutation::from_new_to_old(names.expand(&order))?))
+    let is_in_space = separators[0] <= IN_SPACE * (simple.total() as f64).powf(2.0 / 3.0);
+    match is_in_space {
+        true if multiplications > most => Ok(InRegions::Takes(multiplications)),
+        true => {
+            let regions = cuts.regions(meter);
+            expanded(regions.dissected(&simple, &tree::meter(simple.len()))).map(InRegions::Dissected)
+        }
+        false => Ok(InRegions::HasNone),
+    }
 }
 
 /// Computes a fill-reducing ordering by approximate minimum degree on the graph of A + A^T. Compared with
