@@ -16,7 +16,7 @@ use crate::work::look_at;
 
 /// The minimum number of rows in a block, and the maximum number of blocks. Each block needs an array as long as the
 /// coarser graph, so there are few.
-const LEAST_BLOCK: usize = 1 << 15;
+const LEAST_BLOCK: usize = 1 << 13;
 const BLOCKS: usize = 16;
 
 /// Which vertices of the same degree choose first.
@@ -187,11 +187,12 @@ fn contract_rows(
     coarse.neighbours.reserve(expected);
     coarse.ties.reserve(expected);
     coarse.starts.push(0);
-    // The place of each neighbour in the current row; a place before the start of the row is out of date.
-    let mut places = vec![usize::MAX; n];
+    // The number of entries up to each neighbour's; one that is not beyond the start of the current row is out of date.
+    // Only the pages that rows refer to are touched.
+    let mut places = vec![0_u32; n];
     for (number, (&leader, &mate)) in leaders.iter().zip(mates).enumerate() {
         look_at(number);
-        let start = coarse.neighbours.len();
+        let start = coarse.neighbours.len() as u32;
         let both = [leader, mate];
         for &vertex in if leader == mate { &both[..1] } else { &both[..] } {
             for at in graph.starts[vertex as usize]..graph.starts[vertex as usize + 1] {
@@ -201,12 +202,12 @@ fn contract_rows(
                 }
                 let tie = graph.ties.get(at).copied().unwrap_or(1);
                 let place = &mut places[other as usize];
-                if *place != usize::MAX && *place >= start {
-                    coarse.ties[*place] += tie;
+                if *place > start {
+                    coarse.ties[*place as usize - 1] += tie;
                 } else {
-                    *place = coarse.neighbours.len();
                     coarse.neighbours.push(other);
                     coarse.ties.push(tie);
+                    *place = coarse.neighbours.len() as u32;
                 }
             }
         }
