@@ -330,7 +330,7 @@ impl<T: Factorable> SymmetricFront<'_, T> {
         };
         if r <= LEAST {
             // Most fronts are small, and a list of tasks takes time.
-            return task(self.contribution, 0);
+            return task(&mut *self.contribution, 0);
         }
         let firsts = tasks(r, r);
         let at: Vec<u64> = firsts.iter().map(|&first| (first * r) as u64).collect();
