@@ -18,11 +18,9 @@ use super::bisect::{bisect, coarsened, is_worth_a_cut};
 use super::graph::Graph;
 use super::leaf::order_leaves;
 use super::separator::{BETWEEN, Separator};
-use super::tree::dissect;
 use crate::mixing::mixed;
 use crate::parallel::{join, prelude::*};
 use crate::work::Meter;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A region has about this part (one over it) of all vertices, so that the threads of any processor get equal shares,
@@ -318,38 +316,11 @@ impl Regions {
 
     /// Returns the vertices in the order of elimination: regions by minimum degree, and each separator after its sides.
     pub(super) fn order(&self, graph: &Graph, meter: &Meter) -> Vec<u32> {
-        let (mut order, regions) = self.placed(graph);
-        let leaves: Vec<_> = regions.into_iter().map(|(_, region)| region).collect();
-        order_leaves(graph, &leaves, &mut order, meter);
-        order
-    }
-
-    /// The same with regions that are dissected down to their leaves.
-    pub(super) fn dissected(&self, graph: &Graph, meter: &Meter) -> Vec<u32> {
-        let (mut order, regions) = self.placed(graph);
-        let mut parts = Vec::with_capacity(regions.len());
-        let (mut rest, mut at) = (&mut order[..], 0);
-        for (label, region) in regions {
-            let (part, behind) = rest[region.start - at..].split_at_mut(region.len());
-            parts.push((label, region.start, part));
-            (rest, at) = (behind, region.end);
-        }
-        let leaves = parts.into_par_iter().map(|(label, start, part)| {
-            let names = part.to_vec();
-            dissect(&graph.part(&names), &names, (u64::from(label), meter), start, part)
-        });
-        let leaves: Vec<_> = leaves.collect().into_iter().flatten().collect();
-        order_leaves(graph, &leaves, &mut order, meter);
-        order
-    }
-
-    /// The vertices with each separator after its sides, and the places of the regions with their labels.
-    fn placed(&self, graph: &Graph) -> (Vec<u32>, Vec<(u32, Range<usize>)>) {
         let mut members = vec![Vec::new(); self.is_cut.len()];
         for (vertex, &label) in (0..).zip(&self.labels) {
             members[label as usize].push(vertex);
         }
-        let (mut order, mut regions) = (Vec::with_capacity(graph.len()), Vec::new());
+        let (mut order, mut leaves) = (Vec::with_capacity(graph.len()), Vec::new());
         // Each label comes twice: before and after everything below it.
         let mut stack = vec![(1_u32, false)];
         while let Some((label, is_behind)) = stack.pop() {
@@ -360,9 +331,10 @@ impl Regions {
             let start = order.len();
             order.append(&mut members[label as usize]);
             if !self.is_cut[label as usize] && order.len() > start {
-                regions.push((label, start..order.len()));
+                leaves.push(start..order.len());
             }
         }
-        (order, regions)
+        order_leaves(graph, &leaves, &mut order, meter);
+        order
     }
 }

@@ -142,14 +142,11 @@ fn the_same_for_any_number_of_threads() {
     let a = generate::poisson3d(24, 25, 26).unwrap();
     let a = permute_symmetric(&a, &Permutation::random(a.rows(), 1).unwrap()).unwrap();
     let plane = generate::poisson2d(170, 170).unwrap();
-    let space = generate::poisson3d(30, 31, 32).unwrap();
     let orders = [1, 2, 3, 8, 16].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let InRegions::Found(regions) = in_regions(&plane) else { panic!("regions of a square") };
-            let dissected = order_in_regions(&Adjacency::new(&space).unwrap(), 1e6, f64::INFINITY).unwrap();
-            let InRegions::Dissected(dissected) = dissected else { panic!("a graph in space") };
-            [nested_dissection(&a).unwrap(), regions, dissected].map(|order| order.into_parts().0)
+            [nested_dissection(&a).unwrap(), regions].map(|order| order.into_parts().0)
         })
     });
     assert!(orders.iter().all(|other| *other == orders[0]));
@@ -211,10 +208,8 @@ fn graphs_in_space_are_dissected_to_the_end_and_what_takes_too_long_is_told() {
     let a = generate::poisson3d(40, 40, 40).unwrap();
     let graph = Adjacency::new(&a).unwrap();
     let of = |few, most| order_in_regions(&graph, few, most).unwrap();
-    let InRegions::Dissected(order) = of(1e7, f64::INFINITY) else { panic!("a graph in space") };
-    let [all, regions] = [dissection_order(&graph).unwrap(), order]
-        .map(|order| order_size(&a, &order).unwrap().multiplications);
-    assert!(regions < 1.05 * all, "{regions:e} {all:e}");
+    assert!(matches!(of(1e7, f64::INFINITY), InRegions::Dissect));
+    let all = order_size(&a, &dissection_order(&graph).unwrap()).unwrap().multiplications;
     assert!(matches!(of(1e7, 1e7), InRegions::Takes(least) if least > 1e7 && least < all));
     // A graph without small separators.
     let mut random = Random::new(1);
