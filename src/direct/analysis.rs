@@ -2,10 +2,11 @@
 
 use super::elimination::Elimination;
 use super::foreign::symmetric_flops;
+use super::frontal::Tree;
 use super::options::{DirectOptions, Kind};
 use super::regular::Regular;
 use super::report::Reason;
-use super::structures::Structures;
+use super::structures::{FRONTS_FROM, Structures};
 use super::symmetric::{has_positive_diagonal, is_symmetric_up_to_rounding};
 use crate::direct::Factorable;
 use crate::matrix::Csr;
@@ -19,13 +20,6 @@ use crate::scalar::Scalar;
 /// LU with more multiplications than this uses dense fronts. With up to ten times as many, fronts take half to two
 /// thirds of the time of LU column by column (docs/internals/benchmarks/python.md).
 pub(super) const FRONTAL_FROM: f64 = 1e6;
-
-/// Multiplications per row above which a positive definite matrix is factorised in dense fronts, by all threads,
-/// instead of by the library's Cholesky factorisation on one thread. On one thread both take the same time at three
-/// times this number. With two threads, fronts take 1.1 times as long for a mesh in two dimensions (3000
-/// multiplications per row) and 0.76 times as long for a mesh in three (2 10^5 per row); measured on the Xeon of an
-/// H200 machine, 2026-11-28. Large matrices with small separators have their own rule: [`Structures::suits_fronts`].
-const DEFINITE_FRONTS_FROM: f64 = 1e4;
 
 /// Multiplications above which LU with unrestricted row pivoting, the fallback if fronts fail, tries supernodes first.
 const SUPERNODAL_FROM: f64 = 2e8;
@@ -142,9 +136,7 @@ fn every_kind<T: Factorable>(a: &Csr<T>, options: &DirectOptions, structures: &m
                 return suits;
             }
             let structure = structures.symmetric(a, options);
-            structure.is_ok_and(|(structure, _)| {
-                symmetric_flops(&structure) > DEFINITE_FRONTS_FROM * a.rows() as f64
-            })
+            structure.is_ok_and(|(structure, _)| symmetric_flops(&structure) > FRONTS_FROM * a.rows() as f64)
         };
         let in_fronts = positive && !T::COMPLEX && heavy(structures);
         if in_fronts {
@@ -223,8 +215,16 @@ pub(super) fn forecast<T: Factorable>(
         Analysis { kind, entries, bytes: entries * size, flops, overhead, order, exact }
     };
     let analysis = |order, entries, flops, exact| analysis_by(kind.price(), order, entries, flops, exact);
+    let of_fronts = |price: &Price, order, tree: &Tree| {
+        analysis_by(price, order, tree.all_entries() as f64, tree.all_work(), true)
+    };
     match kind {
         Kind::Auto | Kind::Cholesky | Kind::Ldlt | Kind::ShiftedLdlt => {
+            if kind == Kind::Ldlt
+                && let Some((tree, order)) = structures.unmatched_fronts(a, options)?
+            {
+                return Ok(of_fronts(&DEFINITE_FRONTS, Some(order), &tree));
+            }
             let (structure, order) = structures.symmetric(a, options)?;
             Ok(analysis(Some(order), structure.len_val() as f64, symmetric_flops(&structure), true))
         }
@@ -247,13 +247,7 @@ pub(super) fn forecast<T: Factorable>(
         Kind::FrontalLdlt => {
             let plan = structures.fronts(a, options)?;
             let price = if plan.may_be_definite { &DEFINITE_FRONTS } else { kind.price() };
-            Ok(analysis_by(
-                price,
-                Some(plan.order),
-                plan.tree.all_entries() as f64,
-                plan.tree.all_work(),
-                true,
-            ))
+            Ok(of_fronts(price, Some(plan.order), &plan.tree))
         }
         Kind::Lu | Kind::SupernodalLu => {
             let plan = structures.lu(a, options)?;
