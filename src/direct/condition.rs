@@ -122,10 +122,14 @@ pub(super) fn forward_error<T: Factorable>(
 }
 
 /// A product of a matrix with a vector, and with another one that may come along.
-type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
+pub(super) type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
 
 /// A lower bound of the 1-norm of a matrix B of n columns, from products with B (`forward`) and B^T (`back`).
-fn estimate<T: Factorable>(n: usize, forward: Forward<'_, T>, back: &dyn Fn(&mut Vec<T>)) -> Option<f64> {
+pub(super) fn estimate<T: Factorable>(
+    n: usize,
+    forward: Forward<'_, T>,
+    back: &dyn Fn(&mut Vec<T>),
+) -> Option<f64> {
     let mut x = vec![T::from_f64(1.0 / n as f64); n];
     // A vector that alternates and grows catches what the search can miss.
     let slope = |i: usize| 1.0 + i as f64 / (n.max(2) - 1) as f64;

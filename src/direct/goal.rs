@@ -78,7 +78,7 @@ impl Weights {
 
 /// The reciprocals of norms, in units in which the largest and the smallest of them are as far from one; 0 where a norm
 /// is zero.
-fn inverses(norms: &[f64]) -> Vec<f64> {
+pub(super) fn inverses(norms: &[f64]) -> Vec<f64> {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     norms
         .iter()

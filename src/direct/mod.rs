@@ -25,6 +25,7 @@
 //! | `regular` | factors of a regular matrix near one that is singular |
 //! | `foreign` | faer's factorisations, once for each type of entries |
 //! | `triangular` | substitution, where A is triangular in some order |
+//! | `banded` | [`Banded`]: LU of few diagonals, without any of this |
 //! | `refine`, `fgmres` | from a factor to a solution |
 //! | `goal` | what a residual has to come down to |
 //! | `condition` | estimates of the condition number and of the error of x |
@@ -35,6 +36,7 @@
 //! | `ways`, `ordering` | which of them are tried there, and in which order of elimination |
 
 mod analysis;
+mod banded;
 mod blocks;
 mod condition;
 mod device;
@@ -66,6 +68,7 @@ use crate::scalar::Scalar;
 
 pub use analysis::Analysis;
 pub(crate) use analysis::least_seconds;
+pub use banded::Banded;
 pub use device::{DirectBackend, OnDevice};
 pub use foreign::Factorable;
 pub(crate) use goal::{Weights, norm, weighted_norm};

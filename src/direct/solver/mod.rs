@@ -2,6 +2,7 @@
 
 mod kinds;
 mod outcome;
+mod quick;
 
 use super::analysis::{self, Analysis};
 use super::factor::{Factor, caught};
@@ -52,6 +53,8 @@ pub struct Direct<T: Factorable> {
     null: Option<f64>,
     /// What residuals are measured by, once that was needed.
     weights: Option<Arc<Weights>>,
+    /// The same for A^T.
+    column_weights: Option<Arc<Weights>>,
     second: Vec<T>,
     /// When the caller's time is over.
     deadline: Option<Instant>,
@@ -121,6 +124,7 @@ impl<T: Factorable> Direct<T> {
             inverse: None,
             null: None,
             weights: None,
+            column_weights: None,
             second: Vec::new(),
             deadline: None,
         };
@@ -152,7 +156,7 @@ impl<T: Factorable> Direct<T> {
         }
         self.a.values_mut().copy_from_slice(a.parts().values);
         self.norms = norms(&self.a);
-        (self.null, self.weights) = (None, None);
+        (self.null, self.weights, self.column_weights) = (None, None, None);
         self.seconds = 0.0;
         self.reasons.clear();
         self.factor = None;
