@@ -1,11 +1,12 @@
 //! One trait for solvers of the four types of values and for matrix-free solvers.
 
 use crate::arrays::{Place, Raw, check, check_on, gpu_of, on_gpu, slice};
+use crate::observe::{Observer, told};
 use crate::options::Settings;
 use crate::report::Filed;
 use crate::status::{Answer, Fault, RESIDUA_DIMENSION, RESIDUA_UNSUPPORTED};
 use residua_core::Cuda;
-use residua_core::solver::{ArraySolver, Device, Solvable, SolveReport};
+use residua_core::solver::{ArraySolver, Canceller, Device, Solvable, SolveReport};
 use std::ffi::c_void;
 
 /// A solver with values of any type.
@@ -29,12 +30,28 @@ pub(crate) trait Engine: Send {
     /// Solves for `count` right-hand sides; the lengths of b and x are those of all right-hand sides together.
     ///
     /// # Safety
-    /// As for [`slice`]. x does not overlap b, and nothing else accesses it during the call. If a stream is given, both
-    /// are on a GPU and this stream writes them.
-    unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>>;
+    /// As for [`slice`]. x does not overlap b, and nothing else accesses it meanwhile. If a stream is given, both are
+    /// on a GPU and this stream writes them.
+    unsafe fn solve(&mut self, count: usize, b: Given, x: Given, how: How) -> Answer<Vec<Filed>>;
 
     fn history(&self, right_hand_side: usize) -> &[f64];
+
+    /// A handle that stops it from another thread, if there is one.
+    fn canceller(&self) -> Option<Canceller> {
+        None
+    }
+
+    /// A solver of the transposed matrix.
+    fn transposed(&self) -> Answer<Box<dyn Engine>> {
+        Err(Fault::new(
+            RESIDUA_UNSUPPORTED,
+            "only a solver of a stored matrix has one of the transposed matrix",
+        ))
+    }
 }
+
+/// The caller's stream if vectors are on a GPU, and the observer if there is one.
+pub(crate) type How = (Option<u64>, Option<Observer>);
 
 /// The caller's vector, with its length in elements.
 #[derive(Clone, Copy)]
@@ -134,7 +151,13 @@ impl<T: Solvable> Stored<T> {
     ///
     /// # Safety
     /// As for [`Engine::solve`] with a stream.
-    unsafe fn solve_on(&mut self, count: usize, b: Given, x: Given, stream: u64) -> Answer<Vec<SolveReport>> {
+    unsafe fn solve_on(
+        &mut self,
+        count: usize,
+        b: Given,
+        x: Given,
+        (stream, observer): (u64, Option<Observer>),
+    ) -> Answer<Vec<SolveReport>> {
         check_vectors::<T>(self.shape(), count, b, x)?;
         if b.len == 0 || x.len == 0 {
             return Ok(Vec::new());
@@ -148,8 +171,8 @@ impl<T: Solvable> Stored<T> {
             let solver = &mut self.0.solver;
             in_order(&cuda, stream, || {
                 Ok(match count {
-                    1 => vec![solver.solve_on(&cuda, right, unknowns)?],
-                    _ => solver.solve_many_on(&cuda, right, unknowns)?,
+                    1 => vec![solver.solve_on_with(&cuda, right, unknowns, told(observer))?],
+                    _ => solver.solve_many_on_with(&cuda, right, unknowns, told(observer))?,
                 })
             })
         }
@@ -179,17 +202,23 @@ impl<T: Solvable> Engine for Stored<T> {
         Ok(self.0.update_matrix(&unsafe { raw.on_host::<T>()? })?)
     }
 
-    unsafe fn solve(&mut self, count: usize, b: Given, x: Given, stream: Option<u64>) -> Answer<Vec<Filed>> {
+    unsafe fn solve(
+        &mut self,
+        count: usize,
+        b: Given,
+        x: Given,
+        (stream, observer): How,
+    ) -> Answer<Vec<Filed>> {
         let reports = if let Some(stream) = stream {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.solve_on(count, b, x, stream)? }
+            unsafe { self.solve_on(count, b, x, (stream, observer))? }
         } else {
             // SAFETY: guaranteed by the caller.
             let (b, x) = unsafe { vectors(self.shape(), count, b, x)? };
             match count {
                 0 => Vec::new(),
-                1 => vec![self.0.solver.solve_into(b, x)?],
-                _ => self.0.solver.solve_many(b, x)?,
+                1 => vec![self.0.solver.solve_with(b, x, told(observer))?],
+                _ => self.0.solver.solve_many_with(b, x, told(observer))?,
             }
         };
         Ok(reports.iter().map(Filed::of_solver).collect())
@@ -197,6 +226,14 @@ impl<T: Solvable> Engine for Stored<T> {
 
     fn history(&self, right_hand_side: usize) -> &[f64] {
         self.0.solver.history_of(right_hand_side)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        Some(self.0.solver.canceller())
+    }
+
+    fn transposed(&self) -> Answer<Box<dyn Engine>> {
+        Ok(Box::new(Self(self.0.transposed()?)))
     }
 }
 

@@ -4,26 +4,27 @@ use crate::arrays::{Place, Raw, gpu_of, length};
 #[cfg(unix)]
 use crate::distributed::Distributed;
 use crate::engine::{Engine, Given, Stored};
-use crate::function::{Callback, MatrixFree};
-use crate::handle::{Object, destroy, find, give, idle};
+use crate::function::{Callback, Iterative};
+use crate::handle::{Held, Object, destroy, find, give};
+use crate::observe::log;
 use crate::options::{residua_options, settings};
 use crate::report::residua_report;
 use crate::status::{Answer, Fault, guard};
 use num_complex::Complex;
 use residua_core::assemble::Layout;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub use crate::function::residua_apply;
 
 /// Values are `float`.
-pub const RESIDUA_F32: i32 = 0;
+pub const RESIDUA_FLOAT32: i32 = 0;
 /// Values are `double`.
-pub const RESIDUA_F64: i32 = 1;
+pub const RESIDUA_FLOAT64: i32 = 1;
 /// Values are pairs of `float`: real and imaginary part.
-pub const RESIDUA_C32: i32 = 2;
+pub const RESIDUA_COMPLEX64: i32 = 2;
 /// Values are pairs of `double`: real and imaginary part.
-pub const RESIDUA_C64: i32 = 3;
+pub const RESIDUA_COMPLEX128: i32 = 3;
 
 /// A solver for one matrix and many right-hand sides.
 #[allow(non_camel_case_types, reason = "its name in C")]
@@ -35,24 +36,24 @@ pub struct residua_solver {
 macro_rules! by_type {
     ($number:expr, $T:ident => $body:expr) => {
         match $number {
-            RESIDUA_F32 => {
+            RESIDUA_FLOAT32 => {
                 type $T = f32;
                 $body
             }
-            RESIDUA_F64 => {
+            RESIDUA_FLOAT64 => {
                 type $T = f64;
                 $body
             }
-            RESIDUA_C32 => {
+            RESIDUA_COMPLEX64 => {
                 type $T = Complex<f32>;
                 $body
             }
-            RESIDUA_C64 => {
+            RESIDUA_COMPLEX128 => {
                 type $T = Complex<f64>;
                 $body
             }
             other => Err(Fault::argument(format!(
-                "invalid type of values {other}: choose RESIDUA_F32 to RESIDUA_C64"
+                "invalid type of values {other}: choose RESIDUA_FLOAT32 to RESIDUA_COMPLEX128"
             ))),
         }
     };
@@ -65,8 +66,8 @@ fn put(solver: *mut *mut residua_solver, make: impl FnOnce() -> Answer<Box<dyn E
         if solver.is_null() {
             return Err(Fault::null("solver"));
         }
-        let made = give(Object::Solver(Arc::new(Mutex::new(make()?))));
-        // SAFETY: the pointer is not null, and callers of the C functions promise that a handle fits there.
+        let made = give(Object::Solver(Arc::new(Held::new(make()?))));
+        // SAFETY: not null, and the entries' callers promise room for a handle.
         unsafe { *solver = made };
         Ok(())
     })
@@ -83,8 +84,13 @@ unsafe fn stored(
     place: impl FnOnce() -> Answer<Place>,
 ) -> Answer<Box<dyn Engine>> {
     let settings = settings(options)?;
+    let place = place()?;
+    if settings.preconditioner.is_some() && matches!(place, Place::Host) {
+        // SAFETY: guaranteed by the caller.
+        return by_type!(r#type, T => Ok(Box::new(unsafe { Iterative::<T>::of_matrix(raw, &settings)? })));
+    }
     // SAFETY: guaranteed by the caller.
-    by_type!(r#type, T => Ok(Box::new(unsafe { Stored::<T>::new(raw, place()?, &settings)? })))
+    by_type!(r#type, T => Ok(Box::new(unsafe { Stored::<T>::new(raw, place, &settings)? })))
 }
 
 /// The GPU on which these arrays are, with the caller's stream that writes them.
@@ -244,8 +250,9 @@ pub unsafe extern "C" fn residua_solver_create_distributed(
     })
 }
 
-/// Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner: `apply` writes y = A x. Methods
-/// are cg, minres, gmres (which auto selects) and bicgstab. `user` is passed to `apply`, in the thread that solves.
+/// Makes a matrix-free solver with `n` unknowns, on the CPU, without a preconditioner or with yours
+/// (residua_options_set_preconditioner): `apply` writes y = A x. Methods are cg, minres, gmres (which auto selects) and
+/// bicgstab. `user` is passed to `apply`, in the thread that solves.
 ///
 /// # Safety
 /// `apply` writes n elements and does not unwind; `user` is valid for it as long as the solver exists; `solver` is null
@@ -263,13 +270,27 @@ pub unsafe extern "C" fn residua_solver_from_function(
         let settings = settings(options)?;
         let n = length("n", n)?;
         let callback = Callback { apply: apply.ok_or_else(|| Fault::null("apply"))?, user };
-        by_type!(r#type, T => Ok(Box::new(MatrixFree::<T>::new(n, callback, &settings)?)))
+        by_type!(r#type, T => Ok(Box::new(Iterative::<T>::of_function(n, callback, &settings)?)))
     })
 }
 
-fn engine(solver: *const residua_solver) -> Answer<Arc<Mutex<Box<dyn Engine>>>> {
+/// Makes a solver for A^T with the settings of `solver`, on the same device; it chooses and sets up anew, and keeps
+/// factors of its own. New values for it are those of A^T, in rows with ascending columns. For complex values, A^H x = b
+/// is A^T y = conj(b) with x = conj(y).
+///
+/// # Safety
+/// `transposed` is null or can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn residua_solver_transposed(
+    solver: *const residua_solver,
+    transposed: *mut *mut residua_solver,
+) -> i32 {
+    put(transposed, || engine(solver)?.idle()?.engine.transposed())
+}
+
+pub(crate) fn engine(solver: *const residua_solver) -> Answer<Arc<Held>> {
     find("solver", solver, |object| match object {
-        Object::Solver(engine) => Some(engine),
+        Object::Solver(held) => Some(held),
         _ => None,
     })
 }
@@ -314,7 +335,7 @@ pub unsafe extern "C" fn residua_solver_update_csr(
     // SAFETY: guaranteed by the caller.
     guard(|| unsafe {
         let engine = engine(solver)?;
-        idle(&engine)?.update_matrix(&raw)
+        engine.idle()?.engine.update_matrix(&raw)
     })
 }
 
@@ -340,7 +361,7 @@ pub unsafe extern "C" fn residua_solver_update_coo(
     // SAFETY: guaranteed by the caller.
     guard(|| unsafe {
         let engine = engine(solver)?;
-        idle(&engine)?.update_matrix(&raw)
+        engine.idle()?.engine.update_matrix(&raw)
     })
 }
 
@@ -370,7 +391,7 @@ unsafe fn update(
 ) -> Answer {
     let (engine, entries) = (engine(solver)?, length("entries", entries)?);
     // SAFETY: guaranteed by the caller.
-    unsafe { idle(&engine)?.update(values, entries, stream) }
+    unsafe { engine.idle()?.engine.update(values, entries, stream) }
 }
 
 /// Solves A x = b, starting from the given x, which is replaced by the solution. Lengths are in elements. It is no
@@ -448,9 +469,14 @@ unsafe fn solve(
     }
     let b = Given { data: b.cast_mut(), len: length("the length of b", b_length)? };
     let x = Given { data: x, len: length("the length of x", x_length)? };
-    // SAFETY: guaranteed by the caller.
-    let filed = unsafe { idle(&engine)?.solve(count, b, x, stream)? };
+    let filed = {
+        let mut inside = engine.idle()?;
+        let observer = inside.observer;
+        // SAFETY: guaranteed by the caller.
+        unsafe { inside.engine.solve(count, b, x, (stream, observer))? }
+    };
     for (k, filed) in filed.into_iter().enumerate() {
+        log(&filed);
         // SAFETY: there are at most `count` reports, for which the caller promises room.
         unsafe { *reports.add(k) = give(Object::Report(Arc::new(filed))) };
     }
@@ -477,8 +503,8 @@ pub unsafe extern "C" fn residua_solver_history(
         if norms.is_null() && capacity > 0 {
             return Err(Fault::null("norms"));
         }
-        let engine = idle(&engine)?;
-        let history = engine.history(number);
+        let inside = engine.idle()?;
+        let history = inside.engine.history(number);
         for (k, &norm) in history.iter().take(capacity).enumerate() {
             // SAFETY: k < capacity, for which the caller promises room.
             unsafe { *norms.add(k) = norm };

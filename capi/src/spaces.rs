@@ -2,7 +2,7 @@
 
 use crate::arrays::{length, slice};
 use crate::options::{change, residua_options};
-use crate::solver::{RESIDUA_C32, RESIDUA_C64, RESIDUA_F32, RESIDUA_F64, by_type};
+use crate::solver::{RESIDUA_COMPLEX64, RESIDUA_COMPLEX128, RESIDUA_FLOAT32, RESIDUA_FLOAT64, by_type};
 use crate::status::{Answer, Fault, guard};
 use num_complex::Complex;
 use residua_core::Scalar;

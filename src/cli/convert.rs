@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn convert<T: Scalar>(arguments: &Arguments) -> Result<Ending, Failure> {
     let path = arguments.input.as_path();
-    let sink = Sink::open(&arguments.output)?;
+    let sink = Sink::for_numbers(&arguments.output)?;
     let options = WriteOptions::default().detect_symmetry(!arguments.general);
     let is_array = path.is_file() && files::read_header(path).about(path)?.format() == Format::Array;
     let what = if is_array {

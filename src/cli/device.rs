@@ -10,6 +10,9 @@ pub(crate) fn not_on_gpu(reason: Option<&str>) -> String {
     reason.map(first).unwrap_or_default()
 }
 
+/// Names of devices, for completions.
+pub(crate) const NAMES: [&str; 3] = ["auto", "cpu", "cuda"];
+
 /// Parses the name of a device: auto, cpu, cuda (the first one) or cuda:N.
 pub(crate) fn parse(text: &str) -> Result<String, String> {
     match text.parse::<crate::solver::Device>() {

@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
 
 fn make<T: Scalar>(arguments: &Arguments, model: &Model<T>) -> Result<Ending, Failure> {
     let parameters = arguments.parameters(model)?;
-    let sink = Sink::open(&arguments.output)?;
+    let sink = Sink::for_numbers(&arguments.output)?;
     // A size or an option out of range is a wrong command line; no file is involved yet.
     let a = model.build(&parameters).map_err(usage)?;
     let a = match arguments.shuffle {

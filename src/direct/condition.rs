@@ -120,11 +120,15 @@ pub(super) fn forward_error<T: Factorable>(
     estimate(n, &forward, &back).map(|error| error / largest).filter(|error| error.is_finite())
 }
 
-/// Multiplies one or two vectors by a matrix, in place.
-type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
+/// A product of a matrix with a vector, and with another one that may come along.
+pub(super) type Forward<'a, T> = &'a dyn Fn(&mut Vec<T>, Option<&mut Vec<T>>);
 
-/// A lower bound of the 1-norm of a matrix B with n columns, from products with B (`forward`) and B^T (`back`).
-fn estimate<T: Factorable>(n: usize, forward: Forward<'_, T>, back: &dyn Fn(&mut Vec<T>)) -> Option<f64> {
+/// A lower bound of the 1-norm of a matrix B of n columns, from products with B (`forward`) and B^T (`back`).
+pub(super) fn estimate<T: Factorable>(
+    n: usize,
+    forward: Forward<'_, T>,
+    back: &dyn Fn(&mut Vec<T>),
+) -> Option<f64> {
     let mut x = vec![T::from_f64(1.0 / n as f64); n];
     // Higham's second starting vector, with alternating signs and growing entries, for matrices that mislead the
     // search.

@@ -76,9 +76,9 @@ impl Weights {
     }
 }
 
-/// The reciprocals of the norms, scaled such that the largest and the smallest are equally far from one; 0 for a norm
-/// of zero.
-fn inverses(norms: &[f64]) -> Vec<f64> {
+/// The reciprocals of norms, in units in which the largest and the smallest of them are as far from one; 0 where a norm
+/// is zero.
+pub(super) fn inverses(norms: &[f64]) -> Vec<f64> {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     norms
         .iter()

@@ -35,6 +35,7 @@
 //! | `ways`, `ordering` | the strategies that are tried on a device, and their fill-reducing ordering |
 
 mod analysis;
+mod banded;
 mod blocks;
 mod condition;
 mod device;
@@ -66,6 +67,7 @@ use crate::scalar::Scalar;
 
 pub use analysis::Analysis;
 pub(crate) use analysis::least_seconds;
+pub use banded::Banded;
 pub use device::{DirectBackend, OnDevice};
 pub use foreign::Factorable;
 pub(crate) use goal::{Weights, norm, weighted_norm};

@@ -50,6 +50,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether it is a full array.
+    pub(super) fn is_array(&self) -> bool {
+        self.header.format() == Format::Array
+    }
+
     pub(super) fn array(rows: u64, columns: u64, values: Numbers) -> Self {
         let size = (rows as usize, columns as usize);
         let entries = rows.saturating_mul(columns);

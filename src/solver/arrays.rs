@@ -121,6 +121,14 @@ impl<T: Solvable> ArraySolver<T> {
         self.solver.update(a.parts().values)
     }
 
+    /// A solver for A^T ([`Solver::transposed`]), whose new values are those of A^T in rows with ascending columns.
+    ///
+    /// # Errors
+    /// As [`Solver::transposed`].
+    pub fn transposed(&self) -> Result<Self> {
+        Ok(Self { solver: self.solver.transposed()?, order: Order::Own, given: None, pattern: None })
+    }
+
     /// [`ArraySolver::update_matrix`] with a matrix on the GPU that the solver computes on.
     ///
     /// # Errors

@@ -402,6 +402,14 @@ impl Builder {
         expected_products(n, self.right_hand_sides, self.max_iterations)
     }
 
+    /// The settings for A^T: what A takes to zero, A^T does not, unless it `is_the_same`.
+    pub(super) fn of_transpose(mut self, is_the_same: bool) -> Self {
+        if !is_the_same {
+            self.null_space = NullSpaceWish::Auto;
+        }
+        self
+    }
+
     /// Returns whether the rows of the matrix may be scaled. Factorisations have their own scaling, and near-null
     /// vectors are those of the unscaled matrix.
     pub(super) fn may_scale(&self) -> bool {

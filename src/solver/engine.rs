@@ -38,6 +38,12 @@ pub(super) trait Engine<T: Scalar>: Any + Send {
     /// The matrix in the caller's order, for its pattern: values may be those of -A.
     fn pattern(&self) -> Result<Csr<T>>;
 
+    /// x by factors that are at hand, for right-hand sides one after another; false if that does not do.
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+
+    /// A solver of the transposed matrix, with the same settings.
+    fn transposed(&self) -> Result<Box<dyn Engine<T>>>;
+
     /// Residual norms of a right-hand side of the last solve.
     fn history(&self, right_hand_side: usize) -> &[f64];
 
@@ -76,6 +82,12 @@ pub trait OnBackend<T: Scalar, B: SolverBackend>: Send {
     /// [`Engine::pattern`].
     fn pattern(&self) -> Result<Csr<T>>;
 
+    /// [`Engine::solve_quickly`].
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool>;
+
+    /// [`Engine::transposed`].
+    fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>>;
+
     /// [`Engine::history`].
     fn history(&self, right_hand_side: usize) -> &[f64];
 
@@ -105,6 +117,14 @@ impl<T: Scalar, B: SolverBackend> Engine<T> for Boxed<T, B> {
 
     fn pattern(&self) -> Result<Csr<T>> {
         self.0.pattern()
+    }
+
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+        self.0.solve_quickly(transposed, b, x)
+    }
+
+    fn transposed(&self) -> Result<Box<dyn Engine<T>>> {
+        Ok(Box::new(Boxed(self.0.transposed()?)))
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {
@@ -164,7 +184,7 @@ pub(super) struct Placed<T: Scalar, B: SolverBackend> {
     vectors: Option<(B::Vec<T>, B::Vec<T>)>,
     /// The caller's new values in this memory, allocated at first use.
     values: Option<B::Vec<T>>,
-    /// The matrix in CSR, in addition to the format of its products, once its values were replaced.
+    /// The matrix in CSR, in addition to the format of its products, if all is made anew for new values.
     beside: Option<Csr<T, B>>,
     about: About,
 }
@@ -230,7 +250,10 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             planner.notes.decisions.push(scaling_decision(scaled, &norms));
         }
         let open = wishes.updates && wishes.can_stay_open();
-        let mut system = if open { planner.open(a)? } else { planner.system(a)? };
+        // Levels on a grid are made anew for new values in any case, and then so is what suits them.
+        let anew = open && planner.takes_levels_of_a_grid(&a)?;
+        let beside = if anew { Some(a.copied(backend)?) } else { None };
+        let mut system = if open && !anew { planner.open(a)? } else { planner.system(a)? };
         let device = backend.description();
         let choice = system.choice.take();
         let core = Core::new(backend, system, options, notes, norms);
@@ -246,7 +269,7 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
             null,
             vectors: None,
             values: None,
-            beside: None,
+            beside,
             about,
         })
     }
@@ -451,11 +474,11 @@ impl<T: Scalar, B: SolverBackend> Placed<T, B> {
         nearest
     }
 
-    /// Stores the matrix such that values can be replaced: CSR instead of its format, or in addition to it if the
-    /// caller named a setup that must be made anew.
+    /// Stores the matrix such that values can be replaced: CSR instead of its format, or in addition to it if the setup
+    /// must be made anew, as the caller named it, or because it is multigrid on a grid.
     fn reopen(&mut self) -> Result<()> {
         let a = self.core.stored().to_csr(&self.backend)?;
-        if self.wishes.can_stay_open() {
+        if self.wishes.can_stay_open() && !self.core.is_by_levels_of_a_grid() {
             return self.replace(|planner| planner.open(a));
         }
         self.beside = Some(a);
@@ -713,6 +736,35 @@ impl<T: Scalar, B: SolverBackend> OnBackend<T, B> for Placed<T, B> {
                 graph::permute_symmetric(&a, &order.permutation.to_host(&self.backend)?.into_inverse())
             }
         }
+    }
+
+    fn solve_quickly(&mut self, transposed: bool, b: &[T], x: &mut [T]) -> Result<bool> {
+        if self.order.is_some() || self.scaled.is_some() || self.null.is_some() {
+            return Ok(false);
+        }
+        let good = self.core.solve_quickly(transposed, b, x)?;
+        if good && self.negated {
+            x.iter_mut().for_each(|x| *x = -*x);
+        }
+        Ok(good)
+    }
+
+    fn transposed(&self) -> Result<Box<dyn OnBackend<T, B>>> {
+        let backend = &self.backend;
+        let mut a = self.core.stored().to_csr(backend)?;
+        if let Some(scaled) = &self.scaled {
+            a = scaled.undone(backend, a)?;
+        }
+        if self.negated {
+            backend.scale_in_place(-T::one(), a.values_mut())?;
+        }
+        let mut a = a.transpose(backend)?;
+        if let Some(order) = &self.order {
+            let back = order.permutation.to_host(backend)?.into_inverse();
+            a = graph::permute_symmetric(&a.to_host(backend)?, &back)?.into_backend(backend)?;
+        }
+        let wishes = self.wishes.clone().of_transpose(self.about.hermitian && !T::COMPLEX);
+        Ok(Box::new(Self::build(backend, a, &wishes, Some("that of the solver of A".into()))?))
     }
 
     fn history(&self, right_hand_side: usize) -> &[f64] {

@@ -16,7 +16,7 @@ use crate::operator::LinearOperator;
 use crate::prices::budgets::{IN_RACE, QUICK};
 use crate::report::{bytes, seconds};
 use crate::scalar::{Real, Scalar};
-use crate::verdict::Verdict;
+use crate::verdict::{RowNorms, Verdict};
 use num_traits::Float;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -74,6 +74,8 @@ pub(super) struct Factorised<T: Scalar, B: SolverBackend> {
     expected: Option<(f64, f64)>,
     factor_bytes: u64,
     options: SolveOptions,
+    /// The weights of rows on the host, until values change.
+    weights: Option<Weights>,
     history: Vec<f64>,
     spent: Duration,
     remark: Option<String>,
@@ -132,6 +134,7 @@ impl<T: Scalar, B: SolverBackend> Factorised<T, B> {
             expected,
             factor_bytes: 0,
             options: options.clone(),
+            weights: None,
             history: Vec::new(),
             spent: Duration::ZERO,
             remark: None,
@@ -320,6 +323,7 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
     }
 
     fn update(&mut self, a: &Csr<T, B>) -> Result<()> {
+        self.weights = None;
         if let Some(device) = &mut self.device {
             self.host = None;
             return device.update(a);
@@ -328,6 +332,33 @@ impl<T: Scalar, B: SolverBackend> Ready<T, B> for Factorised<T, B> {
             Some(host) => host.update(&in_doubles(a.to_host(&self.backend)?)),
             None => Ok(()),
         }
+    }
+
+    fn solve_quickly(
+        &mut self,
+        transposed: bool,
+        b: &[T],
+        x: &mut [T],
+        norms: &RowNorms<T, B>,
+    ) -> Result<bool> {
+        let Some(direct) = &mut self.host else { return Ok(false) };
+        if self.device.is_some() || size_of::<T>() != size_of::<T::Double>() {
+            // Rounding x to single precision would have to be judged too.
+            return Ok(false);
+        }
+        let weights = match self.weights.take() {
+            Some(weights) => weights,
+            None => norms.to_host(&self.backend)?,
+        };
+        let b: Vec<T::Double> = b.iter().map(|&b| b.to_double()).collect();
+        let mut found = vec![T::Double::default(); x.len()];
+        let tolerance = self.options.threshold_of_one::<T>();
+        let good = direct.solve_quickly(transposed, &b, &mut found, (tolerance, &weights));
+        self.weights = Some(weights);
+        if good {
+            x.iter_mut().zip(found).for_each(|(x, found)| *x = T::from_double(found));
+        }
+        Ok(good)
     }
 
     fn bytes(&self, a: &dyn LinearOperator<T, B>) -> f64 {

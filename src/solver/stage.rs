@@ -113,6 +113,18 @@ pub(super) trait Ready<T: Scalar, B: SolverBackend>: Send {
         Evidence::default()
     }
 
+    /// x of A x = b, or A^T x = b, for right-hand sides one after another, by factors that are at hand; false if there
+    /// are none or an x is not shown good by one product, and x is then not to be used.
+    fn solve_quickly(
+        &mut self,
+        _transposed: bool,
+        _b: &[T],
+        _x: &mut [T],
+        _norms: &RowNorms<T, B>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
     /// The preconditioner with which conjugate gradients can solve for several right-hand sides at once.
     fn for_several(&self) -> Option<&Setup<T, B>> {
         None

@@ -369,3 +369,28 @@ fn shells_and_man_learn_the_command_from_itself() {
     f.write("file", "precious");
     assert!(f.fails(3, "man file").stderr.contains("file"));
 }
+
+#[test]
+fn files_of_other_programs_are_solved_and_only_known_endings_are_written() {
+    let f = Folder::new();
+    f.ok("generate poisson2d --size 3 -o a.mtx");
+    f.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    f.ok("solve a.mtx --rhs b.txt -o x.npy");
+    let run = f.fails(2, "solve a.mtx b.txt");
+    assert!(run.stderr.contains("--rhs b.txt"), "{}", run.stderr);
+    for line in
+        ["convert a.mtx a.mat", "convert a.mtx a.rua", "solve a.mtx -o x.txt", "reorder a.mtx -o a.petsc"]
+    {
+        let run = f.fails(3, line);
+        assert!(run.stderr.contains(".npz"), "{line}: {}", run.stderr);
+    }
+    let banner = "%%MatrixMarket matrix coordinate real general\n";
+    f.write("system.mtx", format!("{banner}%%AMGX rhs\n2 2 2\n1 1 2\n2 2 4\n2\n8\n"));
+    let run = f.ok("solve system.mtx -o x.mtx");
+    assert!(run.stdout.contains("came with the matrix"), "{}", run.stdout);
+    assert!(f.read("x.mtx").ends_with("1\n2\n"), "{}", f.read("x.mtx"));
+    let words = f.ok("completions bash").stdout;
+    for word in ["chebyshev-single", "bicgstab", "sell", "cuda"] {
+        assert!(words.contains(word), "{word}");
+    }
+}

@@ -10,6 +10,7 @@ mod null_space;
 mod orders;
 mod patterns;
 mod stopping;
+mod transposed;
 
 use num_complex::Complex;
 use residua::krylov::Outcome;

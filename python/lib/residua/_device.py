@@ -301,6 +301,8 @@ def to_host(array: Any) -> np.ndarray:
         return plain(array).cpu().numpy()
     if hasattr(array, "copy_to_host"):
         return array.copy_to_host()
+    if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+        return np.from_dlpack(array)
     return np.asarray(array)
 
 
@@ -317,4 +319,6 @@ def back(b: Any, x: np.ndarray) -> Any:
             return cupy.asarray(x)
     if kind in ("jax", "jaxlib"):
         return sys.modules["jax"].device_put(x, next(iter(b.devices())))
+    if kind == "pyarrow" and x.ndim == 1 and x.dtype.kind == "f":
+        return sys.modules["pyarrow"].array(x)
     return x

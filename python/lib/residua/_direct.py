@@ -103,7 +103,7 @@ def _by_lapack(A: Any, b: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
         return None
     if factors.dtype == b.dtype:
         x = factors.solve_once(b)
-    elif b.dtype.kind == "c":
+    elif b.dtype.kind == "c" and factors.dtype.kind == "f":
         x = factors.solve(np.stack([b.real, b.imag], axis=1).astype(np.float64, copy=False))
         x = None if x is None else x[:, 0] + 1j * x[:, 1]
     else:

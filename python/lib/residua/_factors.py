@@ -88,6 +88,12 @@ class Factors:
         """The solver's symmetry: "symmetric", "hermitian" or "general"."""
         return "general" if self.solver is None else self.solver.symmetry
 
+    def solve_quickly(self, b: np.ndarray, transposed: bool = False) -> np.ndarray | None:
+        """x of A x = b (A^T x = b), by factors of an earlier solve and shown good by one product; else None."""
+        if self.solver is None or b.dtype != self.solver.dtype or self.size != 8:
+            return None
+        return self.solver._solve_quickly(b, transposed)
+
     def solve(self, b: np.ndarray) -> np.ndarray:
         """x for b of shape (n,) or (n, k).
 
@@ -100,6 +106,9 @@ class Factors:
         """
         if self.solver is None:
             return self._by_superlu(b)
+        quick = self.solve_quickly(b)
+        if quick is not None:
+            return quick
         try:
             x, reports = self._attempt(b)
         except ValueError:

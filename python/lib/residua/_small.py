@@ -1,5 +1,5 @@
-"""Small systems by LAPACK: dense ones with up to a few hundred unknowns, and narrow bands, which it factorises faster
-than any sparse factorisation.
+"""Small systems: dense ones below some hundred unknowns by LAPACK, and narrow bands by the library's banded LU, which
+needs neither an order nor a structure.
 
 x is returned only if it is shown to be accurate; else the caller uses ``residua._factors``, which finds the reason.
 """
@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
+
+from . import _residua
 
 #: Matrices with at most ``SMALL`` rows are factorised as dense ones; those with at most ``MIDDLE`` rows too, if at
 #: least one entry in ``FILLED`` is stored. On two cores SuperLU is slower than LAPACK for these: with 64 rows and three
@@ -19,8 +21,12 @@ from scipy.linalg import blas, lapack
 #: LAPACK's threads may wait a hundred milliseconds for each other if processors are busy.
 SMALL, MIDDLE, FILLED = 72, 256, 25
 
-#: The most rows and diagonals of a band. With 400 rows and three diagonals SuperLU takes 155 us, LAPACK 15.
-LONG, WIDE = 4096, 24
+#: Bands of at most so many rows and diagonals; and matrices of so few rows that any of them counts as a band, whose
+#: factors are reached in one call.
+LONG, WIDE, TINY = 4096, 24, 16
+
+#: Types of values that are taken as they are.
+TYPES = (np.dtype(np.float64), np.dtype(np.complex128))
 
 #: The largest backward error of an x that is returned, and the reciprocal condition number above which A is certainly
 #: regular. Partial pivoting gives 1e-15 unless factors grow.
@@ -42,11 +48,6 @@ TURNED = {"N": 0, "T": 1, "H": 2}
 DENSE: dict[str, list[Any]] = {
     kind: [getattr(lapack, kind + name) for name in ("getrf", "getrs", "gecon", "lange", "geequ")] for kind in "dz"
 }
-BAND: dict[str, list[Any]] = {
-    kind: [getattr(lapack, kind + name, None) for name in ("gbtrf", "gbtrs", "gbcon")] for kind in "dz"
-}
-BAND["d"].append(blas.dgbmv)
-BAND["z"].append(blas.zgbmv)
 
 
 class Small:
@@ -167,68 +168,37 @@ class Dense(Small):
 
 
 class Band(Small):
-    """A matrix of few diagonals, csc or csr, and its banded LU factors.
+    """A matrix of few diagonals and its banded LU factors, of the compiled library."""
 
-    Parameters
-    ----------
-    rows, columns
-        The positions of its entries, each once; ``offsets`` are their differences.
-    below, above
-        The number of diagonals on each side of the main one.
-    """
+    __slots__ = ("banded",)
 
-    __slots__ = ("_band", "_columns", "_factors", "_magnitudes", "_pivots", "_routines", "_rows", "_widths")
+    def __init__(self, banded: _residua.Banded, dtype: np.dtype[Any]) -> None:
+        self.banded, self.dtype = banded, dtype
 
-    def __init__(
-        self, A: Any, rows: np.ndarray, columns: np.ndarray, offsets: np.ndarray, below: int, above: int
-    ) -> None:
-        self._rows, self._columns, self._widths = rows, columns, (below, above)
-        kind = np.complex128 if A.dtype.kind == "c" else np.float64
-        self.dtype = np.dtype(kind)
-        self._terms = below + above + 1
-        self._routines = BAND["d" if kind is np.float64 else "z"]
-        # In LAPACK's layout each column holds its part of the band, with room above for the fill from pivoting.
-        height = 2 * below + above + 1
-        self._band = np.zeros((A.shape[0], height), kind)
-        self._band.reshape(-1)[columns * height + (offsets + (below + above))] = A.data
-        self._factors, self._pivots, info = self._routines[0](self._band.T, below, above)
-        self._regular = False if info else None
-        self._magnitudes = np.abs(A.data).astype(np.float64, copy=False)
-        self._norm = math.sqrt(np.vdot(self._magnitudes, self._magnitudes))
+    @property
+    def is_regular(self) -> bool:
+        return self.banded.is_regular
 
     @property
     def matrix(self) -> Any:
-        """A, as a sparse matrix of its diagonals."""
-        below, above = self._widths
-        n = len(self._band)
-        return sparse.dia_array((self._band.T, np.arange(below + above, -below - 1, -1)), shape=(n, n)).tocsc()
+        """A, as a sparse matrix."""
+        (below, above), values = self.banded.diagonals()
+        values = values.reshape(-1, below + above + 1)
+        return sparse.dia_array((values.T, np.arange(above, -below - 1, -1)), shape=(len(values),) * 2).tocsc()
 
-    def _substitute(self, b: np.ndarray, trans: int) -> np.ndarray:
-        return self._routines[1](self._factors, *self._widths, b, self._pivots, trans=trans)[0]
+    def solve(self, b: np.ndarray, trans: str = "N") -> np.ndarray | None:
+        if b.ndim == 1:
+            return self.banded.solve(np.ascontiguousarray(b), trans)
+        x = np.empty(b.shape, b.dtype, "F")
+        for k, column in enumerate(np.asfortranarray(b).T):
+            found = self.banded.solve(column, trans)
+            if found is None:
+                return None
+            x[:, k] = found
+        return x
 
-    def _product(self, x: np.ndarray, trans: int) -> np.ndarray:
-        if x.ndim == 2:
-            return np.stack([self._product(column, trans) for column in x.T], axis=1)
-        below, above = self._widths
-        n = len(self._band)
-        return self._routines[3](n, n, below, below + above, 1.0, self._band.T, x, trans=trans)
-
-    def _looks_regular(self) -> bool:
-        # An estimate of the condition takes ten solves. One solve with a vector that has a part in every direction is
-        # enough if its solution is so small that the rounding errors of the residual are below the tolerance.
-        b = np.cos(np.arange(1.0, len(self._band) + 1)).astype(self.dtype)
-        size = math.sqrt(np.vdot(b, b).real)
-        x, residual = self._candidate(b, "N")
-        if self._is_small_in_all_rows(residual, self._norm * math.sqrt(np.vdot(x, x).real) + size, size):
-            return True
-        if self._routines[2] is None:
-            return False
-        one_norm = np.bincount(self._columns, self._magnitudes).max()
-        return bool(self._routines[2](*self._widths, self._factors, self._pivots, one_norm)[0] > REGULAR)
-
-    def _row_ratio(self) -> float:
-        sums = np.bincount(self._rows, self._magnitudes, len(self._pivots))
-        return float(sums.min() / sums.max()) if sums.max() > 0 else 0.0
+    def solve_once(self, b: np.ndarray) -> np.ndarray | None:
+        return self.banded.solve_once(np.ascontiguousarray(b))
 
 
 def factorised(A: Any) -> Small | None:
@@ -236,23 +206,25 @@ def factorised(A: Any) -> Small | None:
     n = A.shape[0]
     if not 0 < n <= LONG:
         return None
-    entries = n * n if isinstance(A, np.ndarray) else A.nnz
-    if n <= SMALL or (n <= MIDDLE and FILLED * entries >= n * n):
-        return Dense(A)
-    if not n <= entries <= WIDE * n or isinstance(A, np.ndarray):
-        return None
-    if A.format not in ("csc", "csr"):
-        A = A.tocsc()
-    if not A.has_canonical_format:
-        return None
-    starts, inner = A.indptr, A.indices
-    outer = np.repeat(np.arange(n, dtype=inner.dtype), starts[1:] - starts[:-1])
-    if not len(outer) == len(inner) == len(A.data):
-        return None
-    rows, columns = (inner, outer) if A.format == "csc" else (outer, inner)
-    offsets = rows - columns
-    below, above = max(int(offsets.max()), 0), max(-int(offsets.min()), 0)
-    return Band(A, rows, columns, offsets, below, above) if below + above < WIDE else None
+    if isinstance(A, np.ndarray):
+        return Dense(A) if n <= MIDDLE else None
+    entries = A.nnz
+    if n <= entries <= WIDE * n or n <= TINY:
+        compressed = A if A.format in ("csc", "csr") else A.tocsc()
+        values = compressed.data
+        if values.dtype not in TYPES:
+            values = values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+        widest = 2 * n if n <= TINY else WIDE
+        try:
+            banded = _residua.Banded.factorised(
+                compressed.format, n, compressed.indptr, compressed.indices, values, widest
+            )  # fmt: skip
+        except ValueError:
+            # What is wrong with it is told by the other module.
+            return None
+        if banded is not None:
+            return Band(banded, values.dtype)
+    return Dense(A) if n <= SMALL or (n <= MIDDLE and FILLED * entries >= n * n) else None
 
 
 def _norms(columns: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from . import _device, _matrix, _residua, _vectors
 from ._errors import NotConverged, PrecisionWarning
 from ._log import log
-from ._types import LinearMap, Method, MethodSettings, Precision, Reorder, Symmetry, Vectors
+from ._types import LinearMap, Method, MethodSettings, Precision, Reorder, Symmetry, Trans, Vectors
 
 #: The type of a right-hand side that is an array of another package. x has the same type.
 Kind = TypeVar("Kind")
@@ -32,6 +32,14 @@ def _rows(what: str, given: Any) -> Any:
     if np.iscomplexobj(array):
         raise TypeError(f"{what} is complex: real numbers are needed")
     return array.shape[1], np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+
+
+def _conjugate(given: Any) -> Any:
+    """The conjugate, of the same kind."""
+    if not hasattr(given, "conj"):
+        return np.conj(np.asarray(given))
+    turned = given.conj()
+    return turned.resolve_conj() if hasattr(turned, "resolve_conj") else turned
 
 
 class Solver:
@@ -85,8 +93,11 @@ class Solver:
         Vectors v with A v = 0, or "constants" for those on each component of A's graph. b is made consistent (the
         report's ``outside_range`` says by how much), and x is the solution of least norm.
     row_wise : bool
-        Whether a solve has converged only if the same tolerance holds with each row divided by its norm, so
-        that fields in other units and penalties do not hide a residual. False checks the norm of b - A x alone.
+        Whether a solve has converged only where the same tolerance holds with each row in units of its own norm, so
+        that fields in other units and penalties do not hide what is left. False asks for the norm of b - A x alone.
+    condition : bool
+        Whether the report of a factorisation has the condition number and the digits of x that can be trusted, for
+        some ten more solves with the factors.
     dtype : dtype, optional
         The type of all computations; A's by default.
     comm : mpi4py.MPI.Comm, optional
@@ -139,6 +150,7 @@ class Solver:
         near_null_space: Any = None,
         null_space: Any = None,
         row_wise: bool = True,
+        condition: bool = False,
         dtype: Any = None,
         comm: Any = None,
         _keep: bool = True,
@@ -156,7 +168,7 @@ class Solver:
             stagnation_window=stagnation_window, right_hand_sides=right_hand_sides, updates=updates, symmetry=symmetry,
             coordinates=_rows("coordinates", coordinates),
             near_null_space=_rows("near_null_space", near_null_space), null_space=_rows("null_space", null_space),
-            row_wise=row_wise,
+            row_wise=row_wise, condition=condition,
         )  # fmt: skip
         self._engine: Any
         self._device = device
@@ -222,19 +234,21 @@ class Solver:
         x0: Any = None,
         out: NDArray[Any] | None = None,
         *,
+        trans: Trans = "N",
         callback: Callable[[int, int, float], Any] | None = None,
     ) -> tuple[NDArray[Any], Any]: ...
     @overload
-    def solve(self, b: Kind, x0: Any = None) -> tuple[Kind, Any]: ...
+    def solve(self, b: Kind, x0: Any = None, *, trans: Trans = "N") -> tuple[Kind, Any]: ...
     def solve(
         self,
         b: Any,
         x0: Any = None,
         out: NDArray[Any] | None = None,
         *,
+        trans: Trans = "N",
         callback: Callable[[int, int, float], Any] | None = None,
     ) -> tuple[Any, Any]:
-        """Solves A x = b.
+        """Solves A x = b, or the transposed system.
 
         Parameters
         ----------
@@ -245,7 +259,10 @@ class Solver:
         x0 : array, shape like x, optional
             The start of the iteration; zero by default.
         out : numpy.ndarray, shape and type of x, optional
-            The solution is written to it. It may be x0.
+            Takes the solution. It may be x0.
+        trans : "N", "T" or "H"
+            Solves A x = b, A^T x = b or A^H x = b. Unless A is symmetric or Hermitian, the first such solve sets up a
+            second solver, of A^T, which is kept until :meth:`update`.
         callback : callable, optional
             ``callback(right_hand_side, iteration, residual_norm)`` after each iteration; True ends the solve.
 
@@ -274,6 +291,8 @@ class Solver:
         >>> np.round(x, 4)
         array([0.0909, 0.6364])
         """
+        if trans != "N":
+            return self._solve_transposed(b, x0, out, trans, callback)
         if _matrix.is_on_gpu(b):
             if callback is not None or out is not None:
                 raise TypeError("out and callback are for vectors on the host")
@@ -324,6 +343,44 @@ class Solver:
             x = out
         return x, reports if several else reports[0]
 
+    def _solve_quickly(self, b: np.ndarray, transposed: bool) -> np.ndarray | None:
+        """x by factors that an earlier solve has left, with no report; None where that does not do. b has A's type."""
+        if b.ndim == 1:
+            x = np.empty(b.shape, self._dtype)
+            return x if self._engine.solve_quickly(np.ascontiguousarray(b), x, transposed) else None
+        x = np.empty(b.shape, self._dtype, "F")
+        flat_b, flat_x = np.asfortranarray(b).reshape(-1, order="F"), x.reshape(-1, order="F")
+        return x if self._engine.solve_quickly(flat_b, flat_x, transposed) else None
+
+    @functools.cached_property
+    def _turned(self) -> Solver:
+        """The solver of the transposed matrix, until values change."""
+        if not hasattr(self._engine, "transposed"):
+            raise NotImplementedError("with comm a solver has no transposed one")
+        turned = object.__new__(Solver)
+        turned._engine = self._engine.transposed()
+        turned._device, turned._report, turned._dtype = self._device, None, self._dtype
+        turned._shape = (self._shape[1], self._shape[0])
+        return turned
+
+    def _solve_transposed(self, b: Any, x0: Any, out: Any, trans: str, callback: Any) -> tuple[Any, Any]:
+        """A^T x = b ("T") or A^H x = b ("H"): by this solver where A, or its conjugate, is that matrix."""
+        if trans not in ("T", "H"):
+            raise ValueError(f"trans must be N, T, or H: {trans!r} was given")
+        is_real = self._dtype.kind == "f"
+        symmetry = self.symmetry if hasattr(self._engine, "symmetry") else "general"
+        same = {"symmetric": "T", "hermitian": "H"}.get(symmetry)
+        solver = self if same is not None else self._turned
+        if is_real or same == trans or (same is None and trans == "T"):
+            x, report = solver.solve(b, x0, out, callback=callback)
+        else:
+            # conj(A) x = b where A conj(x) = conj(b).
+            b, x0 = _conjugate(b), None if x0 is None else _conjugate(x0)
+            x, report = solver.solve(b, x0, out, callback=callback)
+            x = _conjugate(x) if out is None else np.conjugate(out, out=out)
+        self._report = report
+        return x, report
+
     def _solve_parts(self, b: Any, x0: Any, out: Any, callback: Any) -> tuple[Any, Any]:
         """Solves for the real and imaginary parts of complex right-hand sides of a real matrix."""
         rows, columns = self._shape
@@ -371,7 +428,8 @@ class Solver:
         True
         """
         if not hasattr(self._engine, "update"):
-            raise NotImplementedError("a solver with comm cannot take new values: make a new one")
+            raise NotImplementedError("with comm a solver takes no new values: make a new one")
+        self.__dict__.pop("_turned", None)
         if _device.update(self, self._ordinal, values):
             return
         values = _matrix.from_foreign(values)
@@ -409,7 +467,12 @@ class Solver:
         def apply(r: np.ndarray) -> np.ndarray:
             return self._solve_host(r, None, None, None)[0]
 
-        return LinearOperator(self._shape, matvec=apply, matmat=apply, dtype=self._dtype)
+        def apply_adjoint(r: np.ndarray) -> np.ndarray:
+            return self.solve(r, trans="H")[0]
+
+        return LinearOperator(
+            self._shape, matvec=apply, matmat=apply, rmatvec=apply_adjoint, rmatmat=apply_adjoint, dtype=self._dtype
+        )
 
     def _repr_html_(self) -> str:
         """A description for notebooks: the matrix, and the outcome of the last solve."""

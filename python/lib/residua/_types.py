@@ -37,6 +37,7 @@ class MethodSettings(TypedDict, total=False):
     near_null_space: Any
     null_space: Any
     row_wise: bool
+    condition: bool
     comm: Any
 
 

@@ -1,4 +1,4 @@
-"""Runs each program with SciPy's factorisations and with residua's, and prints what differs."""
+"""Runs each program with SciPy's functions and with residua's, and prints what differs."""
 
 import pathlib
 import subprocess

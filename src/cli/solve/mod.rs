@@ -9,7 +9,7 @@ mod rhs;
 mod run;
 mod words;
 
-use super::choice::one_of;
+use super::choice::{completed, formats, one_of, parse_format};
 use super::device::{self, Device};
 use super::failure::About;
 use super::load::{came_complex, is_complex, load};
@@ -42,12 +42,15 @@ use std::time::Instant;
     mpirun -n 4 residua solve A.mtx             four processes solve together\n\n\
     x and the report are written even where the system is not solved (exit status 4).")]
 pub(crate) struct Arguments {
-    /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy or
-    /// PETSc binary; '-' is standard input
+    /// File of A: Matrix Market, SuiteSparse .tar.gz, Rutherford-Boeing, Harwell-Boeing, SciPy .npz, NumPy .npy, PETSc
+    /// binary, MATLAB .mat (version 5) or AMGX's; '-' is standard input
     matrix: PathBuf,
+    /// What other programs take here: refused, with the option's name.
+    #[arg(hide = true, value_name = "B")]
+    second: Option<PathBuf>,
     /// Right-hand side b: a file (one column or several), ones, a-ones (A times ones: the solution is known),
-    /// random:SEED, or a-random:SEED (A times a random solution) [default: the one that came with the matrix in an
-    /// archive, a PETSc or a Harwell-Boeing file, else a-ones]
+    /// random:SEED, or a-random:SEED (A times a random solution); a file may be plain numbers too [default: the one that
+    /// came with the matrix in its file, else a-ones]
     #[arg(long, value_name = "FILE|NAME")]
     rhs: Option<Rhs>,
     /// Write x to this file: Matrix Market, or by its name .npy or .npz
@@ -80,10 +83,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
     /// Storage format of A: auto or one that `residua info` lists
-    #[arg(long, default_value = "auto", value_parser = super::choice::parse_format)]
+    #[arg(long, default_value = "auto", hide_possible_values = true, value_parser = completed(formats(), parse_format))]
     format: String,
     /// Where to compute: auto (a GPU if there is one, otherwise the CPU), cpu, cuda or cuda:N
-    #[arg(long, default_value = "auto", value_parser = super::device::parse)]
+    #[arg(long, default_value = "auto", hide_possible_values = true, value_parser = completed(device::NAMES, device::parse))]
     device: String,
     /// Renumber the unknowns before solving: auto does so if it is likely to pay; x is in the order of the file in any
     /// case [default: auto]
@@ -132,6 +135,14 @@ pub(crate) struct Arguments {
     /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// Preconditioners without their numbers and options, for completions.
+const PRECONDITIONERS: [&str; 10] =
+    ["auto", "none", "jacobi", "block-jacobi", "fsai", "chebyshev", "chebyshev-single", "ilu", "ilut", "amg"];
+
+fn parse_preconditioner(text: &str) -> Result<PreconditionerChoice, String> {
+    text.parse().map_err(|error: crate::Error| error.to_string())
 }
 
 fn parse_tolerance(text: &str) -> Result<f64, String> {
@@ -277,9 +288,10 @@ struct Sinks {
 impl Sinks {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let Arguments { output, json, history, plot, report, .. } = arguments;
-        let paths = [output, json, history, plot, report];
-        let [x, json, history, plot, report] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
-        let (x, json, history, plot, report) = (x?, json?, history?, plot?, report?);
+        let x = output.as_deref().map(Sink::for_numbers).transpose()?;
+        let paths = [json, history, plot, report];
+        let [json, history, plot, report] = paths.map(|path| path.as_deref().map(Sink::open).transpose());
+        let (json, history, plot, report) = (json?, history?, plot?, report?);
         let inputs = [Some(arguments.matrix.as_path()), arguments.rhs_file(), arguments.config.as_deref()];
         let sinks = [&x, &json, &history, &plot, &report].map(Option::as_ref);
         let stdout = takes_stdout(inputs.into_iter().flatten(), sinks)?;
@@ -288,6 +300,10 @@ impl Sinks {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending, Failure> {
+    if let Some(second) = &arguments.second {
+        let path = second.display();
+        return Err(Failure::Usage(format!("{path}: a right-hand side is an option: --rhs {path}")));
+    }
     let pipe = Path::new("-");
     if arguments.rhs_file() == Some(pipe) && arguments.matrix == pipe {
         return Err(Failure::Usage("A and b cannot both come from standard input ('-')".into()));

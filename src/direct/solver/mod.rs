@@ -2,6 +2,7 @@
 
 mod kinds;
 mod outcome;
+mod quick;
 
 use super::analysis::{self, Analysis};
 use super::factor::{Factor, caught};
@@ -52,6 +53,8 @@ pub struct Direct<T: Factorable> {
     null: Option<f64>,
     /// The weights of residuals, after they were first needed.
     weights: Option<Arc<Weights>>,
+    /// The same for A^T.
+    column_weights: Option<Arc<Weights>>,
     second: Vec<T>,
     /// The caller's deadline.
     deadline: Option<Instant>,
@@ -120,6 +123,7 @@ impl<T: Factorable> Direct<T> {
             inverse: None,
             null: None,
             weights: None,
+            column_weights: None,
             second: Vec::new(),
             deadline: None,
         };
@@ -151,7 +155,7 @@ impl<T: Factorable> Direct<T> {
         }
         self.a.values_mut().copy_from_slice(a.parts().values);
         self.norms = norms(&self.a);
-        (self.null, self.weights) = (None, None);
+        (self.null, self.weights, self.column_weights) = (None, None, None);
         self.seconds = 0.0;
         self.reasons.clear();
         self.factor = None;
