@@ -118,7 +118,7 @@ impl<T: Scalar> Iterative<T> {
                 "option {name} does not go with residua_options_set_preconditioner"
             )));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (a, kept) = unsafe { raw.on_host::<T>()? }.build(&Host, true)?;
         if a.rows() != a.columns() {
             let text = format!(
@@ -208,7 +208,7 @@ impl<T: Scalar> Engine for Iterative<T> {
             return Err(Fault::new(RESIDUA_UNSUPPORTED, "a matrix-free solver has no values to update"));
         };
         let (a, map) = &mut **stored;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let values = unsafe { crate::arrays::slice::<T>("values", values, len)? };
         match map {
             Some(map) => map.update(&Host, values, a)?,
