@@ -117,17 +117,21 @@ pub(crate) fn before_factors_on_device(n: usize, nonzeros: usize) -> f64 {
     PART_ON_DEVICE * FACTORS_BESIDE_DEVICE * nonzeros as f64 / device_iteration_of_others(n, nonzeros)
 }
 
-/// Iterations on a device after which the graph of the matrix is searched, which takes as long (10 ms).
-pub(crate) const LOOKED_AT: usize = 400;
+/// Iterations on a device after which the graph of the matrix is searched, which takes as long (3 ms).
+pub(crate) const LOOKED_AT: usize = 100;
 
 /// The time of a factorisation on a device without its multiplications, relative to the time to compute the order (2 to
 /// 5 for control, Stokes, waves, circuits and Oseen, 2026-11-28).
 const ALL_OF_IT: f64 = 3.0;
 
+/// Expected seconds of a factorisation on the host of a device.
+pub(crate) fn expected_factors_beside_device(guess: &OrderGuess) -> f64 {
+    ALL_OF_IT * guess.seconds + guess.factorisation()
+}
+
 /// Iterations on a device before a factorisation with this expected cost is tried.
 pub(crate) fn before_expected_factors([n, nonzeros]: [usize; 2], guess: &OrderGuess) -> f64 {
-    let factors = ALL_OF_IT * guess.seconds + guess.factorisation();
-    PART_ON_DEVICE * factors / device_iteration_of_others(n, nonzeros)
+    PART_ON_DEVICE * expected_factors_beside_device(guess) / device_iteration_of_others(n, nonzeros)
 }
 
 /// Seconds of multigrid on the host for each entry of A, including setup and iterations (7 points 50^3 with convection,

@@ -7,7 +7,7 @@
 
 use super::agreed::{of_all, ordered, refuse, shares, together};
 use super::builder::Builder;
-use super::choice::{Course, Pace};
+use super::choice::{Candidate, Course, Pace};
 use super::core::is_fault;
 use super::finite;
 use super::forecast::expected_products;
@@ -445,7 +445,7 @@ impl<T: Solvable, B: SolverBackend, C: Communicator<B>> SpreadSolver<T, B, C> {
             let (mut broken, is_first) = (None, course.total.is_none());
             let length = if plan.is_judged(&turn) { self.length(b)? } else { 0.0 };
             let goal = self.options.threshold::<T>(if length.is_finite() { length } else { 0.0 });
-            let mut pace = Pace::new((&plan, None, None), &turn, goal, None, &mut Vec::new());
+            let mut pace = Pace::new((&plan, &[] as &[Candidate]), &turn, goal, None, &mut Vec::new());
             let sought = Cell::new(None);
             let mut observe = |iteration: usize, norm: f64| {
                 if let Some(next) = sought.take() {

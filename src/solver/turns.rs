@@ -1,7 +1,7 @@
 //! Tries one stage after another until one solves the system, in the order of the stored matrix.
 
 use super::SolverBackend;
-use super::choice::{Costs, Course, Pace, Turn, When, is_left_out};
+use super::choice::{Costs, Course, Pace, Turn, When, is_left_out, refuses_factors, refuses_trial};
 use super::core::{Core, judge};
 use super::judging::Judging;
 use super::names::Method;
@@ -12,7 +12,6 @@ use super::watch::Watch;
 use crate::backend::PreconditionSteps;
 use crate::error::{Error, Result};
 use crate::krylov::{Outcome, Report};
-use crate::report::seconds;
 use crate::scalar::Scalar;
 use crate::work::{StopRequest, within_solve};
 use std::cell::Cell;
@@ -98,27 +97,23 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
         }
     }
 
-    /// The reason to skip a factorisation before an order is computed for it, if there is one. If multigrid is the next
-    /// candidate, the time for the order counts as part of the factorisation.
+    /// The reason to skip a candidate because of the expected cost of a factorisation, if there is one: of its own, if
+    /// multigrid is next, or on a device that of a later candidate.
     fn refuses_unseen(&self, number: usize) -> Option<String> {
-        let stage = &self.stages[number];
-        let most = stage.plan.flops.filter(|_| stage.ready.is_none() && stage.forecast.is_none())?;
+        let (stage, behind) = self.stages[number..].split_first()?;
         let a = self.stored.operator();
-        let is_small = (a.rows() as f64).powi(3) <= most;
-        let levels_next = self.stages.get(number + 1).is_some_and(|next| next.plan.has_levels());
-        let may = a.rows() == a.columns() && !is_small && levels_next;
-        if !may || self.backend.factor_library().is_ok() {
+        if a.rows() != a.columns() || stage.ready.is_some() || stage.forecast.is_some() {
             return None;
         }
-        let guess = self.stored.guess_of_order(&self.backend, &self.width);
-        guess.exceeds(most).then(|| {
-            format!(
-                "estimated from the width of the graph, its ordering takes {} and its elimination {:.1e} multiplications, which \
-                 together are more than the allowed {most:.1e}",
-                seconds(guess.seconds),
-                guess.multiplications
-            )
-        })
+        let guess = || self.stored.guess_of_order(&self.backend, &self.width);
+        if let Some(most) = stage.plan.flops {
+            let levels_next = behind.first().is_some_and(|next| next.plan.has_levels());
+            let may = levels_next && self.backend.factor_library().is_err();
+            return may.then(|| refuses_factors(&guess(), most, a.rows())).flatten();
+        }
+        let may = <B as PreconditionSteps>::BYTES_TELL && self.width.get().is_some();
+        let most = behind.iter().find_map(|later| later.plan.flops).filter(|_| may)?;
+        refuses_trial(&stage.plan, self.stored.nonzeros(), &guess(), most)
     }
 
     /// Solves with a stage, and records its result; returns whether the solve is over.
@@ -153,10 +148,7 @@ impl<T: Scalar, B: SolverBackend> Core<T, B> {
             size: [a.rows(), self.stored.nonzeros()],
             incomplete: self.stored.factors_seconds(ready.bytes(a)),
         };
-        let next = behind.first().map(|stage| stage.plan);
-        let then = turn.rival.and_then(|rival| behind.get(rival - number)).map(|stage| stage.plan);
-        let mut pace =
-            Pace::new((&plan, next.as_ref(), then.as_ref()), turn, goal, Some(costs), &mut self.falls);
+        let mut pace = Pace::new((&plan, &*behind), turn, goal, Some(costs), &mut self.falls);
         let left = (turn.share.is_some() || course.total.is_some()).then(|| turn.most(&plan));
         let (is_first, failed) = (course.total.is_none(), &course.failed[..]);
         self.judged = None;

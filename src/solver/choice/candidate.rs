@@ -1,43 +1,43 @@
-//! A candidate: a method with its preconditioner in a precision, and how far it may go.
+//! A candidate: a method with its preconditioner and precision, and its budget.
 
 use crate::solver::names::{Method, Precision, PreconditionerChoice};
 
-/// For which events a candidate is.
+/// When a candidate is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::solver) enum When {
     Always,
-    /// Until conjugate gradients have told that the matrix is not positive definite.
+    /// Unless conjugate gradients have found that the matrix is not positive definite.
     Definite,
-    /// Once they have told it.
+    /// Only if they have found it.
     Indefinite,
-    /// Once the iterations before it were given up for it, since it is forecast to shorten them.
+    /// Only if the iterations before it were given up because this candidate is forecast to finish earlier.
     HandedOver,
 }
 
 impl When {
-    /// The same in words, if it is not always.
+    /// The condition in words; none for `Always`.
     pub(in crate::solver) fn words(self) -> Option<&'static str> {
         match self {
             When::Always => None,
             When::Definite => Some("if A has not turned out to be indefinite"),
             When::Indefinite => Some("if A turns out to be indefinite"),
-            When::HandedOver => Some("if it is forecast to shorten the iterations before it"),
+            When::HandedOver => Some("if it is forecast to finish before the iterations"),
         }
     }
 }
 
-/// What a candidate's preconditioner is made of.
+/// Where a candidate's preconditioner comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::solver) enum Source {
-    /// It is set up: the one that was chosen for the matrix or named.
+    /// It is set up already: the one that was chosen for the matrix, or named.
     Chosen,
-    /// It is set up beside that: the diagonal.
+    /// It is set up already in addition to that one: the diagonal.
     Beside,
     /// It is set up when its turn comes.
     Later,
 }
 
-/// What may solve a system.
+/// A method that may solve a system.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::solver) struct Candidate {
     pub(in crate::solver) method: Method,
@@ -46,21 +46,21 @@ pub(in crate::solver) struct Candidate {
     pub(in crate::solver) why: &'static str,
     pub(in crate::solver) source: Source,
     pub(in crate::solver) when: When,
-    /// Iterations to be expected.
+    /// The expected number of iterations.
     pub(in crate::solver) iterations: usize,
-    /// The share of the iterations left that it may take before the next one's turn; none: all of them, and then it is
-    /// over.
+    /// The fraction of the remaining iterations that it may take before the next candidate's turn. If there is none, it
+    /// may take all of them, and no candidate follows.
     pub(in crate::solver) share: Option<f64>,
-    /// Whether it goes on beyond its share while the slope of the residual promises the end within as many iterations
-    /// again.
+    /// Whether it goes on beyond its share as long as the slope of the residual predicts the end within the same number
+    /// of iterations.
     pub(in crate::solver) may_go_on: bool,
-    /// The most multiplications of a factorisation, where it is not to be had at any price.
+    /// The maximum number of multiplications of a factorisation; none if it is not limited.
     pub(in crate::solver) flops: Option<f64>,
-    /// The most bytes of a factor, where that is not what is free.
+    /// The maximum number of bytes of a factor; if there is none, the free memory is the limit.
     pub(in crate::solver) memory: Option<u64>,
     /// Whether a factorisation estimates the condition number.
     pub(in crate::solver) condition: bool,
-    /// Whether iterations are given up where the factorisation behind them is forecast to be faster.
+    /// Whether iterations are given up if the factorisation that follows them is forecast to finish earlier.
     pub(in crate::solver) race: bool,
 }
 

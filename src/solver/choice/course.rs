@@ -1,8 +1,8 @@
-//! The course of a solve: what its candidates have come to, and which of them is next.
+//! The course of a solve: how its candidates have ended, and which one is next.
 //!
-//! Events come in (a candidate ended, was refused, showed that A is indefinite) and turns go out. Nothing here knows a
-//! matrix, so that all runners share it: of one machine, of several ranks, and of the tests that replay what was
-//! measured.
+//! It takes in events (a candidate has ended, was refused, or has shown that A is indefinite) and returns turns. It
+//! needs no matrix, so it serves solves on one machine, solves on several ranks, and the tests that replay measured
+//! solves.
 
 use super::{Candidate, When};
 use crate::direct::Kind;
@@ -17,20 +17,20 @@ type What = (Method, PreconditionerChoice, Precision);
 /// A candidate's turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) struct Turn {
-    /// Which candidate of the list it is.
+    /// The candidate's index in the list.
     pub(in crate::solver) number: usize,
-    /// Iterations that are left to all candidates.
+    /// Iterations that all candidates together may still take.
     pub(in crate::solver) left: usize,
-    /// Those of them that it may take before the next one's turn; none: all of them.
+    /// The number of them that this candidate may take before the next one's turn; none if it may take all of them.
     pub(in crate::solver) share: Option<usize>,
-    /// The factorisation for which iterations are given up where that is faster.
+    /// The index of the factorisation for which the iterations are given up if it is faster.
     pub(in crate::solver) rival: Option<usize>,
     pub(in crate::solver) is_last: bool,
 }
 
 impl Turn {
-    /// Iterations after which the candidate ends in any case. Those of a race end where it says so, and those that may
-    /// go on where their slope does.
+    /// The number of iterations after which the candidate ends in any case. A race ends its iterations earlier, and so
+    /// does the slope of those that may go on beyond their share.
     pub(in crate::solver) fn most(&self, plan: &Candidate) -> usize {
         match self.share {
             Some(_) if self.rival.is_some() || plan.may_go_on => part_of(SHARE, self.left),
@@ -44,25 +44,25 @@ fn part_of(share: f64, iterations: usize) -> usize {
     (share * iterations as f64).ceil() as usize
 }
 
-/// How far the candidates of a solve have come.
+/// How the candidates of a solve have ended so far.
 pub(in crate::solver) struct Course {
-    /// The candidate that came last, and what all of them came to.
+    /// The last candidate, and the report of all of them together.
     pub(in crate::solver) last: usize,
     pub(in crate::solver) total: Option<Report>,
     /// Kinds of factorisation that have failed.
     pub(in crate::solver) failed: Vec<Kind>,
-    /// Why the candidate of a number was refused before its turn.
+    /// The index of a candidate that was refused before its turn, and the reason.
     pub(in crate::solver) refused: Option<(usize, String)>,
-    /// Whether the iterations that came last were given up for incomplete factors, in this solve or in one before.
+    /// Whether the last iterations were given up for incomplete factors, in this solve or in an earlier one.
     pub(in crate::solver) handed_over: bool,
-    /// Methods that have had so many iterations; all that there are, if they ended in a fault.
+    /// The methods that were tried and their iterations; `usize::MAX` if they failed.
     had: Vec<(What, usize)>,
-    /// Whether conjugate gradients have told that A is not positive definite.
+    /// Whether conjugate gradients have found that A is not positive definite.
     indefinite: bool,
 }
 
 impl Course {
-    /// From a candidate on, after what `done` tells of.
+    /// A course that begins with the candidate `first`, after the iterations that `done` reports.
     pub(in crate::solver) fn new(first: usize, done: Option<Report>) -> Self {
         let is_definite = |report: &Report| !matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
         let indefinite = done.as_ref().is_some_and(|report| !is_definite(report));
@@ -74,8 +74,8 @@ impl Course {
         self.total.as_ref().map_or(0, |report| report.iterations)
     }
 
-    /// The next turn in a list, from a candidate on. `limit`: the most iterations of all candidates together.
-    /// `is_soon`: whether a factorisation takes so little that a method need not come before it.
+    /// The next turn in a list, beginning with the candidate `from`. `limit` is the maximum number of iterations of all
+    /// candidates together. `is_soon` tells whether a factorisation is so cheap that a method need not come before it.
     pub(in crate::solver) fn next(
         &self,
         from: usize,
@@ -85,7 +85,7 @@ impl Course {
     ) -> Option<Turn> {
         let left = limit.saturating_sub(self.iterations());
         if left == 0 && self.total.is_some() {
-            // A setup whose iterations cannot follow would be in vain.
+            // A setup is useless if no iterations may follow.
             return None;
         }
         (from..list.len()).find_map(|number| {
@@ -100,7 +100,7 @@ impl Course {
         })
     }
 
-    /// Whether a candidate is for a matrix like this one, as far as that is known.
+    /// Whether a candidate suits the matrix, as far as is known.
     fn suits(&self, plan: &Candidate) -> bool {
         match plan.when {
             When::Always => true,
@@ -110,19 +110,19 @@ impl Course {
         }
     }
 
-    /// Which of these comes next, if that is a factorisation. Of two in turn it is the second one, which may take more
-    /// and does what the first would.
+    /// The index of the next candidate if that is a factorisation. If several follow each other, it is the last of
+    /// them, which has the largest limit and does the same work.
     fn next_factors(&self, behind: &[impl AsRef<Candidate>]) -> Option<usize> {
         let suiting = (0..).zip(behind).filter(|(_, one)| self.suits(one.as_ref()));
         suiting.take_while(|(_, one)| one.as_ref().method == Method::Direct).map(|(number, _)| number).last()
     }
 
-    /// Whether the same was tried with as many iterations.
+    /// Whether the same method was tried already with at least this many iterations.
     fn has_had(&self, what: What, share: Option<usize>) -> bool {
         self.had.iter().any(|&(other, iterations)| other == what && share.is_some_and(|s| s <= iterations))
     }
 
-    /// Takes what a candidate came to, and counts what came before it in; whether the next one has its turn.
+    /// Adds the report of a candidate to the total. Returns whether the next candidate has its turn.
     pub(in crate::solver) fn add(&mut self, turn: &Turn, plan: &Candidate, mut report: Report) -> bool {
         self.indefinite |= matches!(report.outcome, Outcome::NotPositiveDefinite { .. });
         let is_over = is_fault(&report.outcome);
@@ -138,7 +138,7 @@ impl Course {
 }
 
 impl Turn {
-    /// Whether a candidate with this outcome has had its share, and is left for the next one.
+    /// Whether a candidate has used up its share without solving the system, so that the next one has its turn.
     pub(in crate::solver) fn creeps(&self, plan: &Candidate, outcome: &Outcome) -> bool {
         *outcome == Outcome::IterationLimit && plan.share.is_some() && !self.is_last
     }

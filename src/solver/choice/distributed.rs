@@ -1,12 +1,12 @@
-//! The candidates of a matrix whose rows are distributed over several ranks: those that need no factorisation of the
-//! whole. A preconditioner other than multigrid is made of the rows and columns that a rank has.
+//! The candidates of a matrix whose rows are distributed over several ranks: those that do not factorise the whole
+//! matrix. Preconditioners other than multigrid use the rows and columns of one rank only.
 
 use super::table::{GENERAL, GRIDS, HERMITIAN, LEAST, LEVELS, PLAIN, SHORT, SPD, named};
 use super::{Candidate, Facts, Source};
 use crate::prices::budgets::{LEVELS_ITERATIONS, PATIENCE, SHARE, before_levels};
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
-/// What may solve a distributed system, in the order in which it is tried.
+/// The candidates of a distributed system, in the order in which they are tried.
 pub(super) fn distributed(facts: &Facts) -> Vec<Candidate> {
     match facts.method {
         Method::Auto if facts.hermitian => definite(facts),

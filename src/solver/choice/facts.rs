@@ -1,5 +1,5 @@
-//! What is known of a system when its candidates are listed: its shape and symmetry, where it is solved, what the
-//! caller has asked for, and which multigrid suits it.
+//! The facts of a system from which its candidates are listed: its shape and symmetry, the device, the caller's
+//! options, and the kind of multigrid that suits it.
 
 use crate::krylov::SolveOptions;
 use crate::prices::budgets::{LEVELS_FROM, MEDIUM, SMALL};
@@ -12,11 +12,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) struct Hierarchy {
     pub(in crate::solver) why: &'static str,
-    /// Whether it is set up already; else it is when its turn comes.
+    /// Whether it is set up already; otherwise it is set up when its turn comes.
     pub(in crate::solver) is_made: bool,
 }
 
-/// What the choice of methods was made from, as a report tells it.
+/// The facts from which methods were chosen, for the report.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SystemFacts {
@@ -34,13 +34,13 @@ pub struct SystemFacts {
     pub complex: bool,
     /// Whether vectors lie in the memory of a GPU.
     pub on_device: bool,
-    /// The most iterations of all methods together.
+    /// The maximum number of iterations of all methods together.
     pub iteration_limit: usize,
-    /// Why multigrid suits A; none where nothing says that it does.
+    /// Why multigrid suits A; none if nothing indicates that it does.
     pub multigrid: Option<&'static str>,
     /// Whether multigrid was set up when the solver was built.
     pub multigrid_is_made: bool,
-    /// Steps of the polynomial in half the precision, where that was chosen for conjugate gradients.
+    /// Steps of the polynomial in half the precision, if it was chosen for conjugate gradients.
     pub polynomial: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ pub(in crate::solver) struct Facts {
     pub(in crate::solver) hermitian: bool,
     /// Whether vectors lie in the memory of a GPU.
     pub(in crate::solver) on_device: bool,
-    /// What the caller has named, `Auto` where nothing was.
+    /// What the caller has named; `Auto` if nothing was named.
     pub(in crate::solver) method: Method,
     pub(in crate::solver) preconditioner: Name,
     pub(in crate::solver) has_near_null: bool,
@@ -80,9 +80,9 @@ pub(in crate::solver) struct Facts {
     /// Whether factorisations estimate the condition number, and the bytes that they may take.
     pub(in crate::solver) condition: bool,
     pub(in crate::solver) memory: Option<u64>,
-    /// The most iterations of all candidates together.
+    /// The maximum number of iterations of all candidates together.
     pub(in crate::solver) iteration_limit: usize,
-    /// Multigrid that suits the matrix, where it was looked for and found.
+    /// The multigrid that suits the matrix, if one was found.
     pub(in crate::solver) hierarchy: Option<Hierarchy>,
     /// Whether a polynomial in half the precision was chosen for conjugate gradients.
     pub(in crate::solver) polynomial: Option<usize>,
@@ -93,7 +93,7 @@ pub(in crate::solver) struct Facts {
 }
 
 impl Facts {
-    /// Of a matrix of a shape, before any multigrid was looked for.
+    /// The facts of a matrix of this shape, before the search for a suitable multigrid.
     pub(in crate::solver) fn of(
         wishes: &Builder,
         options: &SolveOptions,
@@ -125,32 +125,32 @@ impl Facts {
         self.rows == self.columns
     }
 
-    /// Whether nothing says which method and preconditioner are wanted.
+    /// Whether the caller has named neither a method nor a preconditioner.
     fn is_free(&self) -> bool {
         self.method == Method::Auto && self.preconditioner == Name::Auto && self.wanted.is_empty()
     }
 
-    /// Whether there are fewer equations than unknowns, and the choice is ours.
+    /// Whether there are fewer equations than unknowns and the solver chooses the method.
     pub(in crate::solver) fn is_underdetermined(&self) -> bool {
         self.rows < self.columns && self.is_free()
     }
 
-    /// Whether there are more equations than unknowns, and the choice is ours.
+    /// Whether there are more equations than unknowns and the solver chooses the method.
     pub(in crate::solver) fn is_overdetermined(&self) -> bool {
         self.rows > self.columns && self.is_free()
     }
 
-    /// The preconditioner that is wished for; none where scaled columns would change which solution is found.
+    /// The preconditioner that the caller wants; none if scaled columns would change which solution is found.
     pub(in crate::solver) fn wish(&self) -> Name {
         match self.preconditioner {
             _ if self.is_underdetermined() => Name::None,
-            // What is known of near-null vectors is known for multigrid.
+            // Near-null vectors are given for multigrid.
             Name::Auto if self.has_near_null => Name::Multigrid(Default::default()),
             named => named,
         }
     }
 
-    /// The preconditioner that is wished for, or another where that is left to us.
+    /// The preconditioner that the caller wants, or `other` if the caller has named none.
     pub(in crate::solver) fn named_or(&self, other: Name) -> Name {
         match self.wish() {
             Name::Auto => other,
@@ -168,13 +168,14 @@ impl Facts {
         }
     }
 
-    /// Whether the preconditioner is ours to choose among those of square matrices.
+    /// Whether the solver may choose among the preconditioners of square matrices.
     fn may_choose(&self) -> bool {
         self.is_free() && self.is_square() && self.max_iterations.is_none()
     }
 
-    /// Whether iterations come before a factorisation, and are given up where that is forecast to be faster. Factors
-    /// serve all right-hand sides, and on a device the order of elimination alone takes longer than most iterations.
+    /// Whether iterations run a race with a factorisation: they come first, and are given up if it is forecast to
+    /// finish earlier. There is no race for several right-hand sides, which share the factors, nor on a device, where
+    /// the order alone takes longer than most iterations.
     pub(super) fn races(&self) -> bool {
         self.may_choose()
             && self.columns <= if self.hermitian { MEDIUM } else { SMALL }
@@ -182,17 +183,17 @@ impl Facts {
             && !self.on_device
     }
 
-    /// Whether multigrid may be taken at all.
+    /// Whether the solver may choose multigrid.
     pub(in crate::solver) fn may_take_levels(&self) -> bool {
         self.may_choose() && self.columns >= LEVELS_FROM && !self.has_near_null
     }
 
-    /// Whether a factorisation comes before all that does more than try some iterations.
+    /// Whether a factorisation comes first, after a few iterations at most.
     pub(in crate::solver) fn begins_with_factors(&self) -> bool {
         self.method == Method::Auto && self.first_method() == Method::Gmres && self.columns <= SMALL
     }
 
-    /// Whether incomplete factorisations may be taken.
+    /// Whether the solver may choose incomplete factorisations.
     pub(super) fn may_take_factors(&self) -> bool {
         self.preconditioner == Name::Auto
     }

@@ -1,9 +1,10 @@
-//! The pace of a candidate that iterates: whether it keeps its promise ([`super::trial`]), and whether a factorisation is
-//! forecast to be sooner at its end ([`super::race`]).
+//! The pace of a candidate that iterates: whether it is likely to converge ([`super::trial`]), and whether a
+//! factorisation is forecast to finish earlier ([`super::race`]).
 
 use super::course::Turn;
 use super::race::{Call, Race, TakeOver};
 use super::trial::{JUDGED_FROM, Trial};
+use super::unseen::refuses_factors;
 use super::{Candidate, When};
 use crate::krylov::Outcome;
 use crate::prices::budgets::{LOOKED_AT, PART, before_expected_factors, seconds_of_levels};
@@ -11,14 +12,14 @@ use crate::prices::iterations::{FEWER_WITH_FILL, FEWER_WITHOUT_FILL, PRODUCTS_OF
 use crate::prices::order::{OrderGuess, least_order_seconds};
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
-const HANDED_OVER: &str = "given up: with incomplete factors fewer are left";
+const HANDED_OVER: &str = "given up: incomplete factors are forecast to take fewer iterations";
 
-/// What iterations and the factorisation behind them cost, in seconds.
+/// The costs of iterations and of the factorisation that follows them, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::solver) struct Costs {
     /// Of an iteration.
     pub(in crate::solver) each: f64,
-    /// Of the factorisation at least, before it is analysed.
+    /// Of the factorisation, a lower bound that needs no analysis.
     pub(in crate::solver) least: f64,
     /// Of the factorisation, if it was analysed in this solve.
     pub(in crate::solver) known: Option<f64>,
@@ -26,12 +27,12 @@ pub(in crate::solver) struct Costs {
     pub(in crate::solver) on_device: bool,
     /// Rows and nonzeros of the matrix.
     pub(in crate::solver) size: [usize; 2],
-    /// Of setting incomplete factors without fill up, and of an iteration with them.
+    /// Of the setup of incomplete factors without fill, and of an iteration with them.
     pub(in crate::solver) incomplete: (f64, f64),
 }
 
 impl Costs {
-    /// Incomplete factors that take over from the iterations, perhaps with multigrid behind them.
+    /// Incomplete factors that may take over from the iterations. `has_levels` tells whether multigrid comes next.
     fn take_over(&self, factors: &Candidate, has_levels: bool) -> TakeOver {
         let trial = JUDGED_FROM;
         let levels = if has_levels { seconds_of_levels(self.size[1]) } else { f64::INFINITY };
@@ -56,12 +57,15 @@ impl Costs {
 pub(in crate::solver) struct Pace {
     trial: Trial,
     race: Option<Race>,
-    /// What the race has called for last.
+    /// The last call of the race.
     call: Call,
-    /// Rows and nonzeros of a matrix on a GPU whose graph is looked at if the iterations are many, and the products with
-    /// it in an iteration.
+    /// Rows and nonzeros of a matrix on a GPU whose graph is searched after many iterations, and the number of products
+    /// with it in an iteration.
     unseen: Option<([usize; 2], f64)>,
-    /// Why there is no factorisation to compare with.
+    /// The limit of multiplications of the rival, and the rows of A, if the rival is refused by its expected cost because
+    /// multigrid follows.
+    before_levels: Option<(f64, usize)>,
+    /// Why no factorisation is possible.
     pub(in crate::solver) refused: Option<String>,
 }
 
@@ -70,16 +74,16 @@ impl Candidate {
         matches!(self.preconditioner, Name::Multigrid(_))
     }
 
-    /// Whether it has incomplete factors. They are tried, and given up if they do not suit the matrix.
-    fn is_incomplete(&self) -> bool {
+    /// Whether it has incomplete factors. These are given up after a trial if they do not suit the matrix.
+    pub(super) fn is_incomplete(&self) -> bool {
         self.has_fill() || self.preconditioner == Name::Ilu
     }
 
-    fn has_fill(&self) -> bool {
+    pub(super) fn has_fill(&self) -> bool {
         matches!(self.preconditioner, Name::Ilut(_))
     }
 
-    /// Whether its iterations are judged on the way, for which the norm of b has to be known.
+    /// Whether its iterations are judged while they run, which needs the norm of b.
     pub(in crate::solver) fn is_judged(&self, turn: &Turn) -> bool {
         turn.rival.is_some()
             || turn.share.is_some() && (self.has_levels() || self.is_incomplete() || self.may_go_on)
@@ -87,23 +91,32 @@ impl Candidate {
 }
 
 impl Pace {
-    /// Of a candidate towards a residual norm of `goal`, with the candidate behind it and the one behind its rival. The
-    /// memory is that of another race, so that one solve after the other allocates none.
+    /// The pace of the candidate `plan`, which the candidates `behind` follow, until the residual norm is `goal`. `memory`
+    /// is the vector of an earlier race, so that repeated solves allocate nothing.
     pub(in crate::solver) fn new(
-        (plan, behind, then): (&Candidate, Option<&Candidate>, Option<&Candidate>),
+        (plan, behind): (&Candidate, &[impl AsRef<Candidate>]),
         turn: &Turn,
         goal: f64,
         costs: Option<Costs>,
         memory: &mut Vec<f64>,
     ) -> Self {
-        // Incomplete factors that took over have twice as long as multigrid, if that comes next: they are set up.
+        let of_rival = turn.rival.map(|rival| rival - turn.number - 1);
+        let candidate = |place: Option<usize>| place.and_then(|place| behind.get(place)).map(AsRef::as_ref);
+        let (next, rival) = (candidate(Some(0)), candidate(of_rival));
+        let then = candidate(of_rival.map(|place| place + 1));
+        // Incomplete factors that took over are set up already. So they get twice the time of multigrid if that is
+        // next.
         let takes_over = plan.when == When::HandedOver && then.is_some_and(Candidate::has_levels);
         let instead = |costs: Costs| (2.0 * seconds_of_levels(costs.size[1]) / costs.each) as usize;
         let instead = costs.filter(|_| takes_over).map_or(usize::MAX, instead);
         let trial = match turn.share {
             Some(most) if plan.has_levels() => Trial::of_levels(plan.method, goal, most),
             Some(most) if plan.is_incomplete() => Trial::of_factors(goal, most.min(instead)),
-            Some(most) if plan.may_go_on => Trial::of_budget(goal, most),
+            Some(most) if plan.may_go_on => {
+                let on_host = costs.filter(|costs| !costs.on_device);
+                let levels = |costs: Costs| seconds_of_levels(costs.size[1]) / costs.each;
+                Trial::of_budget(goal, most, on_host.map_or(0.0, levels))
+            }
             _ => Trial::None,
         };
         let on_device = costs.filter(|costs| costs.on_device && matches!(trial, Trial::Budget { .. }));
@@ -111,7 +124,7 @@ impl Pace {
         let unseen = on_device.filter(|_| plan.method != Method::Cg).map(|costs| (costs.size, products));
         let race = costs.filter(|_| turn.rival.is_some()).map(|costs| {
             let least = match costs.least {
-                // A factorisation that is as fast has had its turn.
+                // A faster factorisation would have had its turn before multigrid.
                 least if plan.has_levels() => least.max(seconds_of_levels(costs.size[1])),
                 least => least,
             };
@@ -119,23 +132,27 @@ impl Pace {
             let what = (plan.method, plan.has_levels(), costs.each);
             let race =
                 Race::new(what, behind_it, goal, turn.share.unwrap_or(turn.left), std::mem::take(memory));
-            let takes_over = behind.filter(|behind| behind.when == When::HandedOver);
+            let takes_over = next.filter(|next| next.when == When::HandedOver);
             let is_better = then.is_some_and(|then| then.has_levels() || then.is_incomplete());
             let has_levels = then.is_some_and(Candidate::has_levels);
             race.with_factors(takes_over.map(|factors| costs.take_over(factors, has_levels)))
                 .before_better(is_better)
         });
-        Self { trial, race, call: Call::GoOn, unseen, refused: None }
+        let before_levels = then
+            .filter(|then| then.has_levels())
+            .and(rival.and_then(|rival| rival.flops))
+            .zip(costs.map(|costs| costs.size[0]));
+        Self { trial, race, call: Call::GoOn, unseen, before_levels, refused: None }
     }
 
-    /// Goes on towards another residual norm.
+    /// Changes the residual norm at which the iterations end.
     pub(in crate::solver) fn seek(&mut self, goal: f64) {
         self.trial.seek(goal);
         self.race.iter_mut().for_each(|race| race.seek(goal));
     }
 
-    /// Whether the candidate goes on after an iteration, of which the start is number 0. `guess` looks at what to expect
-    /// of an order of elimination, `analyse` finds out what the factorisation takes, or why it is refused.
+    /// Whether the candidate goes on after an iteration; number 0 is the initial x. `guess` estimates the cost of an
+    /// order of elimination, and `analyse` returns the seconds of the factorisation or why it is refused.
     pub(in crate::solver) fn goes_on(
         &mut self,
         (iteration, norm): (usize, f64),
@@ -155,7 +172,12 @@ impl Pace {
         race.see(norm);
         self.call = race.call();
         if self.call == Call::Guess {
-            race.guess(guess());
+            let guess = guess();
+            race.guess(guess);
+            self.refused = self.before_levels.and_then(|(most, rows)| refuses_factors(&guess, most, rows));
+            if self.refused.is_some() {
+                race.learn(f64::INFINITY);
+            }
             self.call = race.call();
         }
         if self.call == Call::Analyse {
@@ -167,7 +189,7 @@ impl Pace {
         !self.has_lost()
     }
 
-    /// Whether the iterations were given up for what is sooner at its end.
+    /// Whether the iterations were given up for a candidate that is forecast to finish earlier.
     fn has_lost(&self) -> bool {
         matches!(self.call, Call::GiveUp | Call::HandOver)
     }
@@ -176,14 +198,14 @@ impl Pace {
         self.call == Call::HandOver
     }
 
-    /// What a candidate has come to that ended with an outcome, and what is said of it.
+    /// The outcome of a candidate as it is reported, given the outcome of its iterations, and a remark.
     pub(in crate::solver) fn ended(&self, outcome: Outcome) -> (Outcome, Option<String>) {
         if outcome != Outcome::Interrupted {
             return (outcome, None);
         }
         if self.trial.was_futile() {
             let words = self.trial.words();
-            // What creeps has had its share of the iterations.
+            // A candidate that converges slowly has used up its share of the iterations.
             return (if words.is_some() { Outcome::IterationLimit } else { Outcome::Stagnated }, words);
         }
         match &self.race {
@@ -193,7 +215,7 @@ impl Pace {
         }
     }
 
-    /// The memory of its race, for the next one.
+    /// The vector of its race, to be used for the next one.
     pub(in crate::solver) fn into_memory(self) -> Option<Vec<f64>> {
         self.race.map(|race| race.best)
     }

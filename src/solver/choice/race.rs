@@ -1,75 +1,75 @@
-//! Iterations beside the factorisation that stands behind them: which of the two is forecast to be at its end first.
+//! A race between iterations and the factorisation that follows them in the list.
 //!
-//! Nobody knows before how many iterations a matrix takes. So they begin, for a part of the time that the factorisation
-//! takes at least, and the slope of the residual tells what is left of them. Where that is not little, the order of
-//! elimination is found, which the factorisation needs anyway, and with it what it takes. All of it is counted (bytes,
-//! multiplications, residual norms) and nothing read from a clock, so that the same input takes the same way.
+//! The number of iterations is not known in advance. So they begin, for a fraction of the minimum time of the
+//! factorisation, and the slope of the residual gives a forecast of how many are left. If these are many, the order of
+//! elimination is computed, which the factorisation needs anyway, and from that its cost. Costs are counted in bytes
+//! and multiplications, and no clock is read, so the same input is always solved in the same way.
 
 use crate::prices::order::OrderGuess;
 use crate::report::seconds;
 use crate::solver::names::Method;
 
-/// How far iterations of a kind are trusted.
+/// How far the forecast of a kind of iterations is trusted.
 #[derive(Debug)]
 struct Trust {
-    /// They take this part of what a factorisation usually takes before it is analysed: the analysis takes up to half
-    /// of that, and is in vain where they arrive.
+    /// The fraction of the usual time of a factorisation that they may take before it is analysed. The analysis takes
+    /// up to half of that time, which is lost if the iterations converge.
     before_analysis: f64,
-    /// They take this part of what a factorisation is forecast to take, however little they promise.
+    /// The fraction of the forecast time of the factorisation that they may take, whatever their slope.
     budget: f64,
-    /// They go on where what is left of them is forecast to take less than this part of the factorisation: their
-    /// forecast is the less certain one ...
+    /// They go on if the rest of them is forecast to take less than this fraction of the factorisation. It is below 1
+    /// because the forecast of iterations is less certain than that of a factorisation.
     near: f64,
     /// Iterations are given up if the forecast of their whole time, of those done and those left, exceeds this multiple
     /// of the factorisation's time. Time that is spent is gone either way, but counts here because the extrapolated
     /// slope is often too optimistic.
     most: f64,
-    /// Where no factorisation can be had, they are not given up for something else while the slope promises an end in
-    /// so many more: methods that begin anew would have to take all of them again.
+    /// If no factorisation is possible, they are not given up for another method as long as the slope predicts the end
+    /// within this number of iterations: a method that begins anew would have to repeat all of them.
     promising: f64,
 }
 
-/// Conjugate gradients fall the faster the longer they go on, and most matrices that they are given suit them. What
-/// comes behind them is multigrid, which suits the same.
+/// Conjugate gradients converge faster the longer they go on, and suit most matrices that they are used for. They are
+/// followed by multigrid, which suits the same matrices.
 const DEFINITE: Trust = Trust { before_analysis: 0.15, budget: 0.1, near: 0.75, most: 1.2, promising: 0.0 };
 
 /// Where multigrid works it needs 5 to 200 iterations, but early residuals do not show it: for dozens of iterations
 /// they may stagnate, or grow a hundredfold, while the error falls. So it may take half the time of the factorisation.
 const LEVELS: Trust = Trust { before_analysis: 1.0, budget: 0.5, near: 0.75, most: 2.5, promising: 0.0 };
 
-/// Of other matrices most do not suit GMRES or MINRES with the diagonal.
+/// GMRES and MINRES with the diagonal suit few of the other matrices.
 const GENERAL: Trust = Trust { before_analysis: 0.1, budget: 0.05, near: 0.75, most: 1.2, promising: 600.0 };
 
-/// The same if multigrid or incomplete factors come next, whose setup takes as long as a few dozen iterations, and which
-/// divide their number by 3 to 100 (convection on grids and meshes in space, PageRank: benches/choice/cpu.csv).
+/// The same if multigrid or incomplete factors come next, whose setup takes as long as a few dozen iterations, and
+/// which divide their number by 3 to 100 (convection on grids and meshes in space, PageRank: benches/choice/cpu.csv).
 const NEAR_BETTER: f64 = 60.0;
 
-/// What a factorisation is taken for before its analysis, beside the least that it takes: the median of 123 real
+/// The expected time of a factorisation before its analysis, divided by its minimum time: the median of 123 real
 /// matrices is 1.3.
 const USUALLY: f64 = 1.4;
 
-/// The iterations may take this fraction of the expected time of the order before it is computed. They get less, down to
-/// a smallest fraction of that, if the forecast of their rest exceeds this multiple of the expected time of the order and
-/// the factorisation. All three were fitted to one half of `benches/choice/cpu.csv`; on the other half the median regret
-/// fell from 1.17 to 1.11 (2026-11-28).
+/// The iterations may take this fraction of the expected time of the order before it is computed. They get less, down
+/// to a smallest fraction of that, if the forecast of their rest exceeds this multiple of the expected time of the
+/// order and the factorisation. All three were fitted to one half of `benches/choice/cpu.csv`; on the other half the
+/// median regret fell from 1.17 to 1.11 (2026-11-28).
 const WAIT: f64 = 0.7;
 const HOPEFUL: f64 = 0.6;
 const LEAST_WAIT: f64 = 0.3;
 
-/// Where a factorisation takes less than these seconds it comes at once: it gives x to working precision, and the
+/// A factorisation that takes less than this many seconds comes first: it gives x to working precision and the
 /// condition number, and a process takes as long to start.
 const SOON: f64 = 1e-3;
 
-/// No slope is read from fewer iterations.
+/// The minimum number of iterations for a slope.
 const FIRST: usize = 4;
 
-/// Incomplete factors take over from iterations with the diagonal after so many of these at least, if they are forecast
-/// to be at their end so many times sooner.
+/// Incomplete factors take over from iterations with the diagonal after at least this number of iterations, if they are
+/// forecast to take less time by this factor.
 const BEFORE_TAKE_OVER: usize = 8;
 const SOONER: f64 = 1.25;
 
-/// What is nearer to its end than so many iterations goes on: the slope of the first iterations is a rough forecast, and
-/// a setup takes as long.
+/// Iterations go on if fewer than this number are left: the slope of the first ones is a rough forecast, and a setup
+/// takes as long.
 const NEARLY_DONE: f64 = 25.0;
 
 /// Incomplete factors that may take over from iterations with the diagonal.
@@ -80,8 +80,8 @@ pub(in crate::solver) struct TakeOver {
     pub(in crate::solver) each: f64,
     /// The factor by which they are expected to reduce the number of iterations.
     pub(in crate::solver) fewer: f64,
-    /// Iterations after which they are given up if they do not suit the matrix, and the largest fraction of the remaining
-    /// time that the setup and these iterations may take.
+    /// Iterations after which they are given up if they do not suit the matrix, and the largest fraction of the
+    /// remaining time that the setup and these iterations may take.
     pub(in crate::solver) trial: usize,
     pub(in crate::solver) part: f64,
     /// Estimated seconds of multigrid; infinity if it does not come next.
@@ -92,33 +92,33 @@ pub(in crate::solver) struct TakeOver {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::solver) enum Call {
     GoOn,
-    /// Find out what to expect of an order of elimination: [`Race::guess`].
+    /// Guess the cost of an order of elimination, and pass it to [`Race::guess`].
     Guess,
-    /// Find out what the factorisation takes: [`Race::learn`].
+    /// Analyse the factorisation, and pass its cost to [`Race::learn`].
     Analyse,
     GiveUp,
     /// Go on with incomplete factors.
     HandOver,
 }
 
-/// Iterations, and the factorisation behind them.
+/// Iterations, and the factorisation that follows them.
 #[derive(Debug, Clone)]
 pub(in crate::solver) struct Race {
     /// Seconds of an iteration.
     each: f64,
-    /// Seconds of the factorisation: as usual, then as forecast.
+    /// Seconds of the factorisation: the usual time at first, after the analysis its forecast.
     behind: f64,
     is_analysed: bool,
-    /// Seconds of the analysis, at least: iterations that are nearer to their end than that go on.
+    /// Minimum seconds of the analysis: iterations whose rest is forecast to take less go on.
     analysis: f64,
-    /// Iterations where no factorisation comes behind, unless their end is near.
+    /// The maximum number of iterations if no factorisation follows, unless the end is near.
     most: usize,
-    /// How near that is, in iterations.
+    /// The number of remaining iterations that counts as near.
     promising: f64,
     goal: f64,
     /// The smallest residual norm so far, after each iteration.
     pub(in crate::solver) best: Vec<f64>,
-    /// Seconds that were left when they were given up.
+    /// Forecast of the seconds that were left when they were given up.
     left: f64,
     is_guessed: bool,
     /// Incomplete factors that may take over.
@@ -126,14 +126,15 @@ pub(in crate::solver) struct Race {
     trust: &'static Trust,
 }
 
-/// Takes a residual norm into the smallest ones so far, of which the first is that of the start.
+/// Appends the smallest residual norm so far. The first element belongs to the initial x.
 pub(super) fn take(best: &mut Vec<f64>, norm: f64) {
     let before = best.last().copied().unwrap_or(f64::INFINITY);
     best.push(before.min(norm));
 }
 
-/// Iterations that are left to a residual norm of `goal` where it falls as in the second half of those so far: `best`
-/// has the smallest norm after each, the first of them that of the start.
+/// The number of iterations that are left until the residual norm is `goal`, if it falls as fast as in the second half
+/// of the iterations so far. `best` has the smallest norm after each iteration, beginning with the norm for the initial
+/// x.
 pub(in crate::solver) fn iterations_left(best: &[f64], goal: f64) -> f64 {
     let last = best.len() - 1;
     let (half, reached) = (last / 2, best[last]);
@@ -141,20 +142,20 @@ pub(in crate::solver) fn iterations_left(best: &[f64], goal: f64) -> f64 {
         return 0.0;
     }
     let fallen = (best[half] / reached).ln();
-    // A residual that stands still, and one that is no number, leave infinitely many.
+    // The number is infinite if the residual has not fallen, or is not a number.
     if fallen > 0.0 { (reached / goal).ln() * (last - half) as f64 / fallen } else { f64::INFINITY }
 }
 
-/// Whether iterations of a method are left out for a factorisation of these seconds at least.
+/// Whether a factorisation that takes at least `least` seconds comes before iterations of this method.
 pub(in crate::solver) fn is_left_out(method: Method, least: f64) -> bool {
     method != Method::Cg && least < SOON
 }
 
 impl Race {
-    /// Of iterations of a method, perhaps with multigrid, of `each` seconds, towards a residual norm of `goal`, `most`
-    /// of them where no factorisation can be had, with a factorisation of `least` seconds at least behind them, or of
-    /// `known` ones, whose `analysis` takes a part of that. The memory is that of another race, so that one solve after
-    /// the other allocates none.
+    /// A race of iterations that take `each` seconds, until the residual norm is `goal`, and at most `most` of them if
+    /// no factorisation is possible. The factorisation takes at least `least` seconds, or `known` seconds if it was
+    /// analysed, including `analysis` seconds for its order. `memory` is the vector of an earlier race, so that
+    /// repeated solves allocate nothing.
     pub(in crate::solver) fn new(
         (method, with_levels, each): (Method, bool, f64),
         (least, known, analysis): (f64, Option<f64>, f64),
@@ -185,39 +186,38 @@ impl Race {
         }
     }
 
-    /// With incomplete factors that may take over.
+    /// Adds incomplete factors that may take over.
     pub(in crate::solver) fn with_factors(self, incomplete: Option<TakeOver>) -> Self {
         Self { incomplete, ..self }
     }
 
-    /// With a preconditioner behind them that is worth more than the diagonal, if no factorisation is to be had.
+    /// Notes whether a better preconditioner than the diagonal follows if no factorisation is possible.
     pub(in crate::solver) fn before_better(self, is_better: bool) -> Self {
         let promising = if is_better { self.promising.min(NEAR_BETTER) } else { self.promising };
         Self { promising, ..self }
     }
 
-    /// How long an order of elimination is expected to be sought. What is expected of the factorisation is too
-    /// uncertain to go by.
+    /// Takes the expected time of the order. The expected time of the factorisation is too uncertain to be used.
     pub(in crate::solver) fn guess(&mut self, guess: OrderGuess) {
         (self.analysis, self.is_guessed) = (guess.seconds, true);
     }
 
-    /// What the factorisation takes by its analysis; infinity where it was refused.
+    /// Takes the seconds of the factorisation according to its analysis; infinity if it was refused.
     pub(in crate::solver) fn learn(&mut self, seconds: f64) {
         (self.behind, self.is_analysed) = (seconds, true);
     }
 
-    /// Goes on towards another residual norm.
+    /// Changes the residual norm at which the iterations end.
     pub(in crate::solver) fn seek(&mut self, goal: f64) {
         self.goal = goal;
     }
 
-    /// Takes the residual norm after an iteration, the first time as that of number 0.
+    /// Takes the residual norm after an iteration; the first call is for the initial x.
     pub(in crate::solver) fn see(&mut self, norm: f64) {
         take(&mut self.best, norm);
     }
 
-    /// What to do after the iterations that were seen.
+    /// What to do after the iterations so far.
     pub(in crate::solver) fn call(&mut self) -> Call {
         let iterations = self.best.len().saturating_sub(1);
         if iterations < FIRST {
@@ -229,7 +229,7 @@ impl Race {
             return Call::HandOver;
         }
         if self.behind.is_infinite() {
-            // What promises its end in as many iterations again is not left: what comes next takes a setup.
+            // Iterations that are forecast to end within the same number again go on: the next candidate needs a setup.
             let is_over = iterations >= self.most && left > self.promising.max(iterations as f64);
             return if is_over { Call::GiveUp } else { Call::GoOn };
         }
@@ -241,7 +241,7 @@ impl Race {
         match self.is_analysed {
             false if spent <= self.wait() => Call::GoOn,
             false if self.left <= self.analysis => Call::GoOn,
-            // An analysis takes as long as many iterations, and is in vain where incomplete factors take over.
+            // An analysis takes as long as many iterations, and is useless if incomplete factors take over.
             false if self.incomplete.is_some() && iterations < BEFORE_TAKE_OVER => Call::GoOn,
             false if !self.is_guessed => Call::Guess,
             false => Call::Analyse,
@@ -258,20 +258,22 @@ impl Race {
     }
 
     /// Whether iterations with incomplete factors are forecast to finish before the iterations that are left, before
-    /// multigrid and before the factorisation, and a failed trial of them would cost a small part of the remaining time.
+    /// multigrid and before the factorisation, and a failed trial of them would cost a small part of the remaining
+    /// time.
     fn hands_over(&self, left: f64) -> bool {
         self.incomplete.is_some_and(|TakeOver { setup, each, fewer, trial, part, levels }| {
             let theirs = setup + left / fewer * each;
             let in_vain = setup + trial as f64 * each;
+            let factors = if self.is_analysed { self.behind } else { self.analysis + self.behind };
             left > NEARLY_DONE
                 && SOONER * theirs < self.left
                 && theirs < levels
-                && theirs < self.trust.near * self.behind
-                && in_vain <= part * self.left.min(self.behind)
+                && theirs < self.trust.near * factors
+                && in_vain <= part * self.left.min(factors)
         })
     }
 
-    /// Why they were given up, where that was for a factorisation.
+    /// The reason why they were given up for a factorisation, if they were.
     pub(in crate::solver) fn words(&self) -> Option<String> {
         let (behind, left) = (seconds(self.behind), seconds(self.left));
         let words = format!("given up: a factorisation is to take {behind}, these {left} more");
@@ -314,12 +316,12 @@ mod tests {
         assert!(words.contains("65.0 ms") && words.contains("268 ms more"), "{words}");
         // 90 of them: they may take a little longer before it is analysed ...
         assert_eq!(first_call(&mut race(None), 1.23), Some((6, Call::Guess)));
-        // ... unless an order is expected to take longer than what is left of them ...
+        // ... unless the order is expected to take longer than the remaining iterations ...
         let mut in_space = race(None);
         assert_eq!(first_call(&mut in_space, 1.07), Some((4, Call::Guess)));
         in_space.guess(OrderGuess { seconds: 0.4, multiplications: 1e9 });
         assert_eq!(first_call(&mut in_space, 1.07), None);
-        // ... or unless it takes twice as long as they.
+        // ... or the factorisation takes twice as long as they do.
         assert_eq!(first_call(&mut race(Some(0.6)), 1.07), None);
     }
 
@@ -331,7 +333,7 @@ mod tests {
         };
         let slow = |incomplete| Race { incomplete: factors(incomplete), ..race(Some(0.2)) };
         assert_eq!(first_call(&mut slow((1e-3, 1.2e-3)), 1.4), Some((BEFORE_TAKE_OVER, Call::HandOver)));
-        // Not where their setup takes longer than what is left, nor for few iterations.
+        // They do not if their setup takes longer than the remaining iterations, or if these are few.
         assert_eq!(first_call(&mut slow((0.1, 1e-3)), 1.4), None);
         assert_eq!(first_call(&mut slow((1e-2, 1e-3)), 5.0), None);
         // Nor if a trial in vain would cost more than a part of them.

@@ -1,7 +1,7 @@
 //! The choice replayed on what was measured: `benches/choice/*.csv` has what each candidate took on a collection of
-//! systems, on a machine each, and [`replay`] goes through a solve without one. So a change of prices, of budgets or of the
-//! order of candidates is judged in seconds: `cargo test choice -- --nocapture` prints the regret, which is the time of
-//! the choice divided by that of the best candidate alone.
+//! systems, on a machine each, and [`replay`] goes through a solve without one. So a change of prices, of budgets or of
+//! the order of candidates is judged in seconds: `cargo test choice -- --nocapture` prints the regret, which is the
+//! time of the choice divided by that of the best candidate alone.
 //!
 //! What is not known is taken from what is: a candidate that goes on from the x of another falls as it did from zero,
 //! and one that was ended by its time falls as in the second half of what was seen.
@@ -12,7 +12,6 @@ use super::*;
 use crate::backend::Host;
 use crate::direct::least_seconds;
 use crate::krylov::{Outcome, Report};
-use crate::prices::budgets::PATIENT;
 use crate::prices::iterations::{WITH_INCOMPLETE, WITH_LEVELS};
 use crate::prices::order::OrderGuess;
 use crate::solver::forecast::{of_factors, of_iteration};
@@ -178,10 +177,17 @@ impl Case {
             from = turn.number + 1;
             let plan = &list[turn.number];
             let Some(run) = self.run(plan).filter(|run| !self.is_refused(plan, run)) else { continue };
+            let limit_behind =
+                list[from..].iter().find_map(|behind| behind.flops).filter(|_| self.facts.on_device);
+            if limit_behind
+                .is_some_and(|most| refuses_trial(plan, self.facts.nonzeros, &self.guess(), most).is_some())
+            {
+                continue;
+            }
             let (outcome, iterations, said) = if plan.method == Method::Direct {
-                if known.is_none()
-                    && plan.flops.is_some_and(|most| most < PATIENT && self.guess().exceeds(most))
-                {
+                let levels_next = list.get(from).is_some_and(Candidate::has_levels);
+                let refused = |most| refuses_factors(&self.guess(), most, self.facts.rows).is_some();
+                if known.is_none() && levels_next && plan.flops.is_some_and(refused) {
                     seconds += self.looked();
                     way.push("direct refused unseen".into());
                     continue;
@@ -199,14 +205,7 @@ impl Case {
             } else {
                 seconds += run.setup;
                 let before = known;
-                let told = self.iterate(
-                    plan,
-                    list.get(from),
-                    (&turn, run),
-                    (&mut known, &mut reached),
-                    &list,
-                    &mut course,
-                );
+                let told = self.iterate(plan, (&turn, run), (&mut known, &mut reached), &list, &mut course);
                 seconds += told.1 as f64 * run.iteration();
                 if known.is_some() && before.is_none() {
                     seconds += self.analysed(turn.rival.and_then(|rival| list[rival].flops));
@@ -231,7 +230,6 @@ impl Case {
     fn iterate(
         &self,
         plan: &Candidate,
-        behind: Option<&Candidate>,
         (turn, run): (&Turn, &Run),
         (known, reached): (&mut Option<f64>, &mut f64),
         list: &[Candidate],
@@ -239,8 +237,7 @@ impl Case {
     ) -> (Outcome, usize, Option<String>) {
         let start = *reached;
         let costs = Some(self.costs(plan, run, *known));
-        let then = turn.rival.and_then(|rival| list.get(rival + 1));
-        let mut pace = Pace::new((plan, behind, then), turn, GOAL, costs, &mut Vec::new());
+        let mut pace = Pace::new((plan, &list[turn.number + 1..]), turn, GOAL, costs, &mut Vec::new());
         let may_take = |most: Option<f64>| most.is_none_or(|most| self.multiplications <= most);
         for iteration in 0.. {
             let own = match run.residual(iteration) {

@@ -17,35 +17,35 @@ pub(in crate::solver) const SPD: &str = "the matrix is Hermitian, and may be pos
 pub(in crate::solver) const GENERAL: &str = "the matrix is not Hermitian";
 const TALL: &str = "the matrix is not square: least squares";
 const WIDE: &str =
-    "fewer rows than columns: of all solutions that of least norm, which scaled columns do not give";
+    "fewer rows than columns: the solution of least norm, for which columns must not be scaled";
 const HALF: &str = "half the precision moves half the bytes";
-const RESCUE: &str = "in full precision, where half the precision does not serve";
-const POLYNOMIAL: &str = "a polynomial in half the precision moves so many fewer bytes";
-const INSTEAD: &str = "where the polynomial does not serve";
-pub(in crate::solver) const GRIDS: &str = "the matrix is on a grid, so that multigrid is soon set up";
+const RESCUE: &str = "in full precision, if half the precision fails";
+const POLYNOMIAL: &str = "a polynomial in half the precision moves fewer bytes";
+const INSTEAD: &str = "if the polynomial fails";
+pub(in crate::solver) const GRIDS: &str = "the matrix is on a grid, so multigrid is set up quickly";
 pub(in crate::solver) const MESH: &str =
     "the matrix is that of a large mesh, on which conjugate gradients take many iterations";
 pub(in crate::solver) const SYMMETRIZED: &str =
     "the matrix is symmetric up to factors of its rows: multigrid takes few iterations";
 pub(in crate::solver) const CLASSICAL: &str =
-    "couplings have one sign: classical multigrid takes few iterations, whatever the size";
-pub(in crate::solver) const PLAIN: &str = "where multigrid does not serve";
+    "off-diagonal entries have one sign: classical multigrid takes few iterations, whatever the size";
+pub(in crate::solver) const PLAIN: &str = "if multigrid fails";
 pub(in crate::solver) const HERMITIAN: &str = "for a Hermitian matrix that is not positive definite";
-pub(in crate::solver) const SHORT: &str = "another way for a matrix that is not Hermitian";
+pub(in crate::solver) const SHORT: &str = "another method for a matrix that is not Hermitian";
 pub(in crate::solver) const LEAST: &str = "for a matrix that may be singular";
 const CHEAP: &str = "a factorisation is cheap for a matrix of this size";
-const BEYOND: &str = "a factorisation, where multigrid does not serve";
-const DENSE: &str = "a dense factorisation gives the solution of least norm too";
-const SQUARES: &str = "a factorisation gives the least-squares solution too";
-const ON: &str = "where a factorisation does not serve";
-const SCALED: &str = "scaled columns: a solution, but not that of least norm";
-const LAST: &str = "a factorisation, where iterations do not serve";
-const FACTORS: &str = "an incomplete factorisation, since iterations with the diagonal are many";
+const BEYOND: &str = "a factorisation, if multigrid fails";
+const DENSE: &str = "a dense factorisation also gives the solution of least norm";
+const SQUARES: &str = "a factorisation also gives the least-squares solution";
+const ON: &str = "if a factorisation fails";
+const SCALED: &str = "scaled columns: a solution, but not the one of least norm";
+const LAST: &str = "a factorisation, if iterations fail";
+const FACTORS: &str = "an incomplete factorisation, since GMRES with the diagonal takes many iterations";
 const FEWER: &str = "an incomplete factorisation: fewer iterations, and perhaps less time";
 const FILL: &str = "an incomplete factorisation with fill";
 const SADDLES: &str = "an incomplete factorisation with fill, which suits some saddle points";
 pub(in crate::solver) const LEVELS: &str =
-    "conjugate gradients have not come far: multigrid takes few iterations";
+    "conjugate gradients are slow here: multigrid takes few iterations";
 
 /// What may solve a system, in the order in which it is tried.
 pub(in crate::solver) fn candidates(facts: &Facts) -> Vec<Candidate> {
@@ -64,8 +64,8 @@ pub(in crate::solver) fn candidates(facts: &Facts) -> Vec<Candidate> {
     }
 }
 
-/// The same of a system that is refined with conjugate gradients in half the precision, and taken in full where that
-/// does not serve.
+/// The candidates of a system that is solved with conjugate gradients in half the precision and refined, or solved in
+/// full precision if that fails.
 pub(in crate::solver) fn in_half(facts: &Facts, name: Name) -> Vec<Candidate> {
     let own = match facts.named_or(Name::Jacobi) {
         Name::ChebyshevSingle(_) => Name::Jacobi,
@@ -80,7 +80,7 @@ pub(in crate::solver) fn in_half(facts: &Facts, name: Name) -> Vec<Candidate> {
     [half, full].into_iter().chain(behind).collect()
 }
 
-/// Why the first method is the first.
+/// The reason for the first method.
 fn why_first(facts: &Facts) -> &'static str {
     match (facts.method, facts.first_method()) {
         (Method::Auto, Method::Lsmr) if facts.is_underdetermined() => WIDE,
@@ -91,7 +91,7 @@ fn why_first(facts: &Facts) -> &'static str {
     }
 }
 
-/// A method that the caller has named, with what was named or chosen for it.
+/// A method that the caller has named, with the preconditioner that was named or chosen for it.
 pub(super) fn named(facts: &Facts) -> Vec<Candidate> {
     match facts.polynomial {
         Some(steps) => with_polynomial(facts, steps, None),
@@ -99,13 +99,13 @@ pub(super) fn named(facts: &Facts) -> Vec<Candidate> {
     }
 }
 
-/// A polynomial of our choice, and the diagonal behind it.
+/// A polynomial that the solver has chosen, followed by the diagonal.
 fn with_polynomial(facts: &Facts, steps: usize, share: Option<f64>) -> Vec<Candidate> {
     let polynomial = Candidate { share, ..facts.first(Name::ChebyshevSingle(steps), POLYNOMIAL) };
     vec![polynomial, Candidate { source: Source::Beside, ..facts.first(Name::Jacobi, INSTEAD) }]
 }
 
-/// A Hermitian matrix: conjugate gradients, and what comes where it is not positive definite or they take long.
+/// The candidates of a Hermitian matrix: conjugate gradients, and what follows if A is indefinite or they are slow.
 fn definite(facts: &Facts) -> Vec<Candidate> {
     let (n, race) = (facts.columns, facts.races());
     let name = facts.named_or(Name::Jacobi);
@@ -124,7 +124,8 @@ fn definite(facts: &Facts) -> Vec<Candidate> {
         ],
         (None, Some(steps)) => with_polynomial(facts, steps, share),
         (None, None) => {
-            // What is near its end goes on: the setup of multigrid takes hundreds of iterations, thousands on a device.
+            // Iterations that are nearly done go on: the setup of multigrid takes as long as hundreds of them,
+            // thousands on a device.
             vec![Candidate { share, race, may_go_on: share.is_some(), ..facts.first(name, why_first(facts)) }]
         }
     };
@@ -132,7 +133,7 @@ fn definite(facts: &Facts) -> Vec<Candidate> {
     list
 }
 
-/// What comes behind conjugate gradients.
+/// The candidates that follow conjugate gradients.
 fn behind_cg(facts: &Facts) -> Vec<Candidate> {
     let (n, race, on_host) = (facts.columns, facts.races(), !facts.on_device);
     let mut list = Vec::new();
@@ -145,9 +146,13 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
             list.push(Candidate { method: Method::Gmres, when: When::HandedOver, ..factors });
         }
     } else if facts.on_device && n <= MEDIUM {
-        // Thousands of iterations take as long as an order of elimination, which is found on the host.
+        // Thousands of iterations take as long as an order of elimination, which is computed on the host.
         let share = Some(facts.patience(before_factors_on_device(n, facts.nonzeros)));
         list.push(Candidate { share, may_go_on: true, when: When::Indefinite, ..minres });
+        if facts.may_take_factors() {
+            let factors = facts.incomplete(Name::Ilut(Default::default()), SADDLES);
+            list.push(Candidate { method: Method::Gmres, when: When::Indefinite, ..factors });
+        }
     }
     if facts.may_take_levels() && facts.hierarchy.is_none() {
         if on_host && n <= SMALL {
@@ -155,7 +160,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
         }
         list.push(Candidate { race, ..facts.levels(LEVELS, Source::Later) });
         if facts.on_device {
-            // Iterations there are cheaper than what a factorisation has on the host.
+            // Iterations on a device are cheaper than a factorisation on the host.
             let cg = facts.plain(Method::Cg, PLAIN);
             list.push(Candidate { share: Some(SHARE), when: When::Definite, ..cg });
         }
@@ -163,12 +168,13 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
     if n <= MEDIUM {
         list.push(facts.direct(IN_RACE, CHEAP));
     } else if on_host {
-        // MINRES takes thousands of iterations for so many unknowns: minutes, where plane problems have factors in
-        // seconds.
+        // MINRES takes thousands of iterations for this many unknowns, which is minutes. Problems in two dimensions are
+        // factorised in seconds.
         list.push(facts.direct(BEFORE_INCOMPLETE, CHEAP));
     }
     if facts.may_take_factors() && on_host {
-        // Saddle points without a factor of bearable size take MINRES thousands of iterations, and these ten.
+        // Some saddle points that are too large to factorise take MINRES thousands of iterations, and GMRES with ILUT
+        // ten.
         let factors = facts.incomplete(Name::Ilut(Default::default()), FILL);
         list.push(Candidate { method: Method::Gmres, when: When::Indefinite, ..factors });
     }
@@ -178,7 +184,7 @@ fn behind_cg(facts: &Facts) -> Vec<Candidate> {
     list
 }
 
-/// A square matrix that is not Hermitian.
+/// The candidates of a square matrix that is not Hermitian.
 fn general(facts: &Facts) -> Vec<Candidate> {
     let (n, race, hierarchy) = (facts.columns, facts.races(), facts.hierarchy);
     let name = facts.named_or(Name::Jacobi);
@@ -209,7 +215,7 @@ fn general(facts: &Facts) -> Vec<Candidate> {
             let levels = Candidate { race, ..facts.levels(why, Source::Chosen) };
             let beside = Candidate { source: Source::Beside, race: false, ..first(Name::Jacobi, PLAIN) };
             if why == SYMMETRIZED {
-                // Rows were scaled in easy systems too: there the diagonal comes before, for a few iterations.
+                // Easy systems may have scaled rows too, so a few iterations with the diagonal come first.
                 let share = Some(facts.patience(BEFORE_LEVELS_OF_OTHERS));
                 vec![Candidate { share, why: GENERAL, ..beside }, levels]
             } else {
@@ -253,20 +259,20 @@ fn general(facts: &Facts) -> Vec<Candidate> {
     list
 }
 
-/// What comes behind GMRES.
+/// The candidates that follow GMRES.
 fn behind_gmres(facts: &Facts) -> Vec<Candidate> {
     let (large, patience) = (facts.columns > SMALL, Some(facts.patience(PATIENCE)));
     let mut list = Vec::new();
     if large {
-        // Its forecast alone takes seconds for so many unknowns, so a few iterations have come before. On a device
-        // incomplete factorisations are made and applied by all of its threads.
+        // For this many unknowns the analysis alone takes seconds, so a few iterations have come first. On a device an
+        // incomplete factorisation is computed and applied by all threads.
         if !facts.on_device {
             list.push(facts.direct(BEFORE_INCOMPLETE, CHEAP));
         }
         if facts.may_take_factors() {
             list.push(facts.incomplete(Name::Ilu, FACTORS));
         }
-        // Iterations go on where it is refused.
+        // If it is refused, iterations go on.
         list.push(facts.direct(PATIENT, LAST));
     }
     if facts.may_take_factors() {
@@ -284,7 +290,7 @@ fn behind_gmres(facts: &Facts) -> Vec<Candidate> {
     list
 }
 
-/// A matrix that is not square.
+/// The candidates of a matrix that is not square.
 fn rectangular(facts: &Facts) -> Vec<Candidate> {
     let share =
         (facts.is_underdetermined() || facts.is_overdetermined()).then(|| facts.patience(f64::INFINITY));
@@ -300,7 +306,7 @@ fn rectangular(facts: &Facts) -> Vec<Candidate> {
 }
 
 impl Facts {
-    /// The first method with a preconditioner that is set up; it has all iterations.
+    /// The first method with a preconditioner that is set up already. Nothing limits its iterations.
     pub(super) fn first(&self, preconditioner: Name, why: &'static str) -> Candidate {
         let products = expected_products(self.columns, 1, self.max_iterations);
         let iterations = match preconditioner {
@@ -326,16 +332,16 @@ impl Facts {
         }
     }
 
-    /// The first method with multigrid of our choice.
+    /// The first method with multigrid that the solver has chosen.
     pub(super) fn levels(&self, why: &'static str, source: Source) -> Candidate {
         let most = LEVELS_ITERATIONS;
         let share = if self.hermitian { self.share(most) } else { self.patience(most) };
-        // Multigrid is for the matrices of conjugate gradients.
+        // With conjugate gradients multigrid suits positive definite matrices only.
         let when = if self.hermitian { When::Definite } else { When::Always };
         Candidate { share: Some(share), source, when, ..self.first(Name::Multigrid(Default::default()), why) }
     }
 
-    /// A method with the diagonal, or without a preconditioner where none is wished for.
+    /// A method with the diagonal, or without a preconditioner if the caller wants none.
     pub(super) fn plain(&self, method: Method, why: &'static str) -> Candidate {
         let name = if self.preconditioner == Name::None { Name::None } else { Name::Jacobi };
         Candidate { method, source: Source::Later, ..self.first(name, why) }
@@ -347,24 +353,24 @@ impl Facts {
         Candidate { share, source: Source::Later, ..self.first(name, why) }
     }
 
-    /// A factorisation of so many multiplications at most.
+    /// A factorisation with at most this many multiplications.
     fn direct(&self, flops: f64, why: &'static str) -> Candidate {
         let (method, source) = (Method::Direct, Source::Later);
         Candidate { method, source, iterations: 1, flops: Some(flops), ..self.first(Name::None, why) }
     }
 
-    /// Whether a device iterates before a factorisation of a matrix that is not Hermitian: its order is found on the
-    /// host. One factorisation serves all right-hand sides.
+    /// Whether iterations on a device come before the factorisation of a matrix that is not Hermitian, because its
+    /// order is computed on the host. With several right-hand sides they do not: one factorisation serves all of them.
     fn iterates_first(&self) -> bool {
         self.on_device && self.method == Method::Auto && self.right_hand_sides <= 1
     }
 
-    /// The share of iterations that so many are.
+    /// The fraction of all iterations that is this number.
     pub(super) fn share(&self, most: f64) -> f64 {
         (most / self.iteration_limit as f64).min(1.0)
     }
 
-    /// The share of iterations that a method gets where others may serve, `most` at most.
+    /// The fraction of all iterations that a method gets if others may solve the system; at most `most` iterations.
     pub(super) fn patience(&self, most: f64) -> f64 {
         SHARE.min(self.share(most))
     }

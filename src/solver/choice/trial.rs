@@ -1,72 +1,79 @@
-//! Stages that are given up where what they have come to says that they will not arrive.
+//! Trials of candidates, which are given up if their residuals show that they will not converge soon.
 
 use super::race::{iterations_left, take};
 use crate::solver::names::Method;
 
-/// After so many iterations GMRES with multigrid must have brought the residual below this part of what it began with:
-/// it stands for twenty where convection crosses a domain, and falls then (7 points 50^3, 84 iterations in all). The
-/// residual of conjugate gradients says nothing as early: on a mesh in space it rose a hundredfold for 60 of 113
-/// iterations, while the error in the energy norm fell in each.
+/// After this number of iterations GMRES with multigrid must have reduced the residual to this fraction of its initial
+/// norm. If convection crosses a domain, the residual stagnates for twenty iterations and then falls (7 points 50^3, 84
+/// iterations in all). The residual of conjugate gradients shows nothing as early: for a mesh in three dimensions it
+/// rose a hundredfold during 60 of 113 iterations, while the error in the energy norm fell in each of them.
 const BEGUN: (usize, f64) = (30, 0.9);
 
-/// Once multigrid has had this part of its iterations, it is judged by the slope of the best residual so far over the
-/// last third of them: with a few flat elements, or coefficients that jump by 10^6, conjugate gradients stagnate for
-/// dozens of iterations, and then converge. One that would not arrive is left after half of what it may take.
+/// After this fraction of its iterations multigrid is judged by the slope of the smallest residual over the last third
+/// of them: with a few flat elements, or coefficients that jump by 10^6, conjugate gradients stagnate for dozens of
+/// iterations and then converge. So multigrid that will not converge is given up after half of its budget.
 const JUDGED: f64 = 0.5;
 const THIRD: usize = 3;
 
-/// What is nearer to its end than so many iterations goes on: multigrid takes as long at least (330 in the median of 50
-/// systems), and the forecast of what is left is often too low. It was fitted to one half of `benches/choice/cpu.csv`
-/// (2026-11-28).
-const NEAR: f64 = 150.0;
+/// Iterations go on if the rest of them is forecast to take less than this fraction of the time of multigrid. Fitted to
+/// one half of `benches/choice/cpu.csv` (2026-11-28).
+const NEAR: f64 = 0.6;
 
-/// From so many iterations on incomplete factors are judged by the slope of the residual over the second half of them:
-/// where they suit a matrix they take ten or twenty, and where they don't hundreds come to nothing.
+/// After this number of iterations incomplete factors are judged by the slope of the residual over the second half of
+/// them: if they suit a matrix they take ten or twenty iterations, and otherwise hundreds do not suffice.
 pub(super) const JUDGED_FROM: usize = 15;
 
-/// A trial of our choice.
+/// The trial of a candidate that the solver has chosen.
 pub(in crate::solver) enum Trial {
-    /// None: it has all of its iterations.
+    /// No trial: the candidate has all of its iterations.
     None,
-    /// Of multigrid, at most `most` iterations of it.
+    /// A trial of multigrid, with at most `most` iterations.
     Levels {
-        /// Whether no residual is larger than the one before it.
+        /// Whether the method never increases the residual.
         monotone: bool,
         goal: f64,
         most: usize,
         /// The smallest residual norm so far, after each iteration.
         best: Vec<f64>,
     },
-    /// Of incomplete factors, which are given up where more iterations are left than they may take.
+    /// A trial of incomplete factors, which are given up if more iterations are left than they may take.
     Factors {
         goal: f64,
         most: usize,
         /// The smallest residual norm so far, after each iteration.
         best: Vec<f64>,
     },
-    /// Of iterations that go on beyond `most` of them while their slope promises the end within as many again.
-    Budget { goal: f64, most: usize, best: Vec<f64> },
-    /// One that was given up; of incomplete factors, with so many iterations left.
+    /// A trial of iterations that go on beyond `most` as long as their slope predicts the end within the same number.
+    Budget {
+        goal: f64,
+        most: usize,
+        /// The number of remaining iterations with which they go on in any case.
+        near: f64,
+        /// The smallest residual norm so far, after each iteration.
+        best: Vec<f64>,
+    },
+    /// A trial that was given up, with the forecast of the remaining iterations if there is one.
     Futile { more: Option<f64> },
 }
 
 impl Trial {
-    /// Of `most` iterations of a method with multigrid, towards a residual norm of `goal`.
+    /// A trial of at most `most` iterations of a method with multigrid, until the residual norm is `goal`.
     pub(in crate::solver) fn of_levels(method: Method, goal: f64, most: usize) -> Self {
         Trial::Levels { monotone: method == Method::Gmres, goal, most, best: Vec::new() }
     }
 
-    /// Of `most` iterations, towards a residual norm of `goal`.
+    /// A trial of at most `most` iterations with incomplete factors, until the residual norm is `goal`.
     pub(in crate::solver) fn of_factors(goal: f64, most: usize) -> Self {
         Trial::Factors { goal, most, best: Vec::new() }
     }
 
-    /// Of iterations beyond `most`, towards a residual norm of `goal`.
-    pub(in crate::solver) fn of_budget(goal: f64, most: usize) -> Self {
-        Trial::Budget { goal, most, best: Vec::new() }
+    /// A trial of iterations that may go on beyond `most`, until the residual norm is `goal`. Multigrid takes as long as
+    /// `levels` of them.
+    pub(in crate::solver) fn of_budget(goal: f64, most: usize, levels: f64) -> Self {
+        Trial::Budget { goal, most, near: NEAR * levels, best: Vec::new() }
     }
 
-    /// Goes on towards another residual norm.
+    /// Changes the residual norm at which the iterations end.
     pub(in crate::solver) fn seek(&mut self, sought: f64) {
         match self {
             Trial::Levels { goal, .. } | Trial::Factors { goal, .. } | Trial::Budget { goal, .. } => {
@@ -76,14 +83,14 @@ impl Trial {
         }
     }
 
-    /// Judges what goes on by its slope from so many iterations on, if that is earlier.
+    /// Reduces the number of iterations after which the slope is judged to this number, if it is smaller.
     pub(super) fn shorten(&mut self, iterations: f64) {
         if let Trial::Budget { most, .. } = self {
             *most = (*most).min(iterations as usize);
         }
     }
 
-    /// Whether it is to be given up with this iteration.
+    /// Whether it is given up after this iteration.
     pub(in crate::solver) fn is_futile(&mut self, iteration: usize, norm: f64) -> bool {
         let mut more = None;
         let futile = match self {
@@ -101,11 +108,11 @@ impl Trial {
                 more = Some(left);
                 iteration >= JUDGED_FROM && left > most.saturating_sub(iteration) as f64
             }
-            Trial::Budget { goal, most, best } => {
+            Trial::Budget { goal, most, near, best } => {
                 take(best, norm);
                 let left = iterations_left(best, *goal);
                 more = Some(left);
-                iteration >= *most && left > f64::max(iteration as f64, NEAR)
+                iteration >= *most && left > near.max(iteration as f64)
             }
             Trial::Futile { .. } => return true,
         };
@@ -119,13 +126,13 @@ impl Trial {
         matches!(self, Trial::Futile { .. })
     }
 
-    /// What the trail says of factors that were given up.
+    /// The words of the report for a trial that was given up.
     pub(in crate::solver) fn words(&self) -> Option<String> {
         match self {
             Trial::Futile { more: Some(more) } if more.is_finite() => {
                 Some(format!("given up: at this pace {more:.0} more are left"))
             }
-            Trial::Futile { more: Some(_) } => Some("given up: the residual stands still".into()),
+            Trial::Futile { more: Some(_) } => Some("given up: the residual stagnates".into()),
             _ => None,
         }
     }
@@ -149,7 +156,7 @@ mod tests {
         assert_eq!(given_up(1.1), None);
         assert_eq!(given_up(1.05), Some(JUDGED_FROM));
         assert_eq!(given_up(1.0), Some(JUDGED_FROM));
-        // No number is no progress.
+        // A residual that is not a number is no progress.
         let mut trial = Trial::of_factors(1e-8, 300);
         assert!((0..20).any(|k| trial.is_futile(k, f64::NAN)));
     }
@@ -157,7 +164,7 @@ mod tests {
     #[test]
     fn iterations_go_on_beyond_their_budget_while_the_end_is_near() {
         let given_up = |by: f64| {
-            let mut trial = Trial::of_budget(1e-8, 100);
+            let mut trial = Trial::of_budget(1e-8, 100, 250.0);
             (0..5000).take_while(|&k| by.powi(-k) > 1e-8).find(|&k| trial.is_futile(k as usize, by.powi(-k)))
         };
         // 1e-8 takes 150 iterations, then 235, then 370 and 620.
@@ -184,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_residual_that_rises_before_it_falls_is_no_fault_of_multigrid() {
+    fn multigrid_is_kept_if_the_residual_rises_before_it_falls() {
         // Linear elements in space, 8 10^4 points, after a hundred iterations with the diagonal.
         let in_space = |k: usize| match k {
             0..=60 => 0.036 * 1.07_f64.powi(k as i32),

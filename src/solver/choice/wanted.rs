@@ -6,7 +6,7 @@ use crate::prices::budgets::SHARE;
 use crate::solver::names::{Method, PreconditionerChoice as Name};
 
 /// A candidate for each pair of a method and a preconditioner. `Auto` stands for the method and the preconditioner with
-/// which a solver begins. Each iterates for its share of what is left, the last one to the end.
+/// which a solver begins. Each one gets its share of the remaining iterations, the last one all of them.
 pub(super) fn wanted(facts: &Facts) -> Vec<Candidate> {
     let pair = |&(method, name): &(Method, Name)| {
         let method = if method == Method::Auto { facts.first_method() } else { method };
